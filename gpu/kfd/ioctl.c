@@ -1,0 +1,238 @@
+/* SPDX-License-Identifier: MIT */
+#include <errno.h>
+
+#include "gpu/kfd/kfd.h"
+#include "util/macros.h"
+
+int gkfd_new(const struct gkfd_transport *transport, void *data, struct gkfd **ret)
+{
+	struct gkfd *k;
+
+	if (!data)
+		return -ENOMEM;
+	k = calloc(1, sizeof(*k));
+	if (!k) {
+		transport->close(data);
+		return -ENOMEM;
+	}
+	k->transport = transport;
+	k->data = data;
+	*ret = k;
+	return 0;
+}
+
+void gkfd_free(struct gkfd *k)
+{
+	if (!k)
+		return;
+	k->transport->close(k->data);
+	free(k);
+}
+
+void gkfd_freep(struct gkfd **k)
+{
+	gkfd_free(*k);
+}
+
+int gkfd_ioctl(struct gkfd *k, unsigned long request, void *arg)
+{
+	return k->transport->ioctl(k->data, request, arg);
+}
+
+uint64_t gkfd_now_ns(struct gkfd *k)
+{
+	return k->transport->now_ns(k->data);
+}
+
+int gkfd_wait(struct gkfd *k, struct pollfd *fds, size_t n, uint64_t timeout_ns)
+{
+	return k->transport->wait(k->data, fds, n, timeout_ns);
+}
+
+int gkfd_read_file(struct gkfd *k, enum gkfd_tree tree, const char *path, char **ret_text,
+		   size_t *ret_len)
+{
+	return k->transport->read_file(k->data, tree, path, ret_text, ret_len);
+}
+
+int gkfd_list_dir(struct gkfd *k, enum gkfd_tree tree, const char *path, char **ret_names)
+{
+	return k->transport->list_dir(k->data, tree, path, ret_names);
+}
+
+int gkfd_open_device(struct gkfd *k)
+{
+	struct kfd_ioctl_get_version_args version = { 0 };
+	int r;
+
+	if (k->opened)
+		return 0;
+	r = k->transport->open(k->data);
+	if (r < 0)
+		return r;
+	r = gkfd_ioctl(k, AMDKFD_IOC_GET_VERSION, &version);
+	if (r < 0)
+		return r;
+	k->major = version.major_version;
+	k->minor = version.minor_version;
+	k->opened = true;
+	return 0;
+}
+
+bool gkfd_has(const struct gkfd *k, enum gkfd_cap cap)
+{
+	static const uint32_t since_minor[] = {
+		[GKFD_CAP_CRIU] = 7,
+		[GKFD_CAP_SMI_QUEUE_EVENTS] = 10,
+		[GKFD_CAP_DEBUG] = 13,
+	};
+
+	return k->major == 1 && k->minor >= since_minor[cap];
+}
+
+int gkfd_create_queue(struct gkfd *k, struct kfd_ioctl_create_queue_args *args)
+{
+	return gkfd_ioctl(k, AMDKFD_IOC_CREATE_QUEUE, args);
+}
+
+int gkfd_destroy_queue(struct gkfd *k, uint32_t queue_id)
+{
+	struct kfd_ioctl_destroy_queue_args args = { .queue_id = queue_id };
+
+	return gkfd_ioctl(k, AMDKFD_IOC_DESTROY_QUEUE, &args);
+}
+
+int gkfd_update_queue(struct gkfd *k, const struct kfd_ioctl_update_queue_args *args)
+{
+	struct kfd_ioctl_update_queue_args copy = *args;
+
+	return gkfd_ioctl(k, AMDKFD_IOC_UPDATE_QUEUE, &copy);
+}
+
+int gkfd_runtime_enable(struct gkfd *k, uint64_t r_debug, uint32_t mode_mask)
+{
+	struct kfd_ioctl_runtime_enable_args args = {
+		.r_debug = r_debug,
+		.mode_mask = mode_mask,
+	};
+
+	return gkfd_ioctl(k, AMDKFD_IOC_RUNTIME_ENABLE, &args);
+}
+
+int gkfd_criu_op(struct gkfd *k, struct kfd_ioctl_criu_args *args)
+{
+	return gkfd_ioctl(k, AMDKFD_IOC_CRIU_OP, args);
+}
+
+static int dbg_trap(struct gkfd *k, pid_t pid, uint32_t op, struct kfd_ioctl_dbg_trap_args *args)
+{
+	args->pid = (uint32_t)pid;
+	args->op = op;
+	return gkfd_ioctl(k, AMDKFD_IOC_DBG_TRAP, args);
+}
+
+int gkfd_dbg_enable(struct gkfd *k, pid_t pid, uint64_t exception_mask, int dbg_fd,
+		    struct kfd_runtime_info *rinfo)
+{
+	struct kfd_ioctl_dbg_trap_args args = {
+		.enable = {
+			.exception_mask = exception_mask,
+			.rinfo_ptr = (uintptr_t)rinfo,
+			.rinfo_size = sizeof(*rinfo),
+			.dbg_fd = (uint32_t)dbg_fd,
+		},
+	};
+
+	return dbg_trap(k, pid, KFD_IOC_DBG_TRAP_ENABLE, &args);
+}
+
+int gkfd_dbg_disable(struct gkfd *k, pid_t pid)
+{
+	struct kfd_ioctl_dbg_trap_args args = { 0 };
+
+	return dbg_trap(k, pid, KFD_IOC_DBG_TRAP_DISABLE, &args);
+}
+
+int gkfd_dbg_send_runtime_event(struct gkfd *k, pid_t pid, uint64_t exception_mask)
+{
+	struct kfd_ioctl_dbg_trap_args args = {
+		.send_runtime_event = { .exception_mask = exception_mask },
+	};
+
+	return dbg_trap(k, pid, KFD_IOC_DBG_TRAP_SEND_RUNTIME_EVENT, &args);
+}
+
+int gkfd_dbg_suspend_queues(struct gkfd *k, pid_t pid, uint32_t *ids, uint32_t n,
+			    uint32_t grace_kclk)
+{
+	struct kfd_ioctl_dbg_trap_args args = {
+		.suspend_queues = {
+			.queue_array_ptr = (uintptr_t)ids,
+			.num_queues = n,
+			.grace_period = grace_kclk,
+		},
+	};
+
+	return dbg_trap(k, pid, KFD_IOC_DBG_TRAP_SUSPEND_QUEUES, &args);
+}
+
+int gkfd_dbg_resume_queues(struct gkfd *k, pid_t pid, uint32_t *ids, uint32_t n)
+{
+	struct kfd_ioctl_dbg_trap_args args = {
+		.resume_queues = {
+			.queue_array_ptr = (uintptr_t)ids,
+			.num_queues = n,
+		},
+	};
+
+	return dbg_trap(k, pid, KFD_IOC_DBG_TRAP_RESUME_QUEUES, &args);
+}
+
+int gkfd_dbg_queue_snapshot(struct gkfd *k, pid_t pid, uint64_t clear_mask,
+			    struct kfd_queue_snapshot_entry *entries, uint32_t *n)
+{
+	struct kfd_ioctl_dbg_trap_args args = {
+		.queue_snapshot = {
+			.exception_mask = clear_mask,
+			.snapshot_buf_ptr = (uintptr_t)entries,
+			.num_queues = *n,
+			.entry_size = sizeof(*entries),
+		},
+	};
+	int r = dbg_trap(k, pid, KFD_IOC_DBG_TRAP_GET_QUEUE_SNAPSHOT, &args);
+
+	if (r >= 0)
+		*n = args.queue_snapshot.num_queues;
+	return r;
+}
+
+int gkfd_dbg_device_snapshot(struct gkfd *k, pid_t pid, uint64_t clear_mask,
+			     struct kfd_dbg_device_info_entry *entries, uint32_t *n)
+{
+	struct kfd_ioctl_dbg_trap_args args = {
+		.device_snapshot = {
+			.exception_mask = clear_mask,
+			.snapshot_buf_ptr = (uintptr_t)entries,
+			.num_devices = *n,
+			.entry_size = sizeof(*entries),
+		},
+	};
+	int r = dbg_trap(k, pid, KFD_IOC_DBG_TRAP_GET_DEVICE_SNAPSHOT, &args);
+
+	if (r >= 0)
+		*n = args.device_snapshot.num_devices;
+	return r;
+}
+
+int gkfd_dbg_query_event(struct gkfd *k, pid_t pid, uint64_t clear_mask,
+			 struct kfd_ioctl_dbg_trap_query_debug_event_args *ret)
+{
+	struct kfd_ioctl_dbg_trap_args args = {
+		.query_debug_event = { .exception_mask = clear_mask },
+	};
+	int r = dbg_trap(k, pid, KFD_IOC_DBG_TRAP_QUERY_DEBUG_EVENT, &args);
+
+	if (r >= 0)
+		*ret = args.query_debug_event;
+	return r;
+}

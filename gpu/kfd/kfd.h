@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A KFD device and one wrapper per ioctl. The wrappers have the driver's names and meaning and
+ * add nothing; what a correct sequence of them is, target.h knows.
+ */
+#ifndef GPREEMPT_GPU_KFD_KFD_H
+#define GPREEMPT_GPU_KFD_KFD_H
+
+#include "abi/kfd.h"
+#include "gpu/kfd/transport.h"
+
+struct gkfd {
+	const struct gkfd_transport *transport;
+	void *data;
+	uint32_t major, minor; /* 0.0 until gkfd_open_device() */
+	bool opened;
+};
+
+enum gkfd_cap {
+	GKFD_CAP_CRIU, /* since 1.7 */
+	GKFD_CAP_SMI_QUEUE_EVENTS, /* since 1.10 */
+	GKFD_CAP_DEBUG, /* since 1.13: suspend and resume of queues */
+};
+
+/* Takes over @data in any case. The device itself is opened only by gkfd_open_device(). */
+int gkfd_new(const struct gkfd_transport *transport, void *data, struct gkfd **ret);
+void gkfd_free(struct gkfd *k); /* accepts NULL */
+void gkfd_freep(struct gkfd **k);
+
+/*
+ * Opens /dev/kfd and asks its version; a second call does nothing. The opening process gets a
+ * KFD process of its own, on every GPU: readers of files do without.
+ */
+int gkfd_open_device(struct gkfd *k);
+bool gkfd_has(const struct gkfd *k, enum gkfd_cap cap);
+
+int gkfd_ioctl(struct gkfd *k, unsigned long request, void *arg);
+uint64_t gkfd_now_ns(struct gkfd *k);
+int gkfd_wait(struct gkfd *k, struct pollfd *fds, size_t n, uint64_t timeout_ns);
+int gkfd_read_file(struct gkfd *k, enum gkfd_tree tree, const char *path, char **ret_text,
+		   size_t *ret_len);
+int gkfd_list_dir(struct gkfd *k, enum gkfd_tree tree, const char *path, char **ret_names);
+
+/* ---- queues of one's own ---- */
+int gkfd_create_queue(struct gkfd *k, struct kfd_ioctl_create_queue_args *args);
+int gkfd_destroy_queue(struct gkfd *k, uint32_t queue_id);
+int gkfd_update_queue(struct gkfd *k, const struct kfd_ioctl_update_queue_args *args);
+int gkfd_runtime_enable(struct gkfd *k, uint64_t r_debug, uint32_t mode_mask);
+
+/* ---- the debug interface (GKFD_CAP_DEBUG) ---- */
+
+/*
+ * The caller thread must trace the group leader of @pid. -EALREADY still makes the caller the
+ * debugger: never call this on a target somebody else may debug. *rinfo is filled on success;
+ * its runtime_state tells what the return value hides (kfd_debug.c of 6.12: a failed activation
+ * returns 0).
+ */
+int gkfd_dbg_enable(struct gkfd *k, pid_t pid, uint64_t exception_mask, int dbg_fd,
+		    struct kfd_runtime_info *rinfo);
+int gkfd_dbg_disable(struct gkfd *k, pid_t pid);
+int gkfd_dbg_send_runtime_event(struct gkfd *k, pid_t pid, uint64_t exception_mask);
+
+/*
+ * Returns the number of queues suspended or found suspended, which may be fewer than @n: the
+ * driver then ORs KFD_DBG_QUEUE_*_MASK into the @ids that failed, hence not const.
+ */
+int gkfd_dbg_suspend_queues(struct gkfd *k, pid_t pid, uint32_t *ids, uint32_t n,
+			    uint32_t grace_kclk);
+/* As above; @ids NULL: all queues of the target. */
+int gkfd_dbg_resume_queues(struct gkfd *k, pid_t pid, uint32_t *ids, uint32_t n);
+
+/*
+ * Copies up to *n entries and sets *n to how many there are. @clear_mask is cleared from the
+ * exceptions of each entry returned: KFD_EC_MASK(EC_QUEUE_NEW) acknowledges new queues, without
+ * which the driver refuses to suspend them.
+ */
+int gkfd_dbg_queue_snapshot(struct gkfd *k, pid_t pid, uint64_t clear_mask,
+			    struct kfd_queue_snapshot_entry *entries, uint32_t *n);
+int gkfd_dbg_device_snapshot(struct gkfd *k, pid_t pid, uint64_t clear_mask,
+			     struct kfd_dbg_device_info_entry *entries, uint32_t *n);
+/* -EAGAIN: nothing is pending. */
+int gkfd_dbg_query_event(struct gkfd *k, pid_t pid, uint64_t clear_mask,
+			 struct kfd_ioctl_dbg_trap_query_debug_event_args *ret);
+
+/* ---- CRIU (GKFD_CAP_CRIU) ---- */
+int gkfd_criu_op(struct gkfd *k, struct kfd_ioctl_criu_args *args);
+
+#endif

@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * How the KFD client reaches a driver: a table with one implementation for the kernel
+ * (gkfd_transport_syscall), one for the software device (gpu/model), and, in tests, scripted
+ * ones. Everything above this table is the same code on all of them.
+ *
+ * All calls return 0 or a count, or -errno. @data is what the transport's owner passed to
+ * gkfd_open(). Calls may come from several threads at once.
+ */
+#ifndef GPREEMPT_GPU_KFD_TRANSPORT_H
+#define GPREEMPT_GPU_KFD_TRANSPORT_H
+
+#include <poll.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+/* The file trees the client reads. Paths below them are relative, without a leading slash. */
+enum gkfd_tree {
+	GKFD_TREE_SYSFS, /* /sys/class/kfd/kfd */
+	GKFD_TREE_DEBUGFS, /* /sys/kernel/debug/kfd */
+	GKFD_TREE_PARAMS, /* /sys/module/amdgpu/parameters */
+	GKFD_TREE_PROC, /* /proc */
+	GKFD_TREE_COUNT,
+};
+
+/* A file larger than this is refused with -EFBIG: nothing the driver prints comes near. */
+#define GKFD_FILE_MAX_BYTES (64u << 20)
+
+struct gkfd_span { /* one piece of a target's memory */
+	uint64_t addr;
+	void *buf;
+	size_t len;
+	bool ok; /* out: all of it was read */
+};
+
+/*
+ * Process control. A thread that seizes is the tracer; only it may call the others for that
+ * pid, except peek and pidfd.
+ */
+struct gkfd_trace_ops {
+	int (*seize)(void *data, pid_t pid);
+	int (*interrupt)(void *data, pid_t pid);
+	int (*cont)(void *data, pid_t pid, int sig);
+	int (*listen)(void *data, pid_t pid);
+	int (*detach)(void *data, pid_t pid, int sig);
+
+	/* Takes one pending event without blocking: 1 and a wait status, 0 none, -ECHILD gone. */
+	int (*reap)(void *data, pid_t pid, int *ret_status);
+
+	/*
+	 * Blocks until reap would find something; a cancellation point. NULL where a target
+	 * never stops (software device): then only the driver's -ESRCH tells of its end.
+	 */
+	int (*peek)(void *data, pid_t pid);
+
+	/* An fd that turns readable when @pid exits; -ENOSYS where the kernel has none. */
+	int (*pidfd)(void *data, pid_t pid);
+};
+
+struct gkfd_transport {
+	const char *name;
+	bool modelled; /* its clock is a cost model's: printed times must say so */
+	const struct gkfd_trace_ops *trace;
+
+	int (*open)(void *data); /* /dev/kfd; once */
+	void (*close)(void *data); /* also frees @data */
+
+	/* @request and @arg as for ioctl(2); what the driver returns, or -errno. EINTR is retried. */
+	int (*ioctl)(void *data, unsigned long request, void *arg);
+
+	/* A whole file; *ret_text is NUL-terminated and the caller's to free. */
+	int (*read_file)(void *data, enum gkfd_tree tree, const char *path, char **ret_text,
+			 size_t *ret_len);
+
+	/*
+	 * The names in a directory without "." and "..", each ended by NUL, one after the other
+	 * and an empty one last; the caller's to free.
+	 */
+	int (*list_dir)(void *data, enum gkfd_tree tree, const char *path, char **ret_names);
+
+	/* Fills the spans it can and marks them; an error only when none could be tried. */
+	int (*read_mem)(void *data, pid_t pid, struct gkfd_span *spans, size_t n);
+
+	/* A clock for measuring: CLOCK_MONOTONIC, or the model's. */
+	uint64_t (*now_ns)(void *data);
+
+	/*
+	 * Lets time pass until a descriptor is ready (returns how many) or @timeout_ns is over
+	 * (0). UINT64_MAX: no end. A model's clock moves by @timeout_ns when nothing is ready.
+	 */
+	int (*wait)(void *data, struct pollfd *fds, size_t n, uint64_t timeout_ns);
+};
+
+/* The kernel. Trees are looked up below @root ("" or NULL: the real ones); NULL on ENOMEM. */
+extern const struct gkfd_transport gkfd_transport_syscall;
+void *gkfd_syscall_new(const char *root);
+
+/* Its process control and clock, for transports that script the driver but trace for real. */
+extern const struct gkfd_trace_ops gkfd_trace_syscall;
+uint64_t gkfd_syscall_now_ns(void *data);
+int gkfd_syscall_wait(void *data, struct pollfd *fds, size_t n, uint64_t timeout_ns);
+
+#endif

@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Virtual time: a clock and what is due. Events at the same instant run in the order they were
+ * set, so a run depends on nothing but its inputs.
+ */
+#ifndef GPREEMPT_GPU_MODEL_EVENT_H
+#define GPREEMPT_GPU_MODEL_EVENT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct event { /* embedded in its owner; must outlive being set */
+	uint64_t at_ns;
+	uint64_t seq;
+	size_t slot; /* in the heap, 0: not set */
+	void (*run)(struct event *e);
+};
+
+struct timeline {
+	uint64_t now_ns;
+	uint64_t seq;
+	struct event **heap; /* slots from 1 */
+	size_t n, cap;
+};
+
+void timeline_init(struct timeline *t);
+void timeline_done(struct timeline *t);
+/* Sets or moves; at_ns in the past means now. -ENOMEM. */
+int timeline_set(struct timeline *t, struct event *e, uint64_t at_ns);
+void timeline_cancel(struct timeline *t, struct event *e);
+/* Runs what is due up to @until_ns and leaves the clock there. */
+void timeline_run(struct timeline *t, uint64_t until_ns);
+/* Runs the events of the next instant at or before @limit_ns; false: nothing due, clock at limit. */
+bool timeline_step(struct timeline *t, uint64_t limit_ns);
+
+#endif

@@ -1,0 +1,125 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The hardware half of the model: compute units, command processors, context save.
+ *
+ * It knows queues as descriptors in memory, never processes or rights. Workgroups of all mapped
+ * queues compete for room on compute units; one that runs is never displaced but by a save.
+ *
+ * A dispatch packet (abi/aql.h) launches grid_x / workgroup_x workgroups, dealt to the XCCs in
+ * turn. Its kernel_object points at a struct hw_kernel in the same address space. PM4 and SDMA
+ * rings hold struct hw_timed_packet: 64 bytes that keep the engine busy for a time.
+ */
+#ifndef GPREEMPT_GPU_MODEL_HW_H
+#define GPREEMPT_GPU_MODEL_HW_H
+
+#include "abi/aql.h"
+#include "gpu/model/event.h"
+#include "gpu/model/mem.h"
+#include "gpu/model/model.h"
+
+#define HW_CU_UNITS 65536u /* room on one compute unit */
+#define HW_KERNEL_MAGIC 0x6b65726e656c3031ull
+#define HW_TIMED_MAGIC 0x74696d65u
+
+struct hw_kernel {
+	uint64_t magic;
+	uint64_t wg_ns;
+	uint32_t wg_units; /* 1..HW_CU_UNITS */
+	uint32_t pad;
+};
+
+struct hw_timed_packet {
+	uint32_t magic;
+	uint32_t pad0;
+	uint64_t busy_ns;
+	uint64_t completion_signal;
+	uint64_t pad1[5];
+};
+
+enum hw_ring { HW_RING_AQL, HW_RING_PM4, HW_RING_SDMA }; /* pointers count packets, dwords, bytes */
+
+struct hw_gpu;
+struct hw_queue;
+
+/* What the driver writes into a queue descriptor. */
+struct hw_queue_config {
+	enum hw_ring ring;
+	struct mem_space *vm; /* borrowed; must outlive the queue */
+	uint64_t ring_va;
+	uint32_t ring_bytes;
+	uint64_t read_ptr_va, write_ptr_va;
+	uint32_t target_xcc; /* PM4 only */
+	uint32_t priority; /* 0..15; not yet looked at by dispatch */
+	bool log_packets;
+};
+
+struct hw_gpu *hw_gpu_new(const struct model_chip *chip, struct timeline *time);
+void hw_gpu_free(struct hw_gpu *gpu); /* all its queues must be freed before */
+
+struct hw_queue *hw_queue_new(struct hw_gpu *gpu, const struct hw_queue_config *config);
+/* As UPDATE_QUEUE may change it while the queue is not mapped. */
+void hw_queue_set_ring(struct hw_queue *q, uint64_t ring_va, uint32_t ring_bytes);
+void hw_queue_set_priority(struct hw_queue *q, uint32_t priority);
+/* Must not be mapped; waves it had saved are gone. */
+void hw_queue_free(struct hw_queue *q);
+
+/* Told by its owner that the write pointer moved; dropped unless mapped, as on hardware. */
+void hw_doorbell(struct hw_queue *q);
+
+/*
+ * Calls @consumed after each packet completes (@index counts packets). For programs that refill
+ * their ring. May submit and ring, may not map or unmap.
+ */
+void hw_queue_on_complete(struct hw_queue *q, void (*completed)(void *user, uint64_t index),
+			  void *user);
+
+struct hw_unmap {
+	uint32_t grace_kclk; /* as the 8-bit register has it: 0 never ends */
+	uint64_t timeout_ns; /* after which the fence counts as lost */
+	uint64_t extra_ns; /* an injected delay */
+	struct hw_queue *stuck; /* an injected fault: this one cannot be saved */
+	bool dead; /* an injected fault: the fence never comes */
+
+	/* results */
+	uint64_t took_ns;
+	uint64_t saved_bytes;
+	uint64_t save_ns; /* of it, moving bytes and entering traps */
+	uint32_t unmapped; /* queues */
+};
+
+/*
+ * Takes every mapped queue off the GPU: no new workgroup starts; those that end within the
+ * grace period end; the rest is saved, remaining time and all. Time passes meanwhile, on other
+ * GPUs too. 0; -ETIME: the fence did not come in time (dead, or grace without end), queues are
+ * off, nothing of the stuck work was saved; -EREMOTEIO: a stuck queue was given up, the others
+ * are saved.
+ */
+int hw_unmap_all(struct hw_gpu *gpu, struct hw_unmap *op);
+
+/*
+ * Maps exactly @qs and returns at once; they start after the map cost, restoring saved
+ * workgroups first (their bytes move back before they run). None may be mapped already.
+ * Each queue's write pointer is read anew.
+ */
+int hw_map(struct hw_gpu *gpu, struct hw_queue *const *qs, size_t n);
+
+/* A whole-GPU reset: what is resident or saved is lost. */
+void hw_reset(struct hw_gpu *gpu);
+
+/* What the last save left, as the driver finds it in the descriptor of one XCC. */
+struct hw_saved_state {
+	uint32_t ctl_stack_used; /* bytes, 8 per wave; a full workgroup counts as its waves */
+	uint32_t wave_bytes; /* 0: nothing ran there */
+};
+
+void hw_queue_saved_state(const struct hw_queue *q, uint32_t xcc, struct hw_saved_state *ret);
+bool hw_queue_mapped(const struct hw_queue *q);
+void hw_queue_stats(const struct hw_queue *q, struct model_queue_stats *ret); /* hardware fields */
+uint64_t hw_queue_read_index(const struct hw_queue *q); /* in units of the ring's pointers */
+uint64_t hw_queue_write_index(const struct hw_queue *q); /* as last seen */
+size_t hw_queue_packets(const struct hw_queue *q, uint64_t first, struct model_packet *ret,
+			size_t max);
+/* Waves in flight now, of all queues given. */
+uint32_t hw_queue_waves(const struct hw_queue *q, uint32_t xcc);
+
+#endif

@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: MIT */
+/* A modelled process's address space: page-aligned regions, backed on first touch. */
+#ifndef GPREEMPT_GPU_MODEL_MEM_H
+#define GPREEMPT_GPU_MODEL_MEM_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct mem_space;
+
+struct mem_space *mem_new(void); /* NULL: ENOMEM */
+void mem_free(struct mem_space *s); /* accepts NULL */
+
+uint64_t mem_map(struct mem_space *s, size_t bytes); /* address, 0: ENOMEM */
+/* The whole range must lie in one region, else -EFAULT. */
+int mem_read(const struct mem_space *s, uint64_t va, void *buf, size_t len);
+int mem_write(struct mem_space *s, uint64_t va, const void *buf, size_t len);
+bool mem_covers(const struct mem_space *s, uint64_t va, size_t len);
+
+uint64_t mem_read64(const struct mem_space *s, uint64_t va); /* 0 when not mapped */
+void mem_write64(struct mem_space *s, uint64_t va, uint64_t value); /* nothing when not mapped */
+
+#endif

@@ -1,0 +1,228 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A software device: the KFD driver's behaviour over modelled GPUs, in virtual time.
+ *
+ * Deterministic: the same calls give the same answers and the same times. The clock moves only
+ * in model_advance() and inside driver calls that wait for the hardware. Not thread-safe; the
+ * transport (model_transport_new) adds a lock. Every duration is modelled, never measured.
+ *
+ * The driver half answers as Linux 6.12 does, refusals and quirks included: it is never kinder.
+ * The hardware half (hw.h) runs workgroups on compute units and moves bytes when it saves them.
+ */
+#ifndef GPREEMPT_GPU_MODEL_MODEL_H
+#define GPREEMPT_GPU_MODEL_MODEL_H
+
+#include "abi/kfd.h"
+#include "gpu/kfd/transport.h"
+
+#define MODEL_MAX_GPUS 8
+#define MODEL_MAX_XCC 8
+
+/* The process that opens the device through the transport, in the model's own pid space. */
+#define MODEL_SELF_PID 4194303
+
+/* What a blocking driver call answers instead of blocking; see model_blocked_result(). */
+#define MODEL_BLOCKED (-4097)
+
+struct model;
+
+/* ---- chips ---- */
+
+/* Times the driver and firmware add; no source gives them, so all are assumed. */
+struct model_costs {
+	uint64_t unmap_ns; /* UNMAP_QUEUES and its fence, nothing to save */
+	uint64_t map_ns; /* RUN_LIST until the first queue is loaded */
+	uint64_t trap_ns; /* a wave's way into the trap handler */
+	uint64_t header_ns; /* driver copies one queue's header on one XCC */
+	uint64_t ioctl_ns; /* entering and leaving the driver */
+};
+
+struct model_chip {
+	const char *name;
+	uint32_t gfx_target_version; /* as in sysfs: 90402 */
+	uint32_t n_xcc;
+	uint32_t cu_per_xcc;
+	uint32_t cwsr_bytes_per_cu; /* register and LDS state of a full compute unit */
+	uint32_t n_cp_queues; /* hardware queue slots the driver may use */
+	uint32_t n_vmid;
+	uint32_t clock_mhz;
+	uint64_t hbm_bytes_per_s;
+	uint64_t vram_bytes;
+	struct model_costs costs;
+};
+
+extern const struct model_chip model_chips[]; /* ended by a NULL name */
+const struct model_chip *model_chip_find(const char *name);
+
+struct model_config {
+	const struct model_chip *chip;
+	uint32_t n_gpus;
+	uint64_t seed; /* of faults chosen at random */
+	uint32_t kfd_minor; /* 0: 17. Below 13 there is no debug interface */
+	/* Taken out: the rule of 6.5 to early 6.12, every call needs the live tracer thread. */
+	bool no_debugger_clause;
+	bool log_packets; /* keep model_packet records */
+};
+
+int model_new(const struct model_config *config, struct model **ret);
+void model_free(struct model *m);
+void model_freep(struct model **m);
+
+/*
+ * A populated model, as "--device model[:SPEC]" makes it. SPEC: a chip name, then optional
+ * ",key=value" (gpus, occupancy in percent, seed, kfd_minor, runtime=old). NULL: mi308x.
+ * pid 1001: offline, 10 busy queues on GPU 0; 1002: online, 2 queues on GPU 0; 1003: no queue.
+ * -EINVAL and a line in *ret_why (the caller's to free) when SPEC makes no sense.
+ */
+int model_new_preset(const char *spec, struct model **ret, char **ret_why);
+
+/* ---- time ---- */
+
+uint64_t model_now_ns(const struct model *m);
+void model_advance(struct model *m, uint64_t ns);
+
+/* ---- processes ---- */
+
+struct model_task { /* who makes a call */
+	pid_t pid;
+	pid_t tid;
+};
+
+struct model_proc_spec {
+	pid_t pid;
+	uid_t uid;
+	const char *comm;
+	const char *cgroup; /* NULL: "/" */
+};
+
+int model_proc_start(struct model *m, const struct model_proc_spec *spec);
+int model_proc_fork(struct model *m, pid_t parent, pid_t child); /* shares no KFD process */
+int model_proc_exec(struct model *m, pid_t pid); /* a new mm: the KFD process goes */
+void model_proc_exit(struct model *m, pid_t pid); /* by itself or killed: the same to KFD */
+
+/* ptrace as far as KFD looks at it. -ESRCH, -EPERM (other user, already traced). */
+int model_ptrace_seize(struct model *m, struct model_task tracer, pid_t pid);
+int model_ptrace_detach(struct model *m, struct model_task tracer, pid_t pid);
+void model_thread_exit(struct model *m, struct model_task task); /* its tracees run free */
+
+/* ---- the driver ---- */
+
+int model_kfd_open(struct model *m, struct model_task task);
+/*
+ * An ioctl by @task on a descriptor that process @fd_owner opened. Pointers inside @arg are
+ * addresses of this process; a bad one gives -EFAULT. May answer MODEL_BLOCKED.
+ */
+int model_ioctl(struct model *m, struct model_task task, pid_t fd_owner, unsigned long request,
+		void *arg);
+/* What became of a blocked call: true and its result once it returned. */
+bool model_blocked_result(struct model *m, struct model_task task, int *ret);
+void model_signal(struct model *m, struct model_task task); /* a blocked call returns -EINTR */
+
+int model_read_file(struct model *m, enum gkfd_tree tree, const char *path, char **ret_text,
+		    size_t *ret_len);
+int model_list_dir(struct model *m, enum gkfd_tree tree, const char *path, char **ret_names);
+
+/* The device as a gkfd transport; takes over @m. */
+extern const struct gkfd_transport gkfd_transport_model;
+void *model_transport_new(struct model *m);
+struct model *model_transport_get(void *data); /* borrowed; for tests and the simulator */
+
+/* ---- memory of a process ---- */
+
+uint64_t model_mem_map(struct model *m, pid_t pid, size_t bytes); /* 0 on failure */
+int model_mem_read(struct model *m, pid_t pid, uint64_t va, void *buf, size_t len);
+int model_mem_write(struct model *m, pid_t pid, uint64_t va, const void *buf, size_t len);
+
+/* ---- queues and work, as a well-behaved program makes them ---- */
+
+struct model_queue_spec {
+	uint32_t gpu_index;
+	uint32_t type; /* KFD_IOC_QUEUE_TYPE_* */
+	uint32_t ring_packets; /* 0: 1024 */
+	uint32_t priority;
+	uint32_t percent_zero; /* create it inactive */
+};
+
+int model_runtime_enable(struct model *m, pid_t pid);
+int model_queue_create(struct model *m, pid_t pid, const struct model_queue_spec *spec,
+		       uint32_t *ret_id);
+
+struct model_work {
+	uint32_t workgroups;
+	uint64_t wg_ns; /* how long one workgroup runs */
+	uint32_t wg_per_cu; /* how many fit on a compute unit: 1 fills it */
+	bool barrier; /* waits for all earlier packets */
+	bool signal; /* has a completion signal */
+};
+
+/* Writes one packet and rings the doorbell. -ENOSPC: the ring is full. */
+int model_submit(struct model *m, pid_t pid, uint32_t queue_id, const struct model_work *work,
+		 uint64_t *ret_index);
+/* Keeps @depth packets of @work queued for ever, like a training loop. */
+int model_loop(struct model *m, pid_t pid, uint32_t queue_id, const struct model_work *work,
+	       uint32_t depth);
+
+/* ---- faults ---- */
+
+enum model_fault_kind {
+	MODEL_FAULT_NONE,
+	MODEL_FAULT_SLOW, /* every preemption on @gpu_index takes @ns longer */
+	MODEL_FAULT_STUCK_QUEUE, /* queue (@pid, @queue_id) cannot be preempted */
+	MODEL_FAULT_DEAD_SCHEDULER, /* the fence of @gpu_index never comes: 9 s, then a reset */
+	MODEL_FAULT_VANISH, /* @pid exits right before the @count-th driver call from now */
+	MODEL_FAULT_ACTIVATE_FAILS, /* the next ENABLE cannot activate */
+};
+
+struct model_fault {
+	enum model_fault_kind kind;
+	uint32_t gpu_index;
+	pid_t pid;
+	uint32_t queue_id;
+	uint32_t count;
+	uint64_t ns;
+};
+
+int model_fault_set(struct model *m, const struct model_fault *fault);
+/* One fault of each kind at most, placed by the seed, over the coming @calls driver calls. */
+void model_fault_scatter(struct model *m, uint32_t calls);
+
+/* ---- the truth, for tests and reports ---- */
+
+struct model_gpu_stats {
+	uint64_t cycles; /* runlist cycles: unmap, fence, map */
+	uint64_t maps, unmaps; /* queues, summed over cycles */
+	uint64_t saved_bytes; /* by all saves */
+	uint64_t save_ns; /* time all saves took */
+	uint64_t resets;
+	uint32_t active_queues; /* counted into the runlist */
+	uint32_t total_queues;
+	uint32_t processes;
+};
+
+int model_gpu_stats(const struct model *m, uint32_t gpu_index, struct model_gpu_stats *ret);
+uint32_t model_gpu_id(const struct model *m, uint32_t gpu_index); /* 0: no such GPU */
+
+struct model_queue_stats {
+	bool active, suspended, evicted, is_new, mapped;
+	uint64_t completed; /* packets */
+	uint64_t resident; /* workgroups on compute units now */
+	uint64_t saved; /* workgroups in the save area now */
+};
+
+int model_queue_stats(const struct model *m, pid_t pid, uint32_t queue_id,
+		      struct model_queue_stats *ret);
+
+struct model_packet { /* with log_packets */
+	uint64_t index;
+	uint64_t submitted_ns, started_ns, done_ns; /* done 0: not yet */
+	uint64_t executed_ns; /* summed over its workgroups: workgroups x wg_ns when done */
+	uint32_t workgroups;
+	uint32_t finished; /* workgroups; more than once each is a lie */
+	uint32_t saves; /* how often some of it was saved */
+};
+
+/* Copies up to @max records from @first on, in order of submission; how many. */
+size_t model_packets(const struct model *m, pid_t pid, uint32_t queue_id, uint64_t first,
+		     struct model_packet *ret, size_t max);
+
+#endif
