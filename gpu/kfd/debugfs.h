@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The driver's debugfs files: what only they know is a queue's priority, and where the queues
+ * of a process that is not attached have their pointers. Root only; absent under lockdown.
+ */
+#ifndef GPREEMPT_GPU_KFD_DEBUGFS_H
+#define GPREEMPT_GPU_KFD_DEBUGFS_H
+
+#include "gpu/kfd/kfd.h"
+
+/* One queue of "mqds". The file prints no queue id: match by process, GPU and ring base. */
+struct gkfd_mqd {
+	pid_t pid;
+	uint32_t pasid;
+	uint32_t gpu_id;
+	bool sdma; /* then nothing below is known */
+	bool active; /* as of the last time it was saved */
+	uint32_t vmid;
+	uint32_t pipe_priority; /* 0 low, 1 medium, 2 high */
+	uint32_t priority; /* 0..15 */
+	uint64_t ring_base, ring_bytes;
+	uint64_t read_ptr_addr, write_ptr_addr;
+	uint64_t cwsr_base;
+	uint32_t cwsr_bytes; /* per XCC */
+};
+
+struct gkfd_mqds {
+	size_t n;
+	struct gkfd_mqd *mqds;
+};
+
+/* One hardware queue slot of "hqds". */
+struct gkfd_hqd {
+	uint32_t node; /* topology index */
+	uint32_t gpu_id;
+	uint32_t xcc;
+	uint32_t pipe, queue;
+	bool hiq; /* the driver's own queue, not one of the slots */
+	bool active;
+	uint32_t vmid;
+	uint64_t ring_base;
+};
+
+struct gkfd_hqds {
+	size_t n;
+	struct gkfd_hqd *hqds;
+};
+
+struct gkfd_runlist { /* one node of "rls" */
+	uint32_t node;
+	uint32_t gpu_id;
+	bool active;
+	uint32_t processes; /* MAP_PROCESS packets */
+	uint32_t queues; /* MAP_QUEUES packets */
+	bool oversubscribed; /* the list chains to itself */
+};
+
+struct gkfd_runlists {
+	size_t n;
+	struct gkfd_runlist *lists;
+};
+
+/* -EACCES, -ENOENT as the file system says; -EBADMSG with *ret_line (from 1) set. */
+int gkfd_mqds_read(struct gkfd *k, struct gkfd_mqds *ret, uint32_t *ret_line);
+int gkfd_hqds_read(struct gkfd *k, struct gkfd_hqds *ret, uint32_t *ret_line);
+int gkfd_runlists_read(struct gkfd *k, struct gkfd_runlists *ret, uint32_t *ret_line);
+
+int gkfd_mqds_parse(const char *text, size_t len, struct gkfd_mqds *ret, uint32_t *ret_line);
+int gkfd_hqds_parse(const char *text, size_t len, struct gkfd_hqds *ret, uint32_t *ret_line);
+int gkfd_runlists_parse(const char *text, size_t len, struct gkfd_runlists *ret,
+			uint32_t *ret_line);
+
+void gkfd_mqds_done(struct gkfd_mqds *m);
+void gkfd_hqds_done(struct gkfd_hqds *h);
+void gkfd_runlists_done(struct gkfd_runlists *r);
+
+#endif

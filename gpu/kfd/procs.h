@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Processes that use KFD, from sysfs "proc/" and /proc: no right needed, nothing attached.
+ * sysfs names a process by its pid in the initial namespace; where gpreempt itself runs in
+ * another one, those names say nothing about the pids it sees (gkfd_pids_are_global).
+ */
+#ifndef GPREEMPT_GPU_KFD_PROCS_H
+#define GPREEMPT_GPU_KFD_PROCS_H
+
+#include "gpu/kfd/kfd.h"
+
+struct gkfd_proc_queue {
+	uint32_t queue_id;
+	uint32_t gpu_id;
+	uint32_t type; /* KFD_IOC_QUEUE_TYPE_*: translated from the driver's own numbers */
+	uint64_t ring_bytes;
+};
+
+struct gkfd_proc_gpu {
+	uint32_t gpu_id;
+	bool has_vram, has_occupancy;
+	uint64_t vram_bytes;
+	uint32_t cu_occupancy; /* compute units with waves, at this instant */
+};
+
+struct gkfd_proc {
+	pid_t pid;
+	size_t n_queues;
+	struct gkfd_proc_queue *queues; /* by queue id */
+	size_t n_gpus;
+	struct gkfd_proc_gpu *gpus; /* every GPU the process may use */
+};
+
+/* Reads one process. -ESRCH: it has no KFD process. -EBADMSG: the tree makes no sense. */
+int gkfd_proc_read(struct gkfd *k, pid_t pid, struct gkfd_proc *ret);
+void gkfd_proc_done(struct gkfd_proc *p);
+/* Only the pids, ascending; *ret is the caller's to free. A process may vanish meanwhile. */
+int gkfd_proc_list(struct gkfd *k, pid_t **ret, size_t *ret_n);
+
+/* What /proc tells of a process. */
+struct gkfd_proc_ident {
+	pid_t pid;
+	pid_t tracer_pid; /* 0: nobody; a thread id of the tracer */
+	uid_t uid; /* effective */
+	uint64_t start_ticks; /* with the pid, names one process of this boot */
+	char state; /* R S D T t Z X */
+	char comm[16];
+};
+
+int gkfd_proc_identify(struct gkfd *k, pid_t pid, struct gkfd_proc_ident *ret); /* -ESRCH */
+bool gkfd_pids_are_global(struct gkfd *k);
+/* The pid here of the process that is @pid inside some container; 0: none or several. */
+pid_t gkfd_pid_from_container(struct gkfd *k, pid_t pid);
+
+/* Parsers, on text that may be anything. -EBADMSG. */
+int gkfd_proc_parse_stat(const char *text, size_t len, struct gkfd_proc_ident *ret);
+int gkfd_proc_parse_status(const char *text, size_t len, struct gkfd_proc_ident *ret);
+
+#endif
