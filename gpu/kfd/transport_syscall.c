@@ -1,0 +1,256 @@
+/* SPDX-License-Identifier: MIT */
+/* The transport to the kernel: device, file trees and clock. Memory: mem_syscall.c. */
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/stat.h>
+#include <time.h>
+
+#include "gpu/kfd/mem_syscall.h"
+#include "gpu/kfd/transport.h"
+#include "util/macros.h"
+
+#define READ_FIRST_BYTES 4096u
+
+struct kernel {
+	char *root;
+	int kfd;
+};
+
+void *gkfd_syscall_new(const char *root)
+{
+	struct kernel *k = calloc(1, sizeof(*k));
+
+	if (!k)
+		return NULL;
+	k->kfd = -1;
+	k->root = strdup(root ? root : "");
+	if (!k->root) {
+		free(k);
+		return NULL;
+	}
+	return k;
+}
+
+static void kernel_close(void *data)
+{
+	struct kernel *k = data;
+
+	if (k->kfd >= 0)
+		close(k->kfd);
+	free(k->root);
+	free(k);
+}
+
+static int open_below_root(const struct kernel *k, const char *path, int flags)
+{
+	_cleanup_free_ char *full = NULL;
+	int fd;
+
+	if (asprintf(&full, "%s%s", k->root, path) < 0) {
+		full = NULL; /* asprintf leaves it undefined */
+		return -ENOMEM;
+	}
+	fd = open(full, flags | O_CLOEXEC);
+	return fd < 0 ? -errno : fd;
+}
+
+static int kernel_open(void *data)
+{
+	struct kernel *k = data;
+	int fd;
+
+	if (k->kfd >= 0)
+		return 0;
+	fd = open_below_root(k, "/dev/kfd", O_RDWR);
+	if (fd < 0)
+		return fd;
+	k->kfd = fd;
+	return 0;
+}
+
+static int kernel_ioctl(void *data, unsigned long request, void *arg)
+{
+	struct kernel *k = data;
+	int r;
+
+	do {
+		r = ioctl(k->kfd, request, arg);
+	} while (r < 0 && errno == EINTR);
+	return r < 0 ? -errno : r;
+}
+
+/* A path must stay inside its tree. */
+static bool path_is_inside(const char *path)
+{
+	if (*path == '/')
+		return false;
+	while (*path) {
+		size_t len = strcspn(path, "/");
+
+		if (len == 2 && path[0] == '.' && path[1] == '.')
+			return false;
+		path += len;
+		path += strspn(path, "/");
+	}
+	return true;
+}
+
+static int open_tree(const struct kernel *k, enum gkfd_tree tree)
+{
+	static const char *const dirs[GKFD_TREE_COUNT] = {
+		[GKFD_TREE_SYSFS] = "/sys/class/kfd/kfd",
+		[GKFD_TREE_DEBUGFS] = "/sys/kernel/debug/kfd",
+		[GKFD_TREE_PARAMS] = "/sys/module/amdgpu/parameters",
+		[GKFD_TREE_PROC] = "/proc",
+	};
+
+	return open_below_root(k, dirs[tree], O_PATH | O_DIRECTORY);
+}
+
+/* The files of sysfs, debugfs and proc have no size: what they hold is known at their end. */
+static int read_to_end(int fd, char **ret_text, size_t *ret_len)
+{
+	_cleanup_free_ char *text = NULL;
+	size_t room = 0, len = 0;
+	ssize_t r;
+
+	do {
+		if (len == room) {
+			size_t bigger = room ? room * 2 : READ_FIRST_BYTES;
+			char *grown = realloc(text, bigger + 1);
+
+			if (!grown)
+				return -ENOMEM;
+			text = grown;
+			room = bigger;
+		}
+		r = read(fd, text + len, room - len);
+		if (r < 0 && errno != EINTR)
+			return -errno;
+		if (r > 0)
+			len += (size_t)r;
+		if (len > GKFD_FILE_MAX_BYTES)
+			return -EFBIG;
+	} while (r != 0);
+
+	text[len] = '\0';
+	*ret_text = steal_ptr(&text);
+	*ret_len = len;
+	return 0;
+}
+
+static int kernel_read_file(void *data, enum gkfd_tree tree, const char *path, char **ret_text,
+			    size_t *ret_len)
+{
+	_cleanup_close_ int dir = -1, fd = -1;
+
+	if (!path_is_inside(path))
+		return -EINVAL;
+	dir = open_tree(data, tree);
+	if (dir < 0)
+		return dir;
+	/* O_NONBLOCK: a fifo in a copied tree must not hang us. */
+	fd = openat(dir, path, O_RDONLY | O_NOCTTY | O_NONBLOCK | O_CLOEXEC);
+	if (fd < 0)
+		return -errno;
+	return read_to_end(fd, ret_text, ret_len);
+}
+
+static int is_entry(const struct dirent *e)
+{
+	return strcmp(e->d_name, ".") != 0 && strcmp(e->d_name, "..") != 0;
+}
+
+static int by_name(const struct dirent **a, const struct dirent **b)
+{
+	return strcmp((*a)->d_name, (*b)->d_name);
+}
+
+/* Frees @entries. */
+static char *join_names(struct dirent **entries, int n)
+{
+	size_t bytes = 1;
+	char *names, *end;
+
+	for (int i = 0; i < n; i++)
+		bytes += strlen(entries[i]->d_name) + 1;
+	names = end = malloc(bytes);
+	for (int i = 0; i < n; i++) {
+		if (names)
+			end = stpcpy(end, entries[i]->d_name) + 1;
+		free(entries[i]);
+	}
+	free(entries);
+	if (names)
+		*end = '\0';
+	return names;
+}
+
+static int kernel_list_dir(void *data, enum gkfd_tree tree, const char *path, char **ret_names)
+{
+	_cleanup_close_ int dir = -1;
+	struct dirent **entries;
+	char *names;
+	int n;
+
+	if (!path_is_inside(path))
+		return -EINVAL;
+	dir = open_tree(data, tree);
+	if (dir < 0)
+		return dir;
+	n = scandirat(dir, *path ? path : ".", &entries, is_entry, by_name);
+	if (n < 0)
+		return -errno;
+	names = join_names(entries, n);
+	if (!names)
+		return -ENOMEM;
+	*ret_names = names;
+	return 0;
+}
+
+uint64_t gkfd_syscall_now_ns(void *data)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (uint64_t)now.tv_sec * NSEC_PER_SEC + (uint64_t)now.tv_nsec;
+}
+
+/* A signal does not end the wait: who wants to hear of one passes a descriptor for it. */
+int gkfd_syscall_wait(void *data, struct pollfd *fds, size_t n, uint64_t timeout_ns)
+{
+	uint64_t start_ns = gkfd_syscall_now_ns(data), left_ns = timeout_ns;
+
+	for (;;) {
+		struct timespec left = {
+			.tv_sec = (time_t)(left_ns / NSEC_PER_SEC),
+			.tv_nsec = (long)(left_ns % NSEC_PER_SEC),
+		};
+		uint64_t spent_ns;
+		int r = ppoll(fds, n, timeout_ns == UINT64_MAX ? NULL : &left, NULL);
+
+		if (r >= 0)
+			return r;
+		if (errno != EINTR)
+			return -errno;
+		spent_ns = gkfd_syscall_now_ns(data) - start_ns;
+		left_ns = spent_ns < timeout_ns ? timeout_ns - spent_ns : 0;
+	}
+}
+
+const struct gkfd_transport gkfd_transport_syscall = {
+	.name = "kfd",
+	.modelled = false,
+	.trace = &gkfd_trace_syscall,
+	.open = kernel_open,
+	.close = kernel_close,
+	.ioctl = kernel_ioctl,
+	.read_file = kernel_read_file,
+	.list_dir = kernel_list_dir,
+	.read_mem = gkfd_syscall_read_mem,
+	.now_ns = gkfd_syscall_now_ns,
+	.wait = gkfd_syscall_wait,
+};
