@@ -1,0 +1,210 @@
+/* SPDX-License-Identifier: MIT */
+#include <errno.h>
+#include <pthread.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <time.h>
+
+#include "gpu/guard.h"
+#include "gpu/guard_watch.h"
+#include "util/macros.h"
+
+/* The kernel's own timer comes after the guard had its chance, which looks every GUARD_LOOK_NS. */
+#define TIMER_AFTER_NS (GUARD_LOOK_NS * 3)
+
+struct guard {
+	struct guard_page *page;
+	int page_fd;
+	int pidfd; /* of the guard process */
+	pid_t pid;
+	timer_t timer;
+	bool has_timer;
+	pthread_mutex_t lock; /* slots being taken, timer being set */
+};
+
+static uint64_t monotonic_ns(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (uint64_t)ts.tv_sec * NSEC_PER_SEC + (uint64_t)ts.tv_nsec;
+}
+
+static void set_timer(struct guard *g, uint64_t at_ns)
+{
+	struct itimerspec spec = {
+		.it_value = { .tv_sec = (time_t)(at_ns / NSEC_PER_SEC),
+			      .tv_nsec = (long)(at_ns % NSEC_PER_SEC) },
+	};
+
+	if (g->has_timer)
+		timer_settime(g->timer, TIMER_ABSTIME, &spec, NULL);
+}
+
+/* The timer follows the earliest deadline of all threads; without one it is off. */
+static void follow_deadlines(struct guard *g)
+{
+	uint64_t first = guard_earliest(g->page);
+
+	set_timer(g, first ? first + TIMER_AFTER_NS : 0);
+}
+
+static int make_page(struct guard *g)
+{
+	g->page_fd = memfd_create(GUARD_MEMFD_NAME, MFD_CLOEXEC);
+	if (g->page_fd < 0)
+		return -errno;
+	if (ftruncate(g->page_fd, sizeof(*g->page)) < 0)
+		return -errno;
+	g->page = mmap(NULL, sizeof(*g->page), PROT_READ | PROT_WRITE, MAP_SHARED, g->page_fd, 0);
+	if (g->page == MAP_FAILED) {
+		g->page = NULL;
+		return -errno;
+	}
+	g->page->magic = GUARD_MAGIC;
+	g->page->holder = getpid();
+	return 0;
+}
+
+static int make_timer(struct guard *g)
+{
+	struct sigevent event = { .sigev_notify = SIGEV_SIGNAL, .sigev_signo = SIGKILL };
+
+	if (timer_create(CLOCK_MONOTONIC, &event, &g->timer) < 0)
+		return -errno;
+	g->has_timer = true;
+	return 0;
+}
+
+/*
+ * A bare clone without an exit signal: no SIGCHLD for a program that merely uses the library,
+ * and no fork handlers. The child may use nothing but system calls.
+ */
+static int make_process(struct guard *g)
+{
+	_cleanup_close_ int holder_fd = (int)syscall(SYS_pidfd_open, getpid(), 0);
+	pid_t holder = getpid();
+	long pid = syscall(SYS_clone, 0, 0, 0, 0, 0);
+
+	if (pid < 0)
+		return -errno;
+	if (pid == 0)
+		guard_watch(g->page, holder, holder_fd);
+	g->pid = (pid_t)pid;
+	g->pidfd = (int)syscall(SYS_pidfd_open, g->pid, 0);
+	return 0;
+}
+
+int guard_start(struct guard **ret)
+{
+	struct guard *g = calloc(1, sizeof(*g));
+	int r;
+
+	if (!g)
+		return -ENOMEM;
+	g->page_fd = -1;
+	g->pidfd = -1;
+	pthread_mutex_init(&g->lock, NULL);
+
+	r = make_page(g);
+	if (r >= 0)
+		r = make_timer(g);
+	if (r >= 0 && prctl(PR_SET_DUMPABLE, 0) < 0)
+		r = -errno;
+	if (r >= 0)
+		r = make_process(g);
+	if (r < 0) {
+		guard_stop(g);
+		return r;
+	}
+	*ret = g;
+	return 0;
+}
+
+static void end_process(struct guard *g)
+{
+	if (g->pid <= 0)
+		return;
+	kill(g->pid, SIGKILL); /* our own unreaped child: the pid is still its */
+	while (waitpid(g->pid, NULL, __WALL) < 0 && errno == EINTR)
+		;
+}
+
+void guard_stop(struct guard *g)
+{
+	if (!g)
+		return;
+	if (g->has_timer)
+		timer_delete(g->timer);
+	end_process(g);
+	if (g->page)
+		munmap(g->page, sizeof(*g->page));
+	closep(&g->page_fd);
+	closep(&g->pidfd);
+	pthread_mutex_destroy(&g->lock);
+	free(g);
+}
+
+int guard_fd(const struct guard *g)
+{
+	return g->pidfd;
+}
+
+bool guard_alive(const struct guard *g)
+{
+	siginfo_t info = { 0 };
+
+	if (waitid(P_PID, (id_t)g->pid, &info, WEXITED | WNOHANG | WNOWAIT | __WALL) < 0)
+		return false;
+	return info.si_pid == 0;
+}
+
+static int take_slot(struct guard *g, pid_t target, uint64_t allow_ns)
+{
+	for (int i = 0; i < GUARD_SLOTS; i++) {
+		struct guard_slot *s = &g->page->slots[i];
+
+		if (s->deadline_ns)
+			continue;
+		__atomic_store_n(&s->target, target, __ATOMIC_RELAXED);
+		__atomic_store_n(&s->deadline_ns, monotonic_ns() + allow_ns, __ATOMIC_RELEASE);
+		return i;
+	}
+	return -ENOSPC;
+}
+
+int guard_arm(struct guard *g, pid_t target, uint64_t allow_ns)
+{
+	int slot;
+
+	if (!guard_alive(g))
+		return -EOWNERDEAD;
+	pthread_mutex_lock(&g->lock);
+	slot = take_slot(g, target, allow_ns);
+	follow_deadlines(g);
+	pthread_mutex_unlock(&g->lock);
+	return slot;
+}
+
+static void set_deadline(struct guard *g, int slot, uint64_t at_ns)
+{
+	pthread_mutex_lock(&g->lock);
+	__atomic_store_n(&g->page->slots[slot].deadline_ns, at_ns, __ATOMIC_RELEASE);
+	follow_deadlines(g);
+	pthread_mutex_unlock(&g->lock);
+}
+
+void guard_beat(struct guard *g, int slot, uint64_t allow_ns)
+{
+	set_deadline(g, slot, monotonic_ns() + allow_ns);
+}
+
+void guard_disarm(struct guard *g, int slot)
+{
+	__atomic_store_n(&g->page->slots[slot].target, 0, __ATOMIC_RELAXED);
+	set_deadline(g, slot, 0);
+}

@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The guard: a small process beside every process that holds queues.
+ *
+ * With the stock KFD driver the death of the holder is what makes the driver resume a job; a
+ * holder that is merely stopped or deadlocked leaves it frozen for ever. So every thread that
+ * matters to a hold keeps a deadline in a page shared with the guard and pushes it on while it
+ * is alive. When one passes, the guard kills the holder. Behind it stands a kernel timer of the
+ * holder's own that delivers SIGKILL a little later, so that a holder is gone even when its
+ * guard was killed first; and the holder watches the guard (guard_fd) and lets go when it dies.
+ *
+ * The page is a memfd named GUARD_MEMFD_NAME: it marks a process as a holder of ours and lists
+ * what it holds, for whoever has to clean up after it (release.h).
+ */
+#ifndef GPREEMPT_GPU_GUARD_H
+#define GPREEMPT_GPU_GUARD_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#define GUARD_MEMFD_NAME "gpreempt-guard"
+#define GUARD_SLOTS 256
+#define GUARD_SILENCE_NS 2000000000ull /* a thread that says nothing for so long is dead */
+/* A driver call may wait for the hardware: queue_preemption_timeout_ms is 9000 in Linux 6.12. */
+#define GUARD_DRIVER_CALL_NS 12000000000ull
+
+struct guard;
+
+/*
+ * Starts the guard of this process. Also makes the process undumpable, because writing a core
+ * can delay its death for minutes. The guard's end raises no SIGCHLD and is invisible to
+ * wait(2) without __WALL.
+ */
+int guard_start(struct guard **ret);
+/* Nothing may be armed any more. Accepts NULL. */
+void guard_stop(struct guard *g);
+
+int guard_fd(const struct guard *g); /* readable when the guard has died; -1: kernel has no pidfd */
+bool guard_alive(const struct guard *g);
+
+/*
+ * Promises to push the deadline on within @allow_ns, again and again, until guard_disarm().
+ * @target (0: none) is noted in the page as held by this process. A slot number, or -ENOSPC,
+ * -EOWNERDEAD when the guard is dead.
+ */
+int guard_arm(struct guard *g, pid_t target, uint64_t allow_ns);
+void guard_beat(struct guard *g, int slot, uint64_t allow_ns);
+void guard_disarm(struct guard *g, int slot);
+
+/* The page, as read by others. */
+#define GUARD_MAGIC 0x67726475u
+struct guard_slot {
+	uint64_t deadline_ns; /* CLOCK_MONOTONIC; 0: not armed */
+	int32_t target;
+	uint32_t pad;
+};
+struct guard_page {
+	uint32_t magic;
+	int32_t holder;
+	struct guard_slot slots[GUARD_SLOTS];
+};
+
+#endif

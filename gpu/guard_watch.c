@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: MIT */
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <time.h>
+
+#include "gpu/guard_watch.h"
+#include "util/macros.h"
+
+/*
+ * The sanitizers' run-time belongs to threads that do not exist here, and errno to one that
+ * does not care: neither is used below.
+ */
+#define BARE __attribute__((no_sanitize("thread", "address", "undefined")))
+
+BARE uint64_t guard_earliest(const struct guard_page *page)
+{
+	uint64_t first = 0;
+
+	for (int i = 0; i < GUARD_SLOTS; i++) {
+		uint64_t at = __atomic_load_n(&page->slots[i].deadline_ns, __ATOMIC_ACQUIRE);
+
+		if (at && (!first || at < first))
+			first = at;
+	}
+	return first;
+}
+
+BARE static uint64_t now_ns(void)
+{
+	struct timespec ts = { 0 };
+
+	syscall(SYS_clock_gettime, CLOCK_MONOTONIC, &ts);
+	return (uint64_t)ts.tv_sec * NSEC_PER_SEC + (uint64_t)ts.tv_nsec;
+}
+
+/* Out of the holder's terminal, its signals and its files; only the holder's end ends us. */
+BARE static void settle(int keep_fd)
+{
+	uint64_t all = ~0ull;
+
+	syscall(SYS_rt_sigprocmask, SIG_SETMASK, &all, NULL, sizeof(all));
+	syscall(SYS_setsid);
+	syscall(SYS_prctl, PR_SET_NAME, GUARD_MEMFD_NAME, 0, 0, 0);
+	syscall(SYS_prctl, PR_SET_DUMPABLE, 0, 0, 0, 0);
+	for (int fd = 0; fd < 1024 || fd <= keep_fd; fd++)
+		if (fd != keep_fd)
+			syscall(SYS_close, fd);
+#ifdef SYS_close_range
+	syscall(SYS_close_range, keep_fd < 1024 ? 1024 : keep_fd + 1, ~0u, 0);
+#endif
+}
+
+/* True when the holder has ended; else after GUARD_LOOK_NS. */
+BARE static bool holder_gone(pid_t holder, int holder_fd)
+{
+	struct pollfd end = { .fd = holder_fd, .events = POLLIN };
+	struct timespec look = { .tv_nsec = (long)GUARD_LOOK_NS };
+	long n = syscall(SYS_ppoll, &end, holder_fd >= 0 ? 1 : 0, &look, NULL, 0);
+
+	if (n > 0)
+		return true;
+	return syscall(SYS_getppid) != holder; /* our parent: when it ends we get another */
+}
+
+BARE static void kill_holder(pid_t holder, int holder_fd)
+{
+	if (holder_fd >= 0)
+		syscall(SYS_pidfd_send_signal, holder_fd, SIGKILL, NULL, 0);
+	else if (syscall(SYS_getppid) == holder)
+		syscall(SYS_kill, holder, SIGKILL);
+}
+
+/*
+ * A deadline must be seen past twice before the holder is killed: after a pause of the whole
+ * machine the guard may be the first to run, and a holder that is well deserves its turn.
+ */
+BARE void guard_watch(const struct guard_page *page, pid_t holder, int holder_fd)
+{
+	bool late = false;
+
+	settle(holder_fd);
+	while (!holder_gone(holder, holder_fd)) {
+		uint64_t first = guard_earliest(page);
+		bool was_late = late;
+
+		late = first && first < now_ns();
+		if (late && was_late)
+			kill_holder(holder, holder_fd);
+	}
+	for (;;)
+		syscall(SYS_exit_group, 0);
+}

@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: MIT */
+/* What runs inside the guard process. */
+#ifndef GPREEMPT_GPU_GUARD_WATCH_H
+#define GPREEMPT_GPU_GUARD_WATCH_H
+
+#include "gpu/guard.h"
+
+#define GUARD_LOOK_NS 200000000ull
+
+/* The earliest deadline of all armed slots; 0: none is armed. */
+uint64_t guard_earliest(const struct guard_page *page);
+
+/*
+ * Watches the holder until it is gone. Runs in a process that shares the holder's memory only
+ * in name (its pages are copies, its threads are not there), so: system calls, no libc.
+ */
+_Noreturn void guard_watch(const struct guard_page *page, pid_t holder, int holder_fd);
+
+#endif
