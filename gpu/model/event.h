@@ -10,6 +10,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
+/* An instant that never comes. An event set to it keeps its place, so moving it cannot fail. */
+#define TIMELINE_NEVER UINT64_MAX
+
 struct event { /* embedded in its owner; must outlive being set */
 	uint64_t at_ns;
 	uint64_t seq;
@@ -25,11 +28,14 @@ struct timeline {
 };
 
 void timeline_init(struct timeline *t);
-void timeline_done(struct timeline *t);
-/* Sets or moves; at_ns in the past means now. -ENOMEM. */
+void timeline_done(struct timeline *t); /* whatever is still set is not set any more */
+/*
+ * Sets or moves; at_ns in the past means now. -ENOMEM; not when @e is set already, nor from
+ * within its own run() before anything else is set.
+ */
 int timeline_set(struct timeline *t, struct event *e, uint64_t at_ns);
 void timeline_cancel(struct timeline *t, struct event *e);
-/* Runs what is due up to @until_ns and leaves the clock there. */
+/* Runs what is due up to @until_ns and leaves the clock there, or later if an event took it on. */
 void timeline_run(struct timeline *t, uint64_t until_ns);
 /* Runs the events of the next instant at or before @limit_ns; false: nothing due, clock at limit. */
 bool timeline_step(struct timeline *t, uint64_t limit_ns);

@@ -5,9 +5,19 @@
  * It knows queues as descriptors in memory, never processes or rights. Workgroups of all mapped
  * queues compete for room on compute units; one that runs is never displaced but by a save.
  *
- * A dispatch packet (abi/aql.h) launches grid_x / workgroup_x workgroups, dealt to the XCCs in
- * turn. Its kernel_object points at a struct hw_kernel in the same address space. PM4 and SDMA
- * rings hold struct hw_timed_packet: 64 bytes that keep the engine busy for a time.
+ * A dispatch packet (abi/aql.h) launches grid_x / workgroup_x workgroups (rounded up), dealt to
+ * the XCCs in turn, going on where the queue's last packet stopped. Its kernel_object points at a
+ * struct hw_kernel in the same address space. PM4 and SDMA rings hold struct hw_timed_packet:
+ * 64 bytes that keep the engine busy for a time, one after the other.
+ *
+ * A packet is consumed when all of it is launched, not when it is done: the read pointer moves
+ * and, in an AQL ring, the header turns invalid. Nothing is instant: a packet with nothing to do
+ * is done 1 ns after it was consumed, so a program that refills its ring moves the clock.
+ *
+ * Not modelled: which compute unit a workgroup sits on. Each XCC is one pool of room. A workgroup
+ * takes the share of a compute unit it has when only its like are there, so equal workgroups fill
+ * the pool exactly as they fill the units; unequal ones may use room that on hardware is left
+ * over in crumbs on several units.
  */
 #ifndef GPREEMPT_GPU_MODEL_HW_H
 #define GPREEMPT_GPU_MODEL_HW_H
@@ -18,6 +28,8 @@
 #include "gpu/model/model.h"
 
 #define HW_CU_UNITS 65536u /* room on one compute unit */
+#define HW_CU_WAVES 32u /* wave slots on one: no more workgroups fit, however small */
+#define HW_WAVE_CTL_BYTES 8u /* of a wave on the control stack */
 #define HW_KERNEL_MAGIC 0x6b65726e656c3031ull
 #define HW_TIMED_MAGIC 0x74696d65u
 
@@ -53,22 +65,24 @@ struct hw_queue_config {
 	bool log_packets;
 };
 
+/* NULL: out of memory, or a chip without XCCs, compute units, clock or bandwidth. */
 struct hw_gpu *hw_gpu_new(const struct model_chip *chip, struct timeline *time);
 void hw_gpu_free(struct hw_gpu *gpu); /* all its queues must be freed before */
 
+/* Both pointers start at 0. NULL: out of memory. */
 struct hw_queue *hw_queue_new(struct hw_gpu *gpu, const struct hw_queue_config *config);
 /* As UPDATE_QUEUE may change it while the queue is not mapped. */
 void hw_queue_set_ring(struct hw_queue *q, uint64_t ring_va, uint32_t ring_bytes);
 void hw_queue_set_priority(struct hw_queue *q, uint32_t priority);
-/* Must not be mapped; waves it had saved are gone. */
+/* Must not be mapped; waves it had saved are gone. Accepts NULL. */
 void hw_queue_free(struct hw_queue *q);
 
 /* Told by its owner that the write pointer moved; dropped unless mapped, as on hardware. */
 void hw_doorbell(struct hw_queue *q);
 
 /*
- * Calls @consumed after each packet completes (@index counts packets). For programs that refill
- * their ring. May submit and ring, may not map or unmap.
+ * Calls @completed after each packet completes (@index counts packets). For programs that refill
+ * their ring. May submit and ring, may not map, unmap, reset or free.
  */
 void hw_queue_on_complete(struct hw_queue *q, void (*completed)(void *user, uint64_t index),
 			  void *user);
@@ -77,49 +91,63 @@ struct hw_unmap {
 	uint32_t grace_kclk; /* as the 8-bit register has it: 0 never ends */
 	uint64_t timeout_ns; /* after which the fence counts as lost */
 	uint64_t extra_ns; /* an injected delay */
-	struct hw_queue *stuck; /* an injected fault: this one cannot be saved */
+	struct hw_queue *stuck; /* an injected fault: this one cannot be saved; the time the
+				 * firmware tries for is for extra_ns to give */
 	bool dead; /* an injected fault: the fence never comes */
 
 	/* results */
 	uint64_t took_ns;
 	uint64_t saved_bytes;
-	uint64_t save_ns; /* of it, moving bytes and entering traps */
+	uint64_t save_ns; /* of it, moving those bytes: without the way into the trap handler */
 	uint32_t unmapped; /* queues */
 };
 
 /*
  * Takes every mapped queue off the GPU: no new workgroup starts; those that end within the
  * grace period end; the rest is saved, remaining time and all. Time passes meanwhile, on other
- * GPUs too. 0; -ETIME: the fence did not come in time (dead, or grace without end), queues are
- * off, nothing of the stuck work was saved; -EREMOTEIO: a stuck queue was given up, the others
- * are saved.
+ * GPUs too. What is saved moves at each XCC's share of the memory bandwidth, all XCCs at once;
+ * what a map still had to bring back stays where it was saved and need not move.
+ *
+ * 0; -ETIME: the fence did not come in time (dead, a grace without end, or just too late): the
+ * queues are off and what they had on the GPU is lost; -EREMOTEIO: a stuck queue was given up and
+ * lost its work, the others are saved. A queue that lost work has failed (hw_queue_failed).
+ * Results are set in each case.
  */
 int hw_unmap_all(struct hw_gpu *gpu, struct hw_unmap *op);
 
 /*
  * Maps exactly @qs and returns at once; they start after the map cost, restoring saved
- * workgroups first (their bytes move back before they run). None may be mapped already.
- * Each queue's write pointer is read anew.
+ * workgroups first (their bytes move back before they run). Where there is no room for all that
+ * is saved the rest waits for room, and nothing new starts on that XCC before it. Each queue's
+ * write pointer is read anew.
+ * -EBUSY: some queue is mapped already; -EINVAL: a queue twice, or of another GPU; -ENOMEM.
  */
 int hw_map(struct hw_gpu *gpu, struct hw_queue *const *qs, size_t n);
 
-/* A whole-GPU reset: what is resident or saved is lost. */
+/* A whole-GPU reset: what is resident or saved is lost, nothing is mapped. */
 void hw_reset(struct hw_gpu *gpu);
 
 /* What the last save left, as the driver finds it in the descriptor of one XCC. */
 struct hw_saved_state {
-	uint32_t ctl_stack_used; /* bytes, 8 per wave; a full workgroup counts as its waves */
+	uint32_t ctl_stack_used; /* bytes, HW_WAVE_CTL_BYTES per wave */
 	uint32_t wave_bytes; /* 0: nothing ran there */
 };
 
 void hw_queue_saved_state(const struct hw_queue *q, uint32_t xcc, struct hw_saved_state *ret);
 bool hw_queue_mapped(const struct hw_queue *q);
-void hw_queue_stats(const struct hw_queue *q, struct model_queue_stats *ret); /* hardware fields */
+/*
+ * The queue stopped for good: it lost work, or met a packet no hardware could run (an unknown
+ * type, a kernel that is not one, a ring that is not there), which it did not consume.
+ */
+bool hw_queue_failed(const struct hw_queue *q);
+/* Sets mapped, completed, resident and saved; the rest is the driver's. */
+void hw_queue_stats(const struct hw_queue *q, struct model_queue_stats *ret);
 uint64_t hw_queue_read_index(const struct hw_queue *q); /* in units of the ring's pointers */
 uint64_t hw_queue_write_index(const struct hw_queue *q); /* as last seen */
+/* With log_packets. Submission is when the doorbell rang, mapped or not. */
 size_t hw_queue_packets(const struct hw_queue *q, uint64_t first, struct model_packet *ret,
 			size_t max);
-/* Waves in flight now, of all queues given. */
+/* Waves in flight now. */
 uint32_t hw_queue_waves(const struct hw_queue *q, uint32_t xcc);
 
 #endif

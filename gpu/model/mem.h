@@ -6,13 +6,14 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/queue.h>
 
 struct mem_space;
 
 struct mem_space *mem_new(void); /* NULL: ENOMEM */
-void mem_free(struct mem_space *s); /* accepts NULL */
+void mem_free(struct mem_space *s); /* accepts NULL; nobody may be watching */
 
-uint64_t mem_map(struct mem_space *s, size_t bytes); /* address, 0: ENOMEM */
+uint64_t mem_map(struct mem_space *s, size_t bytes); /* address, 0: ENOMEM, or no bytes */
 /* The whole range must lie in one region, else -EFAULT. */
 int mem_read(const struct mem_space *s, uint64_t va, void *buf, size_t len);
 int mem_write(struct mem_space *s, uint64_t va, const void *buf, size_t len);
@@ -20,5 +21,17 @@ bool mem_covers(const struct mem_space *s, uint64_t va, size_t len);
 
 uint64_t mem_read64(const struct mem_space *s, uint64_t va); /* 0 when not mapped */
 void mem_write64(struct mem_space *s, uint64_t va, uint64_t value); /* nothing when not mapped */
+
+/*
+ * Hears of every write, after it: a command processor polls the signals it waits for.
+ * written() may read, but not write, watch or unwatch.
+ */
+struct mem_watch {
+	LIST_ENTRY(mem_watch) link;
+	void (*written)(struct mem_watch *w, uint64_t va, size_t len);
+};
+
+void mem_watch(struct mem_space *s, struct mem_watch *w); /* must not be watching */
+void mem_unwatch(struct mem_watch *w); /* must be watching */
 
 #endif

@@ -1,0 +1,146 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Inside the hardware half. Who does what:
+ *
+ *   hw_gpu.c       the GPU object, its room, and when dispatch runs
+ *   hw_queue.c     the queue object, doorbells, and what can be seen of it
+ *   hw_ring.c      reading packets: what the next one is and whether it may start
+ *   hw_dispatch.c  cohorts: launching, ending, sharing room between queues
+ *   hw_save.c      unmap, map, reset
+ *   hw_log.c       the record of each packet
+ *
+ * Dispatch runs only from its own event, never from inside something else, so a completion
+ * callback or a write to a signal may ask for it at any time. Memory shortage delays: what cannot
+ * be launched stays where it is and is tried again.
+ */
+#ifndef GPREEMPT_GPU_MODEL_HW_INTERNAL_H
+#define GPREEMPT_GPU_MODEL_HW_INTERNAL_H
+
+#include <sys/queue.h>
+
+#include "gpu/model/hw.h"
+
+#define container_of(ptr, type, member) ((type *)((char *)(ptr)-offsetof(type, member)))
+
+static inline uint64_t hw_add_sat(uint64_t a, uint64_t b)
+{
+	return a > UINT64_MAX - b ? UINT64_MAX : a + b;
+}
+
+/*
+ * Workgroups of one packet that started together on one XCC, and end together: one event for
+ * them all. Saved, its event is parked, so that it can be restored without allocating.
+ */
+struct hw_cohort {
+	struct event done;
+	TAILQ_ENTRY(hw_cohort) link; /* in its queue's running or saved */
+	struct hw_packet *packet;
+	uint32_t xcc;
+	uint32_t count;
+	uint64_t since_ns; /* runs from then on; later than now while its bytes move back */
+	uint64_t left_ns; /* of each workgroup, at since_ns */
+};
+TAILQ_HEAD(hw_cohorts, hw_cohort);
+
+/* A packet from the moment its first workgroup may start until it completes. */
+struct hw_packet {
+	TAILQ_ENTRY(hw_packet) link;
+	struct hw_queue *q;
+	uint64_t index;
+	uint64_t completion_signal;
+	uint64_t wg_ns;
+	uint64_t wg_room; /* what one takes of its XCC's pool; 0: needs no compute unit */
+	uint32_t wg_units, wg_waves;
+	bool started; /* some of it was launched */
+	bool empty; /* stands for work without workgroups */
+	uint32_t to_launch[MODEL_MAX_XCC];
+	uint64_t unlaunched; /* their sum */
+	size_t n_cohorts; /* running or saved */
+	struct hw_cohort *fresh[MODEL_MAX_XCC]; /* the youngest there, to which more may be added */
+	uint64_t save_seq; /* the last save that took some of it */
+};
+TAILQ_HEAD(hw_packets, hw_packet);
+
+struct hw_queue {
+	TAILQ_ENTRY(hw_queue) link;
+	struct hw_gpu *gpu;
+	struct hw_queue_config config;
+	bool mapped;
+	bool failed;
+	bool unpublished; /* met an invalid header: waits for a doorbell */
+	bool waiting; /* at a barrier packet, for one of deps */
+	uint64_t read, write; /* in units of the ring's pointers */
+	uint32_t next_xcc; /* where the next packet's first workgroup goes */
+	struct hw_packet *launching; /* the youngest of packets, while not all of it is launched */
+	struct hw_packets packets; /* not complete, in order */
+	struct hw_cohorts running, saved;
+	uint64_t deps[AQL_MAX_DEPS];
+	struct mem_watch watch;
+	uint64_t completed, resident, parked; /* packets; workgroups on compute units; saved */
+	uint32_t waves[MODEL_MAX_XCC];
+	struct hw_saved_state left[MODEL_MAX_XCC];
+	struct model_packet *log;
+	size_t n_log, cap_log;
+	void (*on_complete)(void *user, uint64_t index);
+	void *user;
+};
+TAILQ_HEAD(hw_queues, hw_queue);
+
+struct hw_gpu {
+	struct model_chip chip;
+	struct timeline *time;
+	struct event kick; /* dispatch; parked when there is no cause */
+	struct hw_queues queues;
+	struct hw_queue **mapped;
+	size_t n_mapped, cap_mapped;
+	uint64_t live_at_ns; /* the last map and its restore are done then */
+	bool frozen; /* between the start of an unmap and its end */
+	uint64_t waves; /* of all queues */
+	uint64_t save_seq;
+	uint64_t free_room[MODEL_MAX_XCC];
+	size_t turn[MODEL_MAX_XCC]; /* into mapped: who is first asked */
+	size_t n_waiting[MODEL_MAX_XCC]; /* saved cohorts of mapped queues, with no room yet */
+};
+
+/* hw_gpu.c */
+void hw_gpu_kick(struct hw_gpu *gpu); /* something may be launchable now */
+void hw_gpu_kick_later(struct hw_gpu *gpu); /* out of memory: again in a while */
+uint64_t hw_gpu_wg_room(uint32_t wg_units);
+/* How long an XCC moves @bytes, all XCCs doing the same. */
+uint64_t hw_gpu_move_ns(const struct hw_gpu *gpu, uint64_t bytes);
+
+/* hw_queue.c */
+uint32_t hw_queue_unit_bytes(const struct hw_queue *q); /* what its pointers count */
+void hw_queue_see_write(struct hw_queue *q); /* reads the write pointer */
+void hw_queue_watch(struct hw_queue *q, const uint64_t deps[AQL_MAX_DEPS]);
+void hw_queue_unwatch(struct hw_queue *q);
+void hw_queue_fail(struct hw_queue *q);
+
+/* hw_ring.c */
+/* Makes the next packet the launching one if there is one and it may start. */
+bool hw_ring_fetch(struct hw_queue *q);
+/* The launching packet is launched: moves the read pointer past it. */
+void hw_ring_consume(struct hw_queue *q);
+
+/* hw_dispatch.c */
+void hw_dispatch(struct hw_gpu *gpu);
+uint64_t hw_cohort_bytes(const struct hw_cohort *c);
+/* How much of left_ns each workgroup has behind it. */
+uint64_t hw_cohort_ran_ns(const struct hw_cohort *c);
+/* Takes a running cohort off the compute units and puts it among the saved. */
+void hw_cohort_save(struct hw_cohort *c);
+/* Brings back what is saved and fits, queue by queue; it runs from the instant returned on. */
+uint64_t hw_restore(struct hw_gpu *gpu, uint64_t from_ns);
+/* Everything it has on the GPU or saved is gone; it has failed if that was anything. */
+void hw_queue_lose(struct hw_queue *q);
+
+/* hw_log.c; all do nothing without log_packets */
+void hw_log_submitted(struct hw_queue *q, uint64_t write); /* best effort */
+int hw_log_fetched(struct hw_packet *p, uint64_t workgroups); /* -ENOMEM */
+void hw_log_started(const struct hw_packet *p);
+void hw_log_executed(const struct hw_packet *p, uint64_t workgroups, uint64_t ns);
+void hw_log_finished(const struct hw_packet *p, uint64_t workgroups);
+void hw_log_saved(const struct hw_packet *p);
+void hw_log_done(const struct hw_packet *p);
+
+#endif

@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: MIT */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "gpu/model/hw_internal.h"
+#include "util/macros.h"
+
+/* Makes records up to @n; those that are new count as submitted now. */
+static int extend(struct hw_queue *q, uint64_t n)
+{
+	if (n > q->cap_log) {
+		size_t cap = MAX(MAX(n, q->cap_log * 2), 64u);
+		struct model_packet *log = reallocarray(q->log, cap, sizeof(*log));
+
+		if (!log)
+			return -ENOMEM;
+		q->log = log;
+		q->cap_log = cap;
+	}
+	for (; q->n_log < n; q->n_log++)
+		q->log[q->n_log] = (struct model_packet){
+			.index = q->n_log,
+			.submitted_ns = q->gpu->time->now_ns,
+		};
+	return 0;
+}
+
+void hw_log_submitted(struct hw_queue *q, uint64_t write)
+{
+	uint64_t unit = hw_queue_unit_bytes(q);
+	uint64_t behind = write - q->read;
+
+	if (!q->config.log_packets || (int64_t)behind <= 0)
+		return;
+	/* No more than the ring can hold: the pointer is the program's and may be anything. */
+	behind = MIN(behind, q->config.ring_bytes / unit);
+	extend(q, (q->read + behind) * unit / AQL_PACKET_BYTES);
+}
+
+int hw_log_fetched(struct hw_packet *p, uint64_t workgroups)
+{
+	struct hw_queue *q = p->q;
+	int r;
+
+	if (!q->config.log_packets)
+		return 0;
+	r = extend(q, p->index + 1);
+	if (r < 0)
+		return r;
+	q->log[p->index].workgroups = workgroups;
+	return 0;
+}
+
+static struct model_packet *record(const struct hw_packet *p)
+{
+	return p->q->config.log_packets ? &p->q->log[p->index] : NULL;
+}
+
+void hw_log_started(const struct hw_packet *p)
+{
+	struct model_packet *r = record(p);
+
+	if (r)
+		r->started_ns = p->q->gpu->time->now_ns;
+}
+
+void hw_log_executed(const struct hw_packet *p, uint64_t workgroups, uint64_t ns)
+{
+	struct model_packet *r = record(p);
+
+	if (r)
+		r->executed_ns += workgroups * ns;
+}
+
+void hw_log_finished(const struct hw_packet *p, uint64_t workgroups)
+{
+	struct model_packet *r = record(p);
+
+	if (r && !p->empty)
+		r->finished += workgroups;
+}
+
+void hw_log_saved(const struct hw_packet *p)
+{
+	struct model_packet *r = record(p);
+
+	if (r)
+		r->saves++;
+}
+
+void hw_log_done(const struct hw_packet *p)
+{
+	struct model_packet *r = record(p);
+
+	if (r)
+		r->done_ns = p->q->gpu->time->now_ns;
+}
+
+size_t hw_queue_packets(const struct hw_queue *q, uint64_t first, struct model_packet *ret,
+			size_t max)
+{
+	const struct hw_cohort *c;
+	size_t n;
+
+	if (first >= q->n_log)
+		return 0;
+	n = MIN(max, q->n_log - first);
+	memcpy(ret, &q->log[first], n * sizeof(*ret));
+	TAILQ_FOREACH(c, &q->running, link) {
+		uint64_t i = c->packet->index - first;
+
+		if (i < n)
+			ret[i].executed_ns += c->count * hw_cohort_ran_ns(c);
+	}
+	return n;
+}

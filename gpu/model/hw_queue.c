@@ -1,0 +1,159 @@
+/* SPDX-License-Identifier: MIT */
+#include <stdlib.h>
+#include <string.h>
+
+#include "gpu/model/hw_internal.h"
+#include "util/macros.h"
+
+static bool overlap(uint64_t a, uint64_t a_len, uint64_t b, uint64_t b_len)
+{
+	return a < b + b_len && b < a + a_len;
+}
+
+static void memory_written(struct mem_watch *w, uint64_t va, size_t len)
+{
+	struct hw_queue *q = container_of(w, struct hw_queue, watch);
+
+	for (size_t i = 0; i < AQL_MAX_DEPS; i++) {
+		uint64_t value_va = q->deps[i] + AQL_SIGNAL_VALUE_OFFSET;
+
+		if (q->deps[i] && overlap(va, len, value_va, sizeof(uint64_t))) {
+			hw_gpu_kick(q->gpu);
+			return;
+		}
+	}
+}
+
+struct hw_queue *hw_queue_new(struct hw_gpu *gpu, const struct hw_queue_config *config)
+{
+	struct hw_queue *q = calloc(1, sizeof(*q));
+
+	if (!q)
+		return NULL;
+	q->gpu = gpu;
+	q->config = *config;
+	q->watch.written = memory_written;
+	TAILQ_INIT(&q->packets);
+	TAILQ_INIT(&q->running);
+	TAILQ_INIT(&q->saved);
+	TAILQ_INSERT_TAIL(&gpu->queues, q, link);
+	return q;
+}
+
+void hw_queue_free(struct hw_queue *q)
+{
+	if (!q)
+		return;
+	hw_queue_lose(q);
+	hw_queue_unwatch(q);
+	TAILQ_REMOVE(&q->gpu->queues, q, link);
+	free(q->log);
+	free(q);
+}
+
+void hw_queue_set_ring(struct hw_queue *q, uint64_t ring_va, uint32_t ring_bytes)
+{
+	q->config.ring_va = ring_va;
+	q->config.ring_bytes = ring_bytes;
+}
+
+void hw_queue_set_priority(struct hw_queue *q, uint32_t priority)
+{
+	q->config.priority = priority;
+}
+
+void hw_queue_on_complete(struct hw_queue *q, void (*completed)(void *user, uint64_t index),
+			  void *user)
+{
+	q->on_complete = completed;
+	q->user = user;
+}
+
+uint32_t hw_queue_unit_bytes(const struct hw_queue *q)
+{
+	switch (q->config.ring) {
+	case HW_RING_PM4:
+		return 4;
+	case HW_RING_SDMA:
+		return 1;
+	case HW_RING_AQL:
+		break;
+	}
+	return AQL_PACKET_BYTES;
+}
+
+void hw_queue_see_write(struct hw_queue *q)
+{
+	q->write = mem_read64(q->config.vm, q->config.write_ptr_va);
+	q->unpublished = false;
+	hw_log_submitted(q, q->write);
+}
+
+void hw_doorbell(struct hw_queue *q)
+{
+	if (!q->mapped) {
+		hw_log_submitted(q, mem_read64(q->config.vm, q->config.write_ptr_va));
+		return;
+	}
+	hw_queue_see_write(q);
+	hw_gpu_kick(q->gpu);
+}
+
+void hw_queue_watch(struct hw_queue *q, const uint64_t deps[AQL_MAX_DEPS])
+{
+	memcpy(q->deps, deps, sizeof(q->deps));
+	if (!q->waiting)
+		mem_watch(q->config.vm, &q->watch);
+	q->waiting = true;
+}
+
+void hw_queue_unwatch(struct hw_queue *q)
+{
+	if (q->waiting)
+		mem_unwatch(&q->watch);
+	q->waiting = false;
+}
+
+void hw_queue_fail(struct hw_queue *q)
+{
+	q->failed = true;
+	hw_queue_unwatch(q);
+}
+
+void hw_queue_saved_state(const struct hw_queue *q, uint32_t xcc, struct hw_saved_state *ret)
+{
+	*ret = xcc < q->gpu->chip.n_xcc ? q->left[xcc] : (struct hw_saved_state){ 0 };
+}
+
+bool hw_queue_mapped(const struct hw_queue *q)
+{
+	return q->mapped;
+}
+
+bool hw_queue_failed(const struct hw_queue *q)
+{
+	return q->failed;
+}
+
+void hw_queue_stats(const struct hw_queue *q, struct model_queue_stats *ret)
+{
+	ret->mapped = q->mapped;
+	ret->completed = q->completed;
+	ret->resident = q->resident;
+	ret->saved = q->parked;
+}
+
+uint64_t hw_queue_read_index(const struct hw_queue *q)
+{
+	return q->read;
+}
+
+uint64_t hw_queue_write_index(const struct hw_queue *q)
+{
+	return q->write;
+}
+
+uint32_t hw_queue_waves(const struct hw_queue *q, uint32_t xcc)
+{
+	return xcc < q->gpu->chip.n_xcc ? q->waves[xcc] : 0;
+}

@@ -1,0 +1,173 @@
+/* SPDX-License-Identifier: MIT */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "gpu/model/hw_internal.h"
+#include "util/macros.h"
+
+/* False: the grace has no end and neither has some workgroup. */
+static bool grace_passes(struct hw_gpu *gpu, uint32_t grace_kclk, uint64_t deadline)
+{
+	uint64_t grace_ns = grace_kclk * NSEC_PER_MSEC / gpu->chip.clock_mhz;
+	uint64_t limit = grace_kclk ? MIN(gpu->time->now_ns + grace_ns, deadline) : deadline;
+
+	while (gpu->waves && timeline_step(gpu->time, limit))
+		;
+	return !gpu->waves || grace_kclk;
+}
+
+/* Stops all that runs. What was still on its way back has not left the save area. */
+static void save_running(struct hw_gpu *gpu, struct hw_unmap *op)
+{
+	uint64_t bytes[MODEL_MAX_XCC] = { 0 };
+	struct hw_cohort *c;
+
+	gpu->save_seq++;
+	for (size_t i = 0; i < gpu->n_mapped; i++) {
+		while ((c = TAILQ_FIRST(&gpu->mapped[i]->running))) {
+			if (c->since_ns <= gpu->time->now_ns) {
+				bytes[c->xcc] += hw_cohort_bytes(c);
+				if (c->packet->save_seq != gpu->save_seq)
+					hw_log_saved(c->packet);
+				c->packet->save_seq = gpu->save_seq;
+			}
+			hw_cohort_save(c);
+		}
+	}
+	for (uint32_t x = 0; x < gpu->chip.n_xcc; x++) {
+		op->saved_bytes += bytes[x];
+		op->save_ns = MAX(op->save_ns, hw_gpu_move_ns(gpu, bytes[x]));
+	}
+}
+
+static int take_off(struct hw_gpu *gpu, struct hw_unmap *op, uint64_t deadline)
+{
+	const struct model_costs *costs = &gpu->chip.costs;
+	uint64_t end;
+	int r = 0;
+
+	if (!grace_passes(gpu, op->grace_kclk, deadline))
+		return -ETIME;
+	if (op->stuck && op->stuck->gpu == gpu && op->stuck->mapped) {
+		hw_queue_lose(op->stuck);
+		r = -EREMOTEIO;
+	}
+	save_running(gpu, op);
+	end = gpu->time->now_ns + op->save_ns + costs->unmap_ns;
+	if (op->saved_bytes)
+		end += costs->trap_ns;
+	end = hw_add_sat(end, op->extra_ns);
+	if (end > deadline)
+		return -ETIME;
+	timeline_run(gpu->time, end);
+	return r;
+}
+
+static void note_saved_state(struct hw_queue *q)
+{
+	const struct hw_cohort *c;
+
+	memset(q->left, 0, sizeof(q->left));
+	TAILQ_FOREACH(c, &q->saved, link) {
+		struct hw_saved_state *left = &q->left[c->xcc];
+
+		left->wave_bytes += hw_cohort_bytes(c);
+		left->ctl_stack_used += c->packet->wg_waves * c->count * HW_WAVE_CTL_BYTES;
+	}
+}
+
+static void clear_mapped(struct hw_gpu *gpu)
+{
+	for (size_t i = 0; i < gpu->n_mapped; i++) {
+		hw_queue_unwatch(gpu->mapped[i]);
+		note_saved_state(gpu->mapped[i]);
+		gpu->mapped[i]->mapped = false;
+	}
+	gpu->n_mapped = 0;
+	gpu->frozen = false;
+	timeline_set(gpu->time, &gpu->kick, TIMELINE_NEVER);
+}
+
+int hw_unmap_all(struct hw_gpu *gpu, struct hw_unmap *op)
+{
+	uint64_t start = gpu->time->now_ns;
+	uint64_t deadline = hw_add_sat(start, op->timeout_ns);
+	int r;
+
+	op->saved_bytes = 0;
+	op->save_ns = 0;
+	op->unmapped = gpu->n_mapped;
+	gpu->frozen = true;
+	r = op->dead ? -ETIME : take_off(gpu, op, deadline);
+	if (r == -ETIME) {
+		timeline_run(gpu->time, deadline);
+		for (size_t i = 0; i < gpu->n_mapped; i++)
+			hw_queue_lose(gpu->mapped[i]);
+		op->saved_bytes = 0;
+		op->save_ns = 0;
+	}
+	clear_mapped(gpu);
+	op->took_ns = gpu->time->now_ns - start;
+	return r;
+}
+
+static int make_room(struct hw_gpu *gpu, size_t n)
+{
+	struct hw_queue **mapped;
+
+	if (n <= gpu->cap_mapped)
+		return 0;
+	mapped = reallocarray(gpu->mapped, n, sizeof(*mapped));
+	if (!mapped)
+		return -ENOMEM;
+	gpu->mapped = mapped;
+	gpu->cap_mapped = n;
+	return 0;
+}
+
+static int mark_mapped(struct hw_gpu *gpu, struct hw_queue *const *qs, size_t n)
+{
+	for (size_t i = 0; i < n; i++) {
+		if (qs[i]->gpu == gpu && !qs[i]->mapped) {
+			qs[i]->mapped = true;
+			gpu->mapped[i] = qs[i];
+			continue;
+		}
+		while (i--)
+			qs[i]->mapped = false;
+		return -EINVAL;
+	}
+	gpu->n_mapped = n;
+	return 0;
+}
+
+int hw_map(struct hw_gpu *gpu, struct hw_queue *const *qs, size_t n)
+{
+	int r;
+
+	if (gpu->n_mapped || gpu->frozen)
+		return -EBUSY;
+	r = make_room(gpu, n);
+	if (r < 0)
+		return r;
+	r = mark_mapped(gpu, qs, n);
+	if (r < 0)
+		return r;
+	for (size_t i = 0; i < n; i++)
+		hw_queue_see_write(qs[i]);
+	gpu->live_at_ns = hw_restore(gpu, gpu->time->now_ns + gpu->chip.costs.map_ns);
+	hw_gpu_kick(gpu);
+	return 0;
+}
+
+void hw_reset(struct hw_gpu *gpu)
+{
+	struct hw_queue *q;
+
+	TAILQ_FOREACH(q, &gpu->queues, link) {
+		hw_queue_lose(q);
+		memset(q->left, 0, sizeof(q->left));
+	}
+	clear_mapped(gpu);
+}

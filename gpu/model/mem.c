@@ -1,0 +1,153 @@
+/* SPDX-License-Identifier: MIT */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "gpu/model/mem.h"
+#include "util/macros.h"
+
+#define PAGE_BYTES 4096ull
+#define FIRST_VA 0x7f0000000000ull /* where a Linux process has its anonymous mappings */
+#define END_VA 0x7ffffffff000ull
+#define GUARD_BYTES (16 * PAGE_BYTES) /* a run past the end must not hit the next region */
+
+struct region {
+	uint64_t va;
+	size_t bytes;
+	unsigned char *host;
+};
+
+struct mem_space {
+	struct region *regions; /* by address */
+	size_t n, cap;
+	uint64_t next_va;
+	LIST_HEAD(, mem_watch) watches;
+};
+
+struct mem_space *mem_new(void)
+{
+	struct mem_space *s = calloc(1, sizeof(*s));
+
+	if (!s)
+		return NULL;
+	s->next_va = FIRST_VA;
+	LIST_INIT(&s->watches);
+	return s;
+}
+
+void mem_free(struct mem_space *s)
+{
+	if (!s)
+		return;
+	for (size_t i = 0; i < s->n; i++)
+		munmap(s->regions[i].host, s->regions[i].bytes);
+	free(s->regions);
+	free(s);
+}
+
+static int make_room(struct mem_space *s)
+{
+	size_t cap = s->cap ? s->cap * 2 : 16;
+	struct region *regions;
+
+	if (s->n < s->cap)
+		return 0;
+	regions = realloc(s->regions, cap * sizeof(*regions));
+	if (!regions)
+		return -ENOMEM;
+	s->regions = regions;
+	s->cap = cap;
+	return 0;
+}
+
+uint64_t mem_map(struct mem_space *s, size_t bytes)
+{
+	size_t whole = (bytes + PAGE_BYTES - 1) & ~(PAGE_BYTES - 1);
+	uint64_t va = s->next_va;
+	void *host;
+
+	if (!bytes || whole < bytes || whole > END_VA - va || make_room(s) < 0)
+		return 0;
+	host = mmap(NULL, whole, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE,
+		    -1, 0);
+	if (host == MAP_FAILED)
+		return 0;
+	s->regions[s->n++] = (struct region){ .va = va, .bytes = whole, .host = host };
+	s->next_va = MIN(va + whole + GUARD_BYTES, END_VA);
+	return va;
+}
+
+static unsigned char *locate(const struct mem_space *s, uint64_t va, size_t len)
+{
+	size_t low = 0, high = s->n;
+
+	while (low < high) {
+		size_t mid = low + (high - low) / 2;
+		const struct region *r = &s->regions[mid];
+
+		if (va < r->va) {
+			high = mid;
+		} else if (va - r->va >= r->bytes) {
+			low = mid + 1;
+		} else {
+			uint64_t offset = va - r->va;
+
+			return len <= r->bytes - offset ? r->host + offset : NULL;
+		}
+	}
+	return NULL;
+}
+
+bool mem_covers(const struct mem_space *s, uint64_t va, size_t len)
+{
+	return locate(s, va, len) != NULL;
+}
+
+int mem_read(const struct mem_space *s, uint64_t va, void *buf, size_t len)
+{
+	const unsigned char *p = locate(s, va, len);
+
+	if (!p)
+		return -EFAULT;
+	if (len)
+		memcpy(buf, p, len);
+	return 0;
+}
+
+int mem_write(struct mem_space *s, uint64_t va, const void *buf, size_t len)
+{
+	unsigned char *p = locate(s, va, len);
+	struct mem_watch *w;
+
+	if (!p)
+		return -EFAULT;
+	if (len)
+		memcpy(p, buf, len);
+	LIST_FOREACH(w, &s->watches, link)
+		w->written(w, va, len);
+	return 0;
+}
+
+uint64_t mem_read64(const struct mem_space *s, uint64_t va)
+{
+	uint64_t value = 0;
+
+	mem_read(s, va, &value, sizeof(value));
+	return value;
+}
+
+void mem_write64(struct mem_space *s, uint64_t va, uint64_t value)
+{
+	mem_write(s, va, &value, sizeof(value));
+}
+
+void mem_watch(struct mem_space *s, struct mem_watch *w)
+{
+	LIST_INSERT_HEAD(&s->watches, w, link);
+}
+
+void mem_unwatch(struct mem_watch *w)
+{
+	LIST_REMOVE(w, link);
+}
