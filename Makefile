@@ -1,0 +1,67 @@
+# SPDX-License-Identifier: MIT
+# The front door. Meson does the work, in build/; every target first installs what is missing.
+#
+#   make demo        the whole story on a software GPU        make test    all tests
+#   make             build                                    make check   fast tests, under a minute
+#   make install     DESTDIR=, prefix=                        make clean
+#   make bench       figures, as JSON and as a table          make mutants does a test notice each bug?
+#   make test-asan   make test-tsan   make test-long          make fuzz    FUZZ_SECONDS=600
+#   make format      make format-check                        VERBOSE=1    show the commands
+
+B := build
+prefix ?= /usr/local
+FUZZ_SECONDS ?= 600
+BASE ?= HEAD
+
+# What "make test" runs, in this order. Each name is a stage of scripts/run-tests.
+TEST_STAGES := plain asan tsan
+
+VERBOSE ?= 0
+ifneq ($(VERBOSE),1)
+.SILENT:
+MAKEFLAGS += --no-print-directory
+endif
+export VERBOSE FUZZ_SECONDS
+
+all:
+	scripts/deps build
+	scripts/build $(B)
+
+demo: all
+	$(B)/cmd/gpreempt/gpreempt demo
+
+test check test-asan test-tsan test-long:
+	scripts/deps build test
+	scripts/run-tests $($@_STAGES)
+
+test_STAGES := $(TEST_STAGES)
+check_STAGES := check
+test-asan_STAGES := asan
+test-tsan_STAGES := tsan
+test-long_STAGES := long
+
+fuzz:
+	scripts/deps build fuzz
+	scripts/run-fuzz $(FUZZ_SECONDS)
+
+mutants:
+	scripts/deps build test
+	tests/mutants/run $(MUTANT)
+
+bench: all
+	bench/run $(B)
+
+install:
+	scripts/deps build
+	scripts/build $(B) -Dprefix=$(prefix)
+	meson install -C $(B) --no-rebuild $(if $(filter 1,$(VERBOSE)),,--quiet)
+
+format format-check:
+	scripts/deps format
+	scripts/format $(if $(filter format-check,$@),--check) $(BASE)
+
+clean:
+	rm -rf $(B)
+
+.PHONY: all demo test check test-asan test-tsan test-long fuzz mutants bench install format \
+	format-check clean
