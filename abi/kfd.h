@@ -234,7 +234,7 @@ ABI_SIZE(struct kfd_ioctl_dbg_trap_set_wave_launch_mode_args, 8);
 
 struct kfd_ioctl_dbg_trap_suspend_queues_args {
 	uint64_t exception_mask;
-	uint64_t queue_array_ptr; /* ids; the driver ORs KFD_DBG_QUEUE_*_MASK into those that failed */
+	uint64_t queue_array_ptr; /* ids; out: with KFD_DBG_QUEUE_*_MASK where one failed */
 	uint32_t num_queues;
 	uint32_t grace_period;
 };
