@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: MIT
 # The front door. Meson does the work, in build/; every target first installs what is missing.
 #
-#   make demo        the whole story on a software GPU        make test    all tests
-#   make             build                                    make check   fast tests, under a minute
-#   make install     DESTDIR=, prefix=                        make clean
-#   make bench       figures, as JSON and as a table          make mutants does a test notice each bug?
-#   make test-asan   make test-tsan   make test-long          make fuzz    FUZZ_SECONDS=600
-#   make format      make format-check                        VERBOSE=1    show the commands
+#   make demo       the whole story on a software GPU     make test      all tests
+#   make            build                                 make check     fast ones, under a minute
+#   make install    DESTDIR=, prefix=                     make clean
+#   make bench      figures, as JSON and as a table       make mutants   do tests notice bugs?
+#   make fuzz       FUZZ_SECONDS=600                      make test-asan test-tsan test-long
+#   make format     make format-check                     VERBOSE=1      shows the commands
 
 B := build
 prefix ?= /usr/local
