@@ -9,10 +9,17 @@
 
 #include "gpu/kfd/kfd.h"
 
+/* A kind this code has no name for; a snapshot has the same value for those the driver lacks. */
+#define GKFD_QUEUE_TYPE_OTHER UINT32_MAX
+
 struct gkfd_proc_queue {
 	uint32_t queue_id;
 	uint32_t gpu_id;
-	uint32_t type; /* KFD_IOC_QUEUE_TYPE_*: translated from the driver's own numbers */
+	/*
+	 * KFD_IOC_QUEUE_TYPE_*, or GKFD_QUEUE_TYPE_OTHER. sysfs does not tell AQL from PM4:
+	 * every compute queue is KFD_IOC_QUEUE_TYPE_COMPUTE here.
+	 */
+	uint32_t type;
 	uint64_t ring_bytes;
 };
 
@@ -28,7 +35,7 @@ struct gkfd_proc {
 	size_t n_queues;
 	struct gkfd_proc_queue *queues; /* by queue id */
 	size_t n_gpus;
-	struct gkfd_proc_gpu *gpus; /* every GPU the process may use */
+	struct gkfd_proc_gpu *gpus; /* every GPU the process may use, by id */
 };
 
 /* Reads one process. -ESRCH: it has no KFD process. -EBADMSG: the tree makes no sense. */
@@ -40,6 +47,7 @@ int gkfd_proc_list(struct gkfd *k, pid_t **ret, size_t *ret_n);
 /* What /proc tells of a process. */
 struct gkfd_proc_ident {
 	pid_t pid;
+	pid_t tgid; /* the process; another number than pid: a thread of it */
 	pid_t tracer_pid; /* 0: nobody; a thread id of the tracer */
 	uid_t uid; /* effective */
 	uint64_t start_ticks; /* with the pid, names one process of this boot */
@@ -48,6 +56,7 @@ struct gkfd_proc_ident {
 };
 
 int gkfd_proc_identify(struct gkfd *k, pid_t pid, struct gkfd_proc_ident *ret); /* -ESRCH */
+/* True as well where there are no pid namespaces to ask about: copied trees, the model. */
 bool gkfd_pids_are_global(struct gkfd *k);
 /* The pid here of the process that is @pid inside some container; 0: none or several. */
 pid_t gkfd_pid_from_container(struct gkfd *k, pid_t pid);

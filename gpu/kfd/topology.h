@@ -31,7 +31,8 @@ struct gkfd_node {
 	uint32_t gfx_target_version; /* 90402: major * 10000 + minor * 100 + step */
 	uint32_t num_cp_queues; /* compute queue slots; per node, not per XCC */
 	uint32_t cwsr_size, ctl_stack_size; /* per XCC */
-	uint32_t capability, debug_prop; /* HSA_CAP_*, HSA_DBG_* bits of the driver */
+	uint32_t capability; /* HSA_CAP_* bits of the driver */
+	uint64_t debug_prop; /* HSA_DBG_* bits of the driver */
 	uint32_t drm_render_minor;
 	uint32_t fw_version;
 };
@@ -61,7 +62,7 @@ void gkfd_topology_done(struct gkfd_topology *t);
 const struct gkfd_node *gkfd_topology_find(const struct gkfd_topology *t, uint32_t gpu_id);
 
 uint32_t gkfd_node_cus(const struct gkfd_node *node); /* 0: unknown */
-/* "gfx942" and the like. */
+/* "gfx942" and the like, "unknown" where the tree does not say. */
 void gkfd_node_gfx_name(const struct gkfd_node *node, char *buf, size_t size);
 /* @sched_policy: gkfd_sched_policy()'s answer. */
 enum gkfd_scheduler gkfd_node_scheduler(const struct gkfd_node *node, int sched_policy);

@@ -70,7 +70,10 @@ struct gkfd_transport {
 	/* @request and @arg as for ioctl(2); what the driver returns, or -errno. EINTR is retried. */
 	int (*ioctl)(void *data, unsigned long request, void *arg);
 
-	/* A whole file; *ret_text is NUL-terminated and the caller's to free. */
+	/*
+	 * A whole file; *ret_text is NUL-terminated and the caller's to free. A namespace link
+	 * below GKFD_TREE_PROC ("self/ns/pid") reads as what it points to: "pid:[4026531836]".
+	 */
 	int (*read_file)(void *data, enum gkfd_tree tree, const char *path, char **ret_text,
 			 size_t *ret_len);
 

@@ -3,6 +3,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/stat.h>
@@ -142,6 +143,22 @@ static int read_to_end(int fd, char **ret_text, size_t *ret_len)
 	return 0;
 }
 
+/* -EINVAL: a file of its own, not a link. */
+static int read_link(int dir, const char *path, char **ret_text, size_t *ret_len)
+{
+	_cleanup_free_ char *text = calloc(1, PATH_MAX);
+	ssize_t len;
+
+	if (!text)
+		return -ENOMEM;
+	len = readlinkat(dir, path, text, PATH_MAX - 1);
+	if (len < 0)
+		return -errno;
+	*ret_text = steal_ptr(&text);
+	*ret_len = (size_t)len;
+	return 0;
+}
+
 static int kernel_read_file(void *data, enum gkfd_tree tree, const char *path, char **ret_text,
 			    size_t *ret_len)
 {
@@ -152,6 +169,12 @@ static int kernel_read_file(void *data, enum gkfd_tree tree, const char *path, c
 	dir = open_tree(data, tree);
 	if (dir < 0)
 		return dir;
+	if (tree == GKFD_TREE_PROC && strstr(path, "/ns/")) {
+		int r = read_link(dir, path, ret_text, ret_len);
+
+		if (r != -EINVAL)
+			return r;
+	}
 	/* O_NONBLOCK: a fifo in a copied tree must not hang us. */
 	fd = openat(dir, path, O_RDONLY | O_NOCTTY | O_NONBLOCK | O_CLOEXEC);
 	if (fd < 0)

@@ -1,0 +1,193 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * "mqds", Linux 6.12 pqm_debugfs_mqds(): per process and queue a heading and one dump per XCC.
+ * A dump that starts again at offset 0 is the next XCC's. How many there are is not to be
+ * computed: an SDMA queue printed after a compute queue has as many as that one, not one.
+ */
+#include <errno.h>
+#include <string.h>
+
+#include "abi/mqd_v9.h"
+#include "gpu/kfd/debugfs.h"
+#include "gpu/kfd/dump.h"
+#include "gpu/kfd/grow.h"
+#include "util/macros.h"
+
+#define NEEDED_DWORDS (MQD9_CTX_SAVE_SIZE + 1)
+#define RING_LOG2_MAX 29 /* in the field's terms; a ring's size is a uint32_t in CREATE_QUEUE */
+
+enum kind {
+	NO_QUEUE,
+	COMPUTE,
+	SDMA,
+	OTHER, /* its dumps are passed over */
+};
+
+struct parse {
+	struct gkfd_mqds found;
+	size_t room;
+	bool in_process;
+	enum kind kind;
+	struct gkfd_mqd queue;
+	uint32_t dumps; /* of this queue, begun */
+	uint32_t next; /* offset the next row must have, or 0 */
+	uint32_t dwords[NEEDED_DWORDS]; /* of the first dump: XCC 0 */
+};
+
+static uint64_t pair(const uint32_t *dwords, enum mqd9_dword lo)
+{
+	return (uint64_t)dwords[lo + 1] << 32 | dwords[lo];
+}
+
+static uint64_t ring_bytes(uint32_t pq_control)
+{
+	uint32_t log2_dwords_less_1 = pq_control & 0x3f;
+
+	return log2_dwords_less_1 > RING_LOG2_MAX ? 0 : 8ull << log2_dwords_less_1;
+}
+
+static void fill_compute(struct gkfd_mqd *q, const uint32_t *dwords)
+{
+	q->active = dwords[MQD9_ACTIVE] & 1;
+	q->vmid = dwords[MQD9_VMID];
+	q->pipe_priority = dwords[MQD9_PIPE_PRIORITY];
+	q->priority = dwords[MQD9_QUEUE_PRIORITY];
+	q->ring_base = pair(dwords, MQD9_RING_BASE_LO) << 8;
+	q->ring_bytes = ring_bytes(dwords[MQD9_PQ_CONTROL]);
+	q->read_ptr_addr = pair(dwords, MQD9_RPTR_ADDR_LO);
+	q->write_ptr_addr = pair(dwords, MQD9_WPTR_ADDR_LO);
+	q->cwsr_base = pair(dwords, MQD9_CTX_SAVE_LO);
+	q->cwsr_bytes = dwords[MQD9_CTX_SAVE_SIZE];
+}
+
+static bool first_dump_is_short(const struct parse *p)
+{
+	return p->kind == COMPUTE && p->dumps <= 1 && p->next < NEEDED_DWORDS * 4;
+}
+
+static int end_queue(struct parse *p)
+{
+	struct gkfd_mqd *grown;
+
+	if (first_dump_is_short(p))
+		return -EBADMSG;
+	if (p->kind == COMPUTE || p->kind == SDMA) {
+		grown = gkfd_grow(p->found.mqds, p->found.n, &p->room, sizeof(*grown));
+		if (!grown)
+			return -ENOMEM;
+		p->found.mqds = grown;
+		if (p->kind == COMPUTE)
+			fill_compute(&p->queue, p->dwords);
+		p->found.mqds[p->found.n++] = p->queue;
+	}
+	p->kind = NO_QUEUE;
+	return 0;
+}
+
+static int take_row(struct parse *p, struct gkfd_text line)
+{
+	uint32_t words[GKFD_DUMP_ROW_WORDS], start;
+	size_t n = gkfd_dump_row(line, &start, words);
+
+	if (n == 0 || p->kind == NO_QUEUE || start % 4 != 0)
+		return -EBADMSG;
+	if (start == 0) {
+		if (p->dumps > 0 && first_dump_is_short(p))
+			return -EBADMSG;
+		p->dumps++;
+	} else if (start != p->next) {
+		return -EBADMSG;
+	}
+	p->next = start + 4 * (uint32_t)n;
+	for (size_t i = 0; i < n && p->dumps == 1; i++) {
+		if (start / 4 + i < NEEDED_DWORDS)
+			p->dwords[start / 4 + i] = words[i];
+	}
+	return 0;
+}
+
+static int begin_process(struct parse *p, struct gkfd_text line)
+{
+	uint64_t pid;
+	uint32_t pasid;
+
+	if (!gkfd_text_skip(&line, "Process ") || !gkfd_text_dec(&line, INT32_MAX, &pid) ||
+	    !gkfd_text_skip(&line, " PASID 0x") || !gkfd_text_hex32(&line, &pasid) ||
+	    !gkfd_text_skip(&line, ":") || !gkfd_text_ended(&line))
+		return -EBADMSG;
+	p->queue.pid = (pid_t)pid;
+	p->queue.pasid = pasid;
+	p->in_process = true;
+	return 0;
+}
+
+static int begin_queue(struct parse *p, struct gkfd_text line)
+{
+	struct gkfd_mqd queue = { .pid = p->queue.pid, .pasid = p->queue.pasid };
+
+	if (!p->in_process)
+		return -EBADMSG;
+	p->dumps = 0;
+	p->next = 0;
+	if (gkfd_text_skip(&line, "Compute queue on device "))
+		p->kind = COMPUTE;
+	else if (gkfd_text_skip(&line, "SDMA queue on device "))
+		p->kind = SDMA;
+	else
+		p->kind = OTHER;
+	if (p->kind != OTHER &&
+	    (!gkfd_text_hex32(&line, &queue.gpu_id) || !gkfd_text_ended(&line)))
+		return -EBADMSG;
+	queue.sdma = p->kind == SDMA;
+	p->queue = queue;
+	return 0;
+}
+
+static int take_line(void *data, const struct gkfd_text *line)
+{
+	struct gkfd_text heading;
+	struct parse *p = data;
+	int r;
+
+	if (!line)
+		return end_queue(p);
+	heading = *line;
+	if (gkfd_dump_heading(&heading)) {
+		r = end_queue(p);
+		return r < 0 ? r : begin_queue(p, heading);
+	}
+	if (line->at < line->end && *line->at == ' ')
+		return take_row(p, *line);
+	r = end_queue(p);
+	return r < 0 ? r : begin_process(p, *line);
+}
+
+int gkfd_mqds_parse(const char *text, size_t len, struct gkfd_mqds *ret, uint32_t *ret_line)
+{
+	struct parse p = { 0 };
+	int r;
+
+	r = gkfd_dump_lines(text, len, take_line, &p, ret_line);
+	if (r < 0) {
+		gkfd_mqds_done(&p.found);
+		return r;
+	}
+	*ret = p.found;
+	return 0;
+}
+
+int gkfd_mqds_read(struct gkfd *k, struct gkfd_mqds *ret, uint32_t *ret_line)
+{
+	_cleanup_free_ char *text = NULL;
+	size_t len;
+	int r;
+
+	r = gkfd_read_file(k, GKFD_TREE_DEBUGFS, "mqds", &text, &len);
+	return r < 0 ? r : gkfd_mqds_parse(text, len, ret, ret_line);
+}
+
+void gkfd_mqds_done(struct gkfd_mqds *m)
+{
+	free(m->mqds);
+	*m = (struct gkfd_mqds){ 0 };
+}
