@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: MIT */
+#include "gpu/kfd/find.h"
+#include "gpu/kfd/session.h"
+#include "gpu/kfd/tracer.h"
+
+struct recover_args {
+	struct gkfd *k;
+	pid_t pid;
+	struct gkfd_failure *fail;
+};
+
+static int do_recover(void *arg)
+{
+	struct recover_args *a = arg;
+
+	return gkfd_session_recover(a->k, a->pid, a->fail);
+}
+
+int gkfd_target_recover(struct gkfd *k, pid_t pid, struct gkfd_failure *ret_failure)
+{
+	struct recover_args args = { .k = k, .pid = pid, .fail = ret_failure };
+	struct gkfd_proc_ident ident;
+	struct tracer *tracer;
+	int r;
+
+	r = gkfd_target_find(k, pid, &ident, ret_failure);
+	if (r < 0)
+		return r;
+	r = tracer_start(k, pid, NULL, NULL, &tracer);
+	if (r < 0)
+		return gkfd_seize_failed(k, pid, r, ret_failure);
+	r = tracer_call(tracer, do_recover, &args);
+	tracer_stop(tracer);
+	return r;
+}

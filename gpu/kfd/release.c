@@ -1,0 +1,128 @@
+/* SPDX-License-Identifier: MIT */
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "gpu/kfd/procs.h"
+#include "gpu/kfd/release.h"
+#include "gpu/kfd/session.h"
+#include "util/macros.h"
+
+#define ASK_NS (1500 * NSEC_PER_MSEC) /* a holder that is well lets go at once */
+#define DIE_NS GUARD_DRIVER_CALL_NS /* one that waits inside the driver dies only afterwards */
+
+/* Name and parent out of /proc/PID/stat; the name may hold anything, even ") R 1". */
+static bool read_parent(struct gkfd *k, const char *pid, char *comm, size_t size, pid_t *ret_parent)
+{
+	_cleanup_free_ char *text = NULL;
+	const char *open, *close;
+	char path[32], state;
+	size_t len;
+
+	snprintf(path, sizeof(path), "%.16s/stat", pid);
+	if (gkfd_read_file(k, GKFD_TREE_PROC, path, &text, &len) < 0)
+		return false;
+	open = strchr(text, '(');
+	close = strrchr(text, ')');
+	if (!open || !close || sscanf(close + 1, " %c %d", &state, ret_parent) != 2)
+		return false;
+	snprintf(comm, size, "%.*s", (int)(close - open - 1), open + 1);
+	return true;
+}
+
+static bool has_guard(struct gkfd *k, pid_t holder)
+{
+	_cleanup_free_ char *names = NULL;
+	char comm[32];
+	pid_t parent;
+
+	if (gkfd_list_dir(k, GKFD_TREE_PROC, "", &names) < 0)
+		return false;
+	for (const char *name = names; *name; name += strlen(name) + 1) {
+		if (name[0] < '1' || name[0] > '9')
+			continue;
+		if (read_parent(k, name, comm, sizeof(comm), &parent) && parent == holder &&
+		    !strcmp(comm, GUARD_MEMFD_NAME))
+			return true;
+	}
+	return false;
+}
+
+/*
+ * The guard is a child with a name of its own, which any user can see; a holder whose guard was
+ * killed is still known by the name of our programs. Whoever forges these only offers his own
+ * process.
+ */
+int gkfd_holder_of(struct gkfd *k, pid_t tid, pid_t *ret_holder)
+{
+	struct gkfd_proc_ident tracer;
+	int r = gkfd_proc_identify(k, tid, &tracer);
+
+	if (r < 0)
+		return r;
+	if (strncmp(tracer.comm, "gpreempt", 8) && !has_guard(k, tracer.tgid))
+		return 0;
+	*ret_holder = tracer.tgid;
+	return 1;
+}
+
+static bool gone_within(struct gkfd *k, int pidfd, pid_t pid, uint64_t ns)
+{
+	struct pollfd end = { .fd = pidfd, .events = POLLIN };
+	uint64_t until = gkfd_now_ns(k) + ns;
+
+	if (pidfd >= 0)
+		return gkfd_wait(k, &end, 1, ns) > 0;
+	while (kill(pid, 0) == 0 && gkfd_now_ns(k) < until)
+		gkfd_wait(k, NULL, 0, 20 * NSEC_PER_MSEC); /* a kernel without pidfds */
+	return kill(pid, 0) < 0;
+}
+
+/* SIGKILL reaches a holder in any state; its death is what makes the driver resume. */
+static int end_holder(struct gkfd *k, pid_t holder, struct gkfd_failure *fail)
+{
+	_cleanup_close_ int pidfd = k->transport->trace->pidfd(k->data, holder);
+
+	if (kill(holder, SIGTERM) < 0 && errno != ESRCH) {
+		gkfd_fail(fail, -EPERM, GKFD_WHY_NO_RIGHT, "end holder");
+		fail->other_pid = holder;
+		return -EPERM;
+	}
+	kill(holder, SIGCONT); /* a stopped one that is otherwise well may still answer */
+	if (gone_within(k, pidfd, holder, ASK_NS))
+		return 0;
+	kill(holder, SIGKILL);
+	if (gone_within(k, pidfd, holder, DIE_NS))
+		return 0;
+	gkfd_fail(fail, -ETIMEDOUT, GKFD_WHY_SYSTEM, "end holder");
+	fail->other_pid = holder;
+	return -ETIMEDOUT;
+}
+
+int gkfd_release_pid(struct gkfd *k, pid_t pid, struct gkfd_failure *ret_failure)
+{
+	struct gkfd_proc_ident ident;
+	pid_t holder = 0;
+	int r = gkfd_proc_identify(k, pid, &ident);
+
+	if (r < 0)
+		return gkfd_fail(ret_failure, r, GKFD_WHY_NO_PROCESS, "identify");
+	if (ident.tracer_pid) {
+		r = gkfd_holder_of(k, ident.tracer_pid, &holder);
+		if (r == 0) {
+			gkfd_fail(ret_failure, -EBUSY, GKFD_WHY_TRACED, "identify");
+			ret_failure->other_pid = ident.tracer_pid;
+			return -EBUSY;
+		}
+		if (r > 0)
+			r = end_holder(k, holder, ret_failure);
+		if (r < 0 && r != -ESRCH)
+			return r;
+	}
+	r = gkfd_target_recover(k, pid, ret_failure);
+	if (holder && (r >= 0 || ret_failure->why == GKFD_WHY_NO_PROCESS ||
+		       ret_failure->why == GKFD_WHY_NO_KFD_PROCESS))
+		return 1;
+	return r;
+}

@@ -1,0 +1,379 @@
+/* SPDX-License-Identifier: MIT */
+#include <errno.h>
+#include <sys/eventfd.h>
+
+#include "gpu/kfd/find.h"
+#include "gpu/kfd/session.h"
+#include "gpu/kfd/target.h"
+#include "gpu/kfd/tracer.h"
+#include "util/macros.h"
+
+#define BEAT_MS 500 /* while something is held; a quarter of the silence that kills */
+
+struct gkfd_target {
+	struct gkfd *k;
+	struct gkfd_proc_ident ident;
+	struct guard *guard;
+	struct tracer *tracer;
+	int state_fd;
+	int state; /* enum gkfd_target_state; read by any thread */
+
+	/* the tracer thread's */
+	struct gkfd_session session;
+	int slot; /* in the guard's page, -1: none */
+	uint64_t longest_ns, held_since_ns;
+	bool guard_gone;
+};
+
+static void set_state(struct gkfd_target *t, enum gkfd_target_state state)
+{
+	uint64_t one = 1;
+
+	__atomic_store_n(&t->state, state, __ATOMIC_RELEASE);
+	while (write(t->state_fd, &one, sizeof(one)) < 0 && errno == EINTR)
+		;
+}
+
+static int fail_by_state(struct gkfd_target *t, struct gkfd_failure *fail)
+{
+	switch (gkfd_target_state(t)) {
+	case GKFD_TARGET_ATTACHED:
+		return 0;
+	case GKFD_TARGET_EXITED:
+		return gkfd_fail(fail, -ESRCH, GKFD_WHY_EXITED, "use");
+	case GKFD_TARGET_EXECED:
+		return gkfd_fail(fail, -ESRCH, GKFD_WHY_EXECED, "use");
+	case GKFD_TARGET_TAKEN:
+		return gkfd_fail(fail, -EPERM, GKFD_WHY_TAKEN, "use");
+	case GKFD_TARGET_GUARD_DIED:
+		return gkfd_fail(fail, -EOWNERDEAD, GKFD_WHY_GUARD_DIED, "use");
+	case GKFD_TARGET_FAILED:
+	default:
+		return gkfd_fail(fail, -EIO, GKFD_WHY_PREEMPTION_FAILED, "use");
+	}
+}
+
+/* After a failure the state says whether there is any use in trying again. */
+static void note_failure(struct gkfd_target *t, const struct gkfd_failure *fail)
+{
+	if (gkfd_target_state(t) != GKFD_TARGET_ATTACHED)
+		return;
+	if (fail->why == GKFD_WHY_EXITED)
+		set_state(t, GKFD_TARGET_EXITED);
+	else if (fail->why == GKFD_WHY_TAKEN)
+		set_state(t, GKFD_TARGET_TAKEN);
+	else if (fail->why == GKFD_WHY_PREEMPTION_FAILED)
+		set_state(t, GKFD_TARGET_FAILED);
+}
+
+static void disarm(struct gkfd_target *t)
+{
+	if (t->slot >= 0)
+		guard_disarm(t->guard, t->slot);
+	t->slot = -1;
+}
+
+/* ---- on the tracer thread ---- */
+
+static void on_ended(void *user, enum tracer_end how)
+{
+	struct gkfd_target *t = user;
+
+	gkfd_session_forget(&t->session); /* the driver has let go of its queues already */
+	disarm(t);
+	set_state(t, how == TRACER_EXECED ? GKFD_TARGET_EXECED : GKFD_TARGET_EXITED);
+}
+
+static size_t on_watch(void *user, struct pollfd *fds)
+{
+	struct gkfd_target *t = user;
+	int guard = t->guard && !t->guard_gone ? guard_fd(t->guard) : -1;
+
+	fds[0] = (struct pollfd){ .fd = t->session.event_fd[0], .events = POLLIN };
+	fds[1] = (struct pollfd){ .fd = guard, .events = POLLIN };
+	return 2;
+}
+
+static void resume_now(struct gkfd_target *t)
+{
+	struct gkfd_resumed resumed;
+	struct gkfd_failure fail;
+
+	if (gkfd_session_resume(&t->session, &resumed, &fail) < 0)
+		note_failure(t, &fail);
+	disarm(t);
+}
+
+/* Nothing is held without a guard: the target runs again and stays alone from here on. */
+static void lose_guard(struct gkfd_target *t)
+{
+	t->guard_gone = true;
+	t->slot = -1;
+	if (gkfd_target_state(t) != GKFD_TARGET_ATTACHED)
+		return;
+	resume_now(t);
+	gkfd_session_end(&t->session);
+	set_state(t, GKFD_TARGET_GUARD_DIED);
+}
+
+static void on_turn(void *user, const struct pollfd *fds, size_t n)
+{
+	struct gkfd_target *t = user;
+	struct gkfd_failure fail;
+
+	if (fds[1].revents || (t->slot >= 0 && guard_fd(t->guard) < 0 && !guard_alive(t->guard)))
+		lose_guard(t);
+	if (t->slot >= 0)
+		guard_beat(t->guard, t->slot, fds[0].revents ? GUARD_DRIVER_CALL_NS : GUARD_SILENCE_NS);
+	if (fds[0].revents && t->session.enabled && gkfd_session_service(&t->session, &fail) < 0) {
+		note_failure(t, &fail);
+		if (!t->session.holding)
+			disarm(t);
+	}
+	if (t->slot < 0)
+		return;
+	guard_beat(t->guard, t->slot, GUARD_SILENCE_NS);
+	if (t->longest_ns && gkfd_now_ns(t->k) - t->held_since_ns >= t->longest_ns)
+		resume_now(t);
+}
+
+static int on_timeout(void *user)
+{
+	struct gkfd_target *t = user;
+
+	return t->slot >= 0 ? BEAT_MS : -1;
+}
+
+static void on_leave(void *user)
+{
+	struct gkfd_target *t = user;
+
+	if (t->slot >= 0)
+		guard_beat(t->guard, t->slot, GUARD_DRIVER_CALL_NS);
+	gkfd_session_end(&t->session);
+	disarm(t);
+}
+
+static const struct tracer_ops ops = {
+	.ended = on_ended,
+	.watch = on_watch,
+	.turn = on_turn,
+	.timeout_ms = on_timeout,
+	.leave = on_leave,
+};
+
+struct begin_args {
+	struct gkfd_target *t;
+	struct gkfd_failure *fail;
+};
+
+static int do_begin(void *arg)
+{
+	struct begin_args *a = arg;
+	struct gkfd_target *t = a->t;
+	struct gkfd_proc_ident now;
+	int r;
+
+	/* The pid may have passed to another process between the look and the seizure. */
+	r = gkfd_proc_identify(t->k, t->ident.pid, &now);
+	if (r < 0 || now.start_ticks != t->ident.start_ticks)
+		return gkfd_fail(a->fail, -ESRCH, GKFD_WHY_NO_PROCESS, "seize");
+	return gkfd_session_begin(&t->session, t->k, t->ident.pid, a->fail);
+}
+
+struct snapshot_args {
+	struct gkfd_target *t;
+	struct kfd_queue_snapshot_entry *entries;
+	uint32_t n;
+	struct gkfd_failure *fail;
+};
+
+static int do_snapshot(void *arg)
+{
+	struct snapshot_args *a = arg;
+	int r = fail_by_state(a->t, a->fail);
+
+	if (r < 0)
+		return r;
+	r = gkfd_session_snapshot(&a->t->session, &a->entries, &a->n, a->fail);
+	if (r < 0)
+		note_failure(a->t, a->fail);
+	return r;
+}
+
+struct hold_args {
+	struct gkfd_target *t;
+	const struct gkfd_hold_request *request;
+	struct gkfd_hold hold;
+	struct gkfd_failure *fail;
+};
+
+static int arm(struct gkfd_target *t, struct gkfd_failure *fail)
+{
+	if (!t->guard || t->guard_gone)
+		return gkfd_fail(fail, -EOWNERDEAD, GKFD_WHY_GUARD_DIED, "hold");
+	t->slot = guard_arm(t->guard, t->ident.pid, GUARD_DRIVER_CALL_NS);
+	if (t->slot == -EOWNERDEAD)
+		return gkfd_fail(fail, -EOWNERDEAD, GKFD_WHY_GUARD_DIED, "hold");
+	if (t->slot < 0)
+		return gkfd_fail(fail, t->slot, GKFD_WHY_SYSTEM, "guard");
+	return 0;
+}
+
+static int do_hold(void *arg)
+{
+	struct hold_args *a = arg;
+	struct gkfd_target *t = a->t;
+	int r = fail_by_state(t, a->fail);
+
+	if (r < 0)
+		return r;
+	if (t->session.holding)
+		return gkfd_fail(a->fail, -EALREADY, GKFD_WHY_ALREADY_HELD, "hold");
+	r = arm(t, a->fail);
+	if (r < 0)
+		return r;
+	r = gkfd_session_hold(&t->session, a->request, &a->hold, a->fail);
+	if (r < 0) {
+		disarm(t);
+		note_failure(t, a->fail);
+		return r;
+	}
+	t->longest_ns = a->request->longest_ns;
+	t->held_since_ns = gkfd_now_ns(t->k);
+	guard_beat(t->guard, t->slot, GUARD_SILENCE_NS);
+	return 0;
+}
+
+struct resume_args {
+	struct gkfd_target *t;
+	struct gkfd_resumed resumed;
+	struct gkfd_failure *fail;
+};
+
+static int do_resume(void *arg)
+{
+	struct resume_args *a = arg;
+	struct gkfd_target *t = a->t;
+	int r = fail_by_state(t, a->fail);
+
+	if (r < 0)
+		return r;
+	if (t->slot >= 0)
+		guard_beat(t->guard, t->slot, GUARD_DRIVER_CALL_NS);
+	r = gkfd_session_resume(&t->session, &a->resumed, a->fail);
+	if (r < 0)
+		note_failure(t, a->fail);
+	disarm(t);
+	return r;
+}
+
+/* ---- for the owner ---- */
+
+static int target_new(struct gkfd *k, const struct gkfd_proc_ident *ident, struct guard *guard,
+		      struct gkfd_target **ret)
+{
+	struct gkfd_target *t = calloc(1, sizeof(*t));
+
+	if (!t)
+		return -ENOMEM;
+	*t = (struct gkfd_target){ .k = k, .ident = *ident, .guard = guard, .slot = -1 };
+	t->session.event_fd[0] = t->session.event_fd[1] = -1;
+	t->state_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	if (t->state_fd < 0) {
+		free(t);
+		return -errno;
+	}
+	*ret = t;
+	return 0;
+}
+
+int gkfd_target_attach(struct gkfd *k, pid_t pid, struct guard *guard, struct gkfd_target **ret,
+		       struct gkfd_failure *ret_failure)
+{
+	_cleanup_(gkfd_target_releasep) struct gkfd_target *t = NULL;
+	struct gkfd_proc_ident ident;
+	struct begin_args args;
+	int r;
+
+	r = gkfd_target_find(k, pid, &ident, ret_failure);
+	if (r < 0)
+		return r;
+	r = target_new(k, &ident, guard, &t);
+	if (r < 0)
+		return gkfd_fail(ret_failure, r, GKFD_WHY_SYSTEM, "attach");
+	r = tracer_start(k, pid, &ops, t, &t->tracer);
+	if (r < 0)
+		return gkfd_seize_failed(k, pid, r, ret_failure);
+	args = (struct begin_args){ .t = t, .fail = ret_failure };
+	r = tracer_call(t->tracer, do_begin, &args);
+	if (r < 0)
+		return r;
+	*ret = steal_ptr(&t);
+	return 0;
+}
+
+void gkfd_target_release(struct gkfd_target *t)
+{
+	if (!t)
+		return;
+	if (t->tracer)
+		tracer_stop(t->tracer);
+	closep(&t->state_fd);
+	free(t);
+}
+
+void gkfd_target_releasep(struct gkfd_target **t)
+{
+	gkfd_target_release(*t);
+}
+
+pid_t gkfd_target_pid(const struct gkfd_target *t)
+{
+	return t->ident.pid;
+}
+
+enum gkfd_target_state gkfd_target_state(struct gkfd_target *t)
+{
+	return __atomic_load_n(&t->state, __ATOMIC_ACQUIRE);
+}
+
+int gkfd_target_fd(const struct gkfd_target *t)
+{
+	return t->state_fd;
+}
+
+int gkfd_target_snapshot(struct gkfd_target *t, struct kfd_queue_snapshot_entry **ret,
+			 uint32_t *ret_n, struct gkfd_failure *ret_failure)
+{
+	struct snapshot_args args = { .t = t, .fail = ret_failure };
+	int r = tracer_call(t->tracer, do_snapshot, &args);
+
+	if (r < 0)
+		return r;
+	*ret = args.entries;
+	*ret_n = args.n;
+	return 0;
+}
+
+int gkfd_target_hold(struct gkfd_target *t, const struct gkfd_hold_request *request,
+		     struct gkfd_hold *ret, struct gkfd_failure *ret_failure)
+{
+	struct hold_args args = { .t = t, .request = request, .fail = ret_failure };
+	int r = tracer_call(t->tracer, do_hold, &args);
+
+	if (r >= 0)
+		*ret = args.hold;
+	return r;
+}
+
+int gkfd_target_resume(struct gkfd_target *t, struct gkfd_resumed *ret,
+		       struct gkfd_failure *ret_failure)
+{
+	struct resume_args args = { .t = t, .fail = ret_failure };
+	int r = tracer_call(t->tracer, do_resume, &args);
+
+	if (r >= 0)
+		*ret = args.resumed;
+	return r;
+}
