@@ -12,9 +12,16 @@
 
 #include "gpu/kfd/kfd.h"
 
+/*
+ * AQL queues are followed packet by packet. Where the last packet consumed names no signal, or
+ * its slot is written again, nobody but the hardware knows whether it still runs: UNKNOWN, which
+ * a cu_occupancy of 0 may settle. PM4 and SDMA queues are PENDING or, once they were used,
+ * UNKNOWN: consumed is not finished there either. Reserved packets that are not published yet
+ * are no work.
+ */
 enum gkfd_queue_state {
 	GKFD_QUEUE_UNKNOWN, /* memory could not be read, or makes no sense */
-	GKFD_QUEUE_IDLE, /* nothing queued, and the last packet's signal is done */
+	GKFD_QUEUE_IDLE, /* never used; or nothing queued, and the last packet's signal is done */
 	GKFD_QUEUE_RUNNING, /* nothing more queued, but the last packet has not finished */
 	GKFD_QUEUE_PENDING, /* published packets wait */
 	GKFD_QUEUE_BLOCKED, /* waits at a barrier packet for signals that are not done */
@@ -52,6 +59,10 @@ struct gkfd_saved {
 	uint64_t ctl_stack_bytes;
 };
 
+/*
+ * -EFAULT: not readable. -EBADMSG: sizes beyond the area, so nothing was ever saved there.
+ * -EINVAL: no area, or more XCCs than any GPU has.
+ */
 int gkfd_saved_read(struct gkfd *k, pid_t pid, uint64_t cwsr_base, uint32_t cwsr_bytes,
 		    uint32_t n_xcc, struct gkfd_saved *ret);
 
