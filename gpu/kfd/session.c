@@ -127,15 +127,14 @@ int gkfd_session_begin(struct gkfd_session *s, struct gkfd *k, pid_t pid, struct
 
 void gkfd_session_forget(struct gkfd_session *s)
 {
-	s->enabled = false;
-	s->holding = false;
+	s->enabled = s->holding = s->touched = false;
 	free(steal_ptr(&s->held));
 	s->n_held = 0;
 }
 
 void gkfd_session_end(struct gkfd_session *s)
 {
-	if (s->enabled && s->holding)
+	if (s->enabled && s->touched)
 		gkfd_dbg_resume_queues(s->k, s->pid, NULL, 0);
 	if (s->enabled)
 		gkfd_dbg_disable(s->k, s->pid);

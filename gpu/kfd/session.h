@@ -19,6 +19,7 @@ struct gkfd_session {
 	pid_t pid;
 	int event_fd[2]; /* the driver writes a byte per event to [1] */
 	bool enabled;
+	bool touched; /* a suspend was tried since the last resume */
 	bool holding;
 	bool holds_all; /* queues created meanwhile are held too */
 	uint32_t grace_kclk;

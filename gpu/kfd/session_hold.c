@@ -109,8 +109,10 @@ static int suspend_once(struct gkfd_session *s, uint32_t *ids, uint32_t n, struc
 {
 	uint64_t began_ns = gkfd_now_ns(s->k);
 	uint32_t broken = 0;
-	int r = gkfd_dbg_suspend_queues(s->k, s->pid, ids, n, s->grace_kclk);
+	int r;
 
+	s->touched = true;
+	r = gkfd_dbg_suspend_queues(s->k, s->pid, ids, n, s->grace_kclk);
 	hold->began_ns = hold->began_ns ? hold->began_ns : began_ns;
 	hold->done_ns = gkfd_now_ns(s->k);
 	if (r < 0)
@@ -137,7 +139,7 @@ static int hold_round(struct gkfd_session *s, const struct gkfd_hold_request *re
 {
 	_cleanup_free_ struct kfd_queue_snapshot_entry *entries = NULL;
 	_cleanup_free_ uint32_t *ids = NULL;
-	uint32_t n_entries, n, now = 0;
+	uint32_t n_entries = 0, n = 0, now = 0;
 	int r;
 
 	r = gkfd_session_snapshot(s, &entries, &n_entries, fail);
@@ -167,10 +169,12 @@ static int hold_round(struct gkfd_session *s, const struct gkfd_hold_request *re
 /* Whatever part was suspended runs again; if even that fails, giving up the session does it. */
 static void undo(struct gkfd_session *s)
 {
-	s->holding = false;
+	bool touched = s->touched;
+
+	s->holding = s->touched = false;
 	free(steal_ptr(&s->held));
 	s->n_held = 0;
-	if (gkfd_dbg_resume_queues(s->k, s->pid, NULL, 0) >= 0)
+	if (!touched || gkfd_dbg_resume_queues(s->k, s->pid, NULL, 0) >= 0)
 		return;
 	if (gkfd_dbg_disable(s->k, s->pid) >= 0)
 		s->enabled = false;
@@ -270,7 +274,7 @@ int gkfd_session_resume(struct gkfd_session *s, struct gkfd_resumed *ret, struct
 	if (n < 0)
 		return resume_by_force(s, -EIO, fail);
 	done.n = (uint32_t)n;
-	s->holding = false;
+	s->holding = s->touched = false;
 	free(steal_ptr(&s->held));
 	s->n_held = 0;
 	*ret = done;

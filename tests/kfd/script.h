@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A transport whose driver is a script: every call is turned into one line of text, compared
+ * with the line that was expected, and answered as told. A call too many, one too few or one
+ * that differs fails the test. Without a script it plays a small obliging driver.
+ */
+#ifndef GPREEMPT_TESTS_KFD_SCRIPT_H
+#define GPREEMPT_TESTS_KFD_SCRIPT_H
+
+#include "gpu/kfd/kfd.h"
+
+#define SCRIPT_MAX_IDS 16
+
+struct script_step {
+	/*
+	 * "version", "snapshot mask=40000000 room=64", "enable", "runtime-event",
+	 * "suspend grace=1 ids=3,2", "resume ids=3,2", "resume all", "disable", "query"
+	 */
+	const char *call;
+	int ret;
+
+	uint32_t queues; /* snapshot: how many there are */
+	uint32_t ids[SCRIPT_MAX_IDS]; /* snapshot: which; suspend, resume: bits ORed in */
+	uint32_t runtime_state; /* enable */
+	uint64_t pending; /* query */
+	uint32_t minor; /* version; 0: 17 */
+};
+
+struct script;
+
+/* @trace NULL: nothing is traced, every seizure works. */
+struct script *script_new(const struct gkfd_trace_ops *trace);
+void script_play(struct script *s, const struct script_step *steps, size_t n);
+#define SCRIPT_PLAY(s, ...) \
+	script_play(s, (const struct script_step[]){ __VA_ARGS__ }, \
+		    sizeof((const struct script_step[]){ __VA_ARGS__ }) / sizeof(struct script_step))
+/* Fails the test unless every step was played. */
+void script_done(struct script *s);
+
+/* From the @n-th call on (0: the next) the process is gone: -ESRCH. */
+void script_vanish_after(struct script *s, size_t n);
+/* The obliging driver has so many queues, and counts. */
+void script_set_queues(struct script *s, uint32_t n);
+uint32_t script_suspended(const struct script *s);
+size_t script_calls(const struct script *s);
+/* The next suspend blocks until @fd is readable. */
+void script_block_suspend(struct script *s, int fd);
+/* Writes the byte the driver writes when an event is pending. */
+void script_raise(struct script *s);
+
+/* /proc/PID/status as it should read; for untraced scripts. */
+void script_set_process(struct script *s, pid_t pid, pid_t tracer, uint64_t start);
+
+struct gkfd *script_gkfd(struct script *s); /* owns the script from then on */
+
+#endif
