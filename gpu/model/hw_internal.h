@@ -5,7 +5,8 @@
  *   hw_gpu.c       the GPU object, its room, and when dispatch runs
  *   hw_queue.c     the queue object, doorbells, and what can be seen of it
  *   hw_ring.c      reading packets: what the next one is and whether it may start
- *   hw_dispatch.c  cohorts: launching, ending, sharing room between queues
+ *   hw_dispatch.c  which queue may launch how much, and where
+ *   hw_cohort.c    workgroups: launching, ending, saving, restoring
  *   hw_save.c      unmap, map, reset
  *   hw_log.c       the record of each packet
  *
@@ -124,6 +125,10 @@ void hw_ring_consume(struct hw_queue *q);
 
 /* hw_dispatch.c */
 void hw_dispatch(struct hw_gpu *gpu);
+
+/* hw_cohort.c */
+/* @count of the packet's workgroups for @xcc, for which there must be room. False: no memory. */
+bool hw_launch(struct hw_packet *p, uint32_t xcc, uint32_t count);
 uint64_t hw_cohort_bytes(const struct hw_cohort *c);
 /* How much of left_ns each workgroup has behind it. */
 uint64_t hw_cohort_ran_ns(const struct hw_cohort *c);
