@@ -154,6 +154,11 @@ int guard_fd(const struct guard *g)
 	return g->pidfd;
 }
 
+pid_t guard_pid(const struct guard *g)
+{
+	return g->pid;
+}
+
 bool guard_alive(const struct guard *g)
 {
 	siginfo_t info = { 0 };

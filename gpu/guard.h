@@ -38,6 +38,7 @@ void guard_stop(struct guard *g);
 
 int guard_fd(const struct guard *g); /* readable when the guard has died; -1: kernel has no pidfd */
 bool guard_alive(const struct guard *g);
+pid_t guard_pid(const struct guard *g);
 
 /*
  * Promises to push the deadline on within @allow_ns, again and again, until guard_disarm().

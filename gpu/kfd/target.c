@@ -116,6 +116,21 @@ static void lose_guard(struct gkfd_target *t)
 	set_state(t, GKFD_TARGET_GUARD_DIED);
 }
 
+/*
+ * An exec by a thread that is not the leader takes the traced task away without a word (since
+ * Linux 5.8 not even a waiter is woken); what is left is to ask the driver now and then.
+ */
+static void look_for_exec(struct gkfd_target *t)
+{
+	struct gkfd_proc_ident now;
+	uint32_t none = 0;
+
+	if (gkfd_dbg_queue_snapshot(t->k, t->ident.pid, 0, NULL, &none) != -ESRCH)
+		return;
+	on_ended(t, gkfd_proc_identify(t->k, t->ident.pid, &now) == 0 ? TRACER_EXECED :
+									TRACER_EXITED);
+}
+
 static void on_turn(void *user, const struct pollfd *fds, size_t n)
 {
 	struct gkfd_target *t = user;
@@ -133,7 +148,8 @@ static void on_turn(void *user, const struct pollfd *fds, size_t n)
 	if (t->slot < 0)
 		return;
 	guard_beat(t->guard, t->slot, GUARD_SILENCE_NS);
-	if (t->longest_ns && gkfd_now_ns(t->k) - t->held_since_ns >= t->longest_ns)
+	look_for_exec(t);
+	if (t->slot >= 0 && t->longest_ns && gkfd_now_ns(t->k) - t->held_since_ns >= t->longest_ns)
 		resume_now(t);
 }
 

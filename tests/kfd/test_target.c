@@ -1,0 +1,362 @@
+/* SPDX-License-Identifier: MIT */
+/* Real processes, seized by the real tracer, over a driver that obliges. */
+#include <errno.h>
+#include <pthread.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <sys/ptrace.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+
+#include <cmocka.h>
+
+#include "gpu/kfd/target.h"
+#include "tests/kfd/job.h"
+#include "tests/kfd/script.h"
+#include "util/macros.h"
+
+struct fixture {
+	struct script *script;
+	struct gkfd *k;
+	struct job job;
+	struct guard *guard;
+	struct gkfd_target *t;
+	struct gkfd_failure fail;
+	struct gkfd_hold hold;
+};
+
+static int setup(void **state)
+{
+	struct fixture *f = calloc(1, sizeof(*f));
+
+	f->script = script_new(&gkfd_trace_syscall);
+	f->k = script_gkfd(f->script);
+	job_start(&f->job);
+	*state = f;
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	struct fixture *f = *state;
+
+	gkfd_target_release(f->t);
+	guard_stop(f->guard);
+	gkfd_free(f->k);
+	job_end(&f->job);
+	free(f);
+	return 0;
+}
+
+static void attach(struct fixture *f)
+{
+	assert_int_equal(gkfd_target_attach(f->k, f->job.pid, f->guard, &f->t, &f->fail), 0);
+	assert_true(job_tracer(f->job.pid) > 0);
+}
+
+static void attach_and_hold(struct fixture *f, uint64_t longest_ns)
+{
+	struct gkfd_hold_request request = { .grace_kclk = 1, .longest_ns = longest_ns };
+
+	assert_int_equal(guard_start(&f->guard), 0);
+	attach(f);
+	assert_int_equal(gkfd_target_hold(f->t, &request, &f->hold, &f->fail), 0);
+	assert_int_equal(f->hold.n, 2);
+	assert_int_equal(script_suspended(f->script), 2);
+}
+
+static enum gkfd_target_state next_state(struct gkfd_target *t)
+{
+	struct pollfd p = { .fd = gkfd_target_fd(t), .events = POLLIN };
+
+	assert_int_equal(poll(&p, 1, 5000), 1);
+	return gkfd_target_state(t);
+}
+
+static void signals_reach_the_target(void **state)
+{
+	struct fixture *f = *state;
+
+	attach(f);
+	for (int i = 0; i < 100; i++) {
+		kill(f->job.pid, SIGUSR1);
+		assert_int_equal(job_hear(f->job.from_job), 'u');
+	}
+}
+
+static void job_control_works_as_without_us(void **state)
+{
+	struct fixture *f = *state;
+
+	attach(f);
+	for (int i = 0; i < 20; i++) {
+		kill(f->job.pid, i % 2 ? SIGSTOP : SIGTSTP);
+		assert_int_equal(job_hear(f->job.from_parent), 'S');
+		kill(f->job.pid, SIGCONT);
+		assert_int_equal(job_hear(f->job.from_parent), 'C');
+	}
+	kill(f->job.pid, SIGUSR1);
+	assert_int_equal(job_hear(f->job.from_job), 'u');
+}
+
+static void a_stopped_target_can_be_attached_and_stays_stopped(void **state)
+{
+	struct fixture *f = *state;
+
+	kill(f->job.pid, SIGSTOP);
+	assert_int_equal(job_hear(f->job.from_parent), 'S');
+	attach(f);
+	gkfd_target_release(steal_ptr(&f->t));
+	assert_int_equal(job_tracer(f->job.pid), 0);
+	kill(f->job.pid, SIGUSR1); /* must not be handled before SIGCONT */
+	kill(f->job.pid, SIGCONT);
+	assert_int_equal(job_hear(f->job.from_parent), 'C');
+	assert_int_equal(job_hear(f->job.from_job), 'u');
+}
+
+static void an_exit_is_seen_and_reaches_the_parent(void **state)
+{
+	struct fixture *f = *state;
+
+	attach(f);
+	job_tell(&f->job, 'q');
+	assert_int_equal(next_state(f->t), GKFD_TARGET_EXITED);
+	assert_int_equal(job_hear(f->job.from_parent), 'E');
+	assert_int_equal(job_hear(f->job.from_parent), 7);
+}
+
+static void a_kill_while_held_is_seen_and_reaches_the_parent(void **state)
+{
+	struct fixture *f = *state;
+	struct gkfd_resumed resumed;
+
+	attach_and_hold(f, 0);
+	kill(f->job.pid, SIGKILL);
+	assert_int_equal(next_state(f->t), GKFD_TARGET_EXITED);
+	assert_int_equal(job_hear(f->job.from_parent), 'K');
+	assert_int_equal(gkfd_target_resume(f->t, &resumed, &f->fail), -ESRCH);
+	assert_int_equal(f->fail.why, GKFD_WHY_EXITED);
+}
+
+static void an_exec_is_seen_and_the_program_goes_on(void **state)
+{
+	struct fixture *f = *state;
+
+	attach(f);
+	job_tell(&f->job, 'x');
+	assert_int_equal(next_state(f->t), GKFD_TARGET_EXECED);
+	gkfd_target_release(steal_ptr(&f->t));
+	assert_int_equal(job_tracer(f->job.pid), 0);
+	assert_int_not_equal(job_state(f->job.pid), 't');
+}
+
+static void an_exec_from_another_thread_is_seen_while_held(void **state)
+{
+	struct fixture *f = *state;
+
+	attach_and_hold(f, 0);
+	script_vanish_after(f->script, 0); /* the driver knows no such process any more */
+	job_tell(&f->job, 't');
+	assert_int_equal(next_state(f->t), GKFD_TARGET_EXECED);
+}
+
+static void release_resumes_and_lets_go(void **state)
+{
+	struct fixture *f = *state;
+
+	attach_and_hold(f, 0);
+	gkfd_target_release(steal_ptr(&f->t));
+	assert_int_equal(script_suspended(f->script), 0);
+	assert_int_equal(job_tracer(f->job.pid), 0);
+	kill(f->job.pid, SIGUSR1);
+	assert_int_equal(job_hear(f->job.from_job), 'u');
+}
+
+static void nothing_is_held_without_a_guard(void **state)
+{
+	struct fixture *f = *state;
+
+	attach(f);
+	assert_int_equal(gkfd_target_hold(f->t, &(struct gkfd_hold_request){ 0 }, &f->hold, &f->fail),
+			 -EOWNERDEAD);
+	assert_int_equal(f->fail.why, GKFD_WHY_GUARD_DIED);
+	assert_int_equal(script_suspended(f->script), 0);
+}
+
+static void a_hold_ends_when_the_guard_dies(void **state)
+{
+	struct fixture *f = *state;
+	siginfo_t info;
+
+	attach_and_hold(f, 0);
+	/* The guard is our only child that raises no SIGCHLD. */
+	kill(guard_pid(f->guard), SIGKILL);
+	assert_int_equal(next_state(f->t), GKFD_TARGET_GUARD_DIED);
+	assert_int_equal(script_suspended(f->script), 0);
+	assert_int_equal(waitid(P_PID, (id_t)guard_pid(f->guard), &info, WEXITED | WNOWAIT | __WALL), 0);
+	assert_int_equal(gkfd_target_hold(f->t, &(struct gkfd_hold_request){ 0 }, &f->hold, &f->fail),
+			 -EOWNERDEAD);
+}
+
+static void a_hold_ends_by_itself_after_its_longest_time(void **state)
+{
+	struct fixture *f = *state;
+	struct pollfd nothing = { .fd = -1 };
+
+	attach_and_hold(f, 100 * NSEC_PER_MSEC);
+	for (int i = 0; i < 50 && script_suspended(f->script); i++)
+		gkfd_wait(f->k, &nothing, 1, 100 * NSEC_PER_MSEC);
+	assert_int_equal(script_suspended(f->script), 0);
+	assert_int_equal(gkfd_target_state(f->t), GKFD_TARGET_ATTACHED);
+}
+
+static void processes_we_cannot_have_are_told_apart(void **state)
+{
+	struct fixture *f = *state;
+	struct gkfd_target *t;
+	pid_t tid = (pid_t)syscall(SYS_gettid);
+
+	assert_int_equal(gkfd_target_attach(f->k, getpid(), NULL, &t, &f->fail), -EINVAL);
+	assert_int_equal(f->fail.why, GKFD_WHY_OWN_PROCESS);
+	assert_int_equal(gkfd_target_attach(f->k, 999999999, NULL, &t, &f->fail), -ESRCH);
+	assert_int_equal(f->fail.why, GKFD_WHY_NO_PROCESS);
+	attach(f);
+	assert_int_equal(gkfd_target_attach(f->k, f->job.pid, NULL, &t, &f->fail), -EBUSY);
+	assert_int_equal(f->fail.why, GKFD_WHY_TRACED);
+	assert_true(f->fail.other_pid > 0 && f->fail.other_pid != tid);
+	assert_int_equal(gkfd_target_attach(f->k, f->fail.other_pid, NULL, &t, &f->fail), -EINVAL);
+	assert_int_equal(f->fail.why, GKFD_WHY_NOT_A_LEADER);
+	assert_int_equal(f->fail.other_pid, getpid());
+}
+
+/* As another user, in a process of its own: its exit status tells. */
+static void another_users_process_is_refused(void **state)
+{
+	struct fixture *f = *state;
+	int status;
+	pid_t child;
+
+	if (getuid() != 0) {
+		print_message("not root: cannot become another user\n");
+		return;
+	}
+	child = fork();
+	if (child == 0) {
+		struct gkfd_target *t;
+
+		if (setresuid(65534, 65534, 65534) < 0)
+			_exit(2);
+		_exit(gkfd_target_attach(f->k, f->job.pid, NULL, &t, &f->fail) == -EPERM &&
+				      f->fail.why == GKFD_WHY_NO_RIGHT ?
+			      0 :
+			      1);
+	}
+	assert_int_equal(waitpid(child, &status, 0), child);
+	assert_int_equal(status, 0);
+	assert_int_equal(job_tracer(f->job.pid), 0);
+}
+
+static void twenty_targets_are_held_at_once(void **state)
+{
+	struct fixture *f = *state;
+	struct gkfd_hold_request request = { .grace_kclk = 1 };
+	struct {
+		struct script *script;
+		struct gkfd *k;
+		struct job job;
+		struct gkfd_target *t;
+	} many[20];
+
+	assert_int_equal(guard_start(&f->guard), 0);
+	for (size_t i = 0; i < ARRAY_SIZE(many); i++) {
+		many[i].script = script_new(&gkfd_trace_syscall);
+		many[i].k = script_gkfd(many[i].script);
+		job_start(&many[i].job);
+		assert_int_equal(gkfd_target_attach(many[i].k, many[i].job.pid, f->guard, &many[i].t,
+						    &f->fail), 0);
+		assert_int_equal(gkfd_target_hold(many[i].t, &request, &f->hold, &f->fail), 0);
+	}
+	for (size_t i = 0; i < ARRAY_SIZE(many); i++) {
+		kill(many[i].job.pid, SIGUSR1);
+		assert_int_equal(job_hear(many[i].job.from_job), 'u');
+		gkfd_target_release(many[i].t);
+		assert_int_equal(script_suspended(many[i].script), 0);
+		gkfd_free(many[i].k);
+		job_end(&many[i].job);
+	}
+}
+
+struct blocked_hold {
+	struct gkfd_target *t;
+	int result;
+};
+
+static void *hold_main(void *arg)
+{
+	struct blocked_hold *b = arg;
+	struct gkfd_failure failure;
+	struct gkfd_hold hold;
+
+	b->result = gkfd_target_hold(b->t, &(struct gkfd_hold_request){ 0 }, &hold, &failure);
+	return NULL;
+}
+
+static void a_driver_call_that_blocks_keeps_no_other_targets_signals(void **state)
+{
+	struct fixture *f = *state;
+	struct script *other = script_new(&gkfd_trace_syscall);
+	struct gkfd *k = script_gkfd(other);
+	struct blocked_hold blocked;
+	struct gkfd_target *t;
+	pthread_t thread;
+	struct job job;
+	int fds[2];
+
+	job_start(&job);
+	assert_int_equal(pipe(fds), 0);
+	assert_int_equal(guard_start(&f->guard), 0);
+	attach(f);
+	assert_int_equal(gkfd_target_attach(k, job.pid, f->guard, &t, &f->fail), 0);
+	script_block_suspend(f->script, fds[0]);
+	blocked.t = f->t;
+	assert_int_equal(pthread_create(&thread, NULL, hold_main, &blocked), 0);
+	for (int i = 0; i < 20; i++) {
+		kill(job.pid, SIGUSR1);
+		assert_int_equal(job_hear(job.from_job), 'u');
+	}
+	assert_int_equal(write(fds[1], "x", 1), 1);
+	pthread_join(thread, NULL);
+	assert_int_equal(blocked.result, 0);
+	gkfd_target_release(t);
+	gkfd_free(k);
+	job_end(&job);
+	close(fds[0]);
+	close(fds[1]);
+}
+
+#define T(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		T(signals_reach_the_target),
+		T(job_control_works_as_without_us),
+		T(a_stopped_target_can_be_attached_and_stays_stopped),
+		T(an_exit_is_seen_and_reaches_the_parent),
+		T(a_kill_while_held_is_seen_and_reaches_the_parent),
+		T(an_exec_is_seen_and_the_program_goes_on),
+		T(an_exec_from_another_thread_is_seen_while_held),
+		T(release_resumes_and_lets_go),
+		T(nothing_is_held_without_a_guard),
+		T(a_hold_ends_when_the_guard_dies),
+		T(a_hold_ends_by_itself_after_its_longest_time),
+		T(processes_we_cannot_have_are_told_apart),
+		T(another_users_process_is_refused),
+		T(twenty_targets_are_held_at_once),
+		T(a_driver_call_that_blocks_keeps_no_other_targets_signals),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL) != 0;
+}
