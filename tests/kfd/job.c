@@ -2,13 +2,11 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
-#include <pthread.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -17,89 +15,31 @@
 #include "tests/kfd/job.h"
 #include "util/macros.h"
 
-static int echo_fd;
-
-static void say(int fd, char c)
+/* In the child: the pipes to their places, and the program. */
+static _Noreturn void exec_program(int in, int out, int tell)
 {
-	while (write(fd, &c, 1) < 0 && errno == EINTR)
-		;
-}
+	const int from[] = { in, out, tell };
+	int high[3];
 
-static void on_usr1(int sig)
-{
-	say(echo_fd, 'u');
-}
-
-static void *exec_main(void *arg)
-{
-	execl("/bin/cat", "cat", (char *)NULL);
+	for (int i = 0; i < 3; i++)
+		high[i] = fcntl(from[i], F_DUPFD_CLOEXEC, 10);
+	for (int i = 0; i < 3; i++)
+		dup2(high[i], 3 + i);
+	execl(JOB_PROGRAM, JOB_PROGRAM, (char *)NULL);
 	_exit(99);
-}
-
-static _Noreturn void job_main(int in, int out)
-{
-	struct sigaction act = { .sa_handler = on_usr1 };
-	pthread_t thread;
-	char c;
-
-	prctl(PR_SET_PDEATHSIG, SIGKILL);
-	echo_fd = out;
-	sigaction(SIGUSR1, &act, NULL);
-	dup2(in, 0); /* what exec'd programs read from: nothing until the test closes it */
-	say(out, 'r');
-	for (;;) {
-		ssize_t n = read(in, &c, 1);
-
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n <= 0 || c == 'q')
-			_exit(7);
-		if (c == 'x')
-			exec_main(NULL);
-		if (c == 't' && pthread_create(&thread, NULL, exec_main, NULL) == 0)
-			for (;;)
-				pause();
-	}
-}
-
-static _Noreturn void parent_main(pid_t *job, int in, int out, int tell)
-{
-	int status;
-
-	prctl(PR_SET_PDEATHSIG, SIGKILL);
-	*job = fork();
-	if (*job == 0)
-		job_main(in, out);
-	if (write(tell, job, sizeof(*job)) != sizeof(*job))
-		_exit(1);
-	while (waitpid(*job, &status, WUNTRACED | WCONTINUED) >= 0) {
-		if (WIFSTOPPED(status)) {
-			say(tell, 'S');
-		} else if (WIFCONTINUED(status)) {
-			say(tell, 'C');
-		} else {
-			say(tell, WIFEXITED(status) ? 'E' : 'K');
-			say(tell, (char)(WIFEXITED(status) ? WEXITSTATUS(status) : WTERMSIG(status)));
-			break;
-		}
-	}
-	_exit(0);
 }
 
 void job_start(struct job *j)
 {
 	int in[2], out[2], tell[2];
-	pid_t job = 0;
 
 	assert_int_equal(pipe2(in, O_CLOEXEC), 0);
 	assert_int_equal(pipe2(out, O_CLOEXEC), 0);
 	assert_int_equal(pipe2(tell, O_CLOEXEC), 0);
 	j->parent = fork();
 	assert_true(j->parent >= 0);
-	if (j->parent == 0) {
-		close(in[1]);
-		parent_main(&job, in[0], out[1], tell[1]);
-	}
+	if (j->parent == 0)
+		exec_program(in[0], out[1], tell[1]);
 	close(in[0]);
 	close(out[1]);
 	close(tell[1]);

@@ -184,7 +184,7 @@ static void maybe_block(struct script *s, unsigned long request,
 {
 	struct pollfd p = { .fd = s->block_fd, .events = POLLIN };
 
-	if (s->block_fd < 0 || request != AMDKFD_IOC_DBG_TRAP ||
+	if (p.fd < 0 || request != AMDKFD_IOC_DBG_TRAP ||
 	    a->op != KFD_IOC_DBG_TRAP_SUSPEND_QUEUES)
 		return;
 	s->block_fd = -1;
@@ -356,8 +356,10 @@ void script_done(struct script *s)
 
 void script_vanish_after(struct script *s, size_t n)
 {
+	pthread_mutex_lock(&s->lock);
 	s->vanish_at = s->calls + n;
 	s->enabled = false; /* it is another process each time */
+	pthread_mutex_unlock(&s->lock);
 }
 
 void script_set_queues(struct script *s, uint32_t n)
@@ -365,19 +367,26 @@ void script_set_queues(struct script *s, uint32_t n)
 	s->queues = n;
 }
 
-uint32_t script_suspended(const struct script *s)
+uint32_t script_suspended(struct script *s)
 {
-	return s->suspended;
-}
+	uint32_t n;
 
-size_t script_calls(const struct script *s)
-{
-	return s->calls;
+	pthread_mutex_lock(&s->lock);
+	n = s->suspended;
+	pthread_mutex_unlock(&s->lock);
+	return n;
 }
 
 void script_block_suspend(struct script *s, int fd)
 {
+	pthread_mutex_lock(&s->lock);
 	s->block_fd = fd;
+	pthread_mutex_unlock(&s->lock);
+}
+
+void script_freeze(struct script *s)
+{
+	pthread_mutex_lock(&s->lock);
 }
 
 void script_raise(struct script *s)

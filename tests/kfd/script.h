@@ -41,10 +41,11 @@ void script_done(struct script *s);
 void script_vanish_after(struct script *s, size_t n);
 /* The obliging driver has so many queues, and counts. */
 void script_set_queues(struct script *s, uint32_t n);
-uint32_t script_suspended(const struct script *s);
-size_t script_calls(const struct script *s);
+uint32_t script_suspended(struct script *s);
 /* The next suspend blocks until @fd is readable. */
 void script_block_suspend(struct script *s, int fd);
+/* From now on every call waits for ever: a deadlock of whoever makes one. */
+void script_freeze(struct script *s);
 /* Writes the byte the driver writes when an event is pending. */
 void script_raise(struct script *s);
 

@@ -1,0 +1,360 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Holders of real processes that go wrong in every way we could think of. All of them run at
+ * once, because each takes its two seconds; the cases then look at what became of their own.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <time.h>
+
+#include <cmocka.h>
+
+#include "gpu/guard.h"
+#include "gpu/kfd/target.h"
+#include "tests/kfd/job.h"
+#include "tests/kfd/script.h"
+#include "util/macros.h"
+
+#define GONE_WITHIN_NS (3 * NSEC_PER_SEC)
+#define WATCHED_NS (5 * NSEC_PER_SEC)
+
+enum fate {
+	WELL, /* beats, and must not be killed */
+	WELL_WITH_SLEEPY_GUARD, /* its guard is stopped for a while */
+	KILLED,
+	STOPPED,
+	OWNER_DEADLOCKED,
+	TRACER_DEADLOCKED,
+	ABORTED,
+	GUARD_KILLED,
+	GUARD_KILLED_THEN_STOPPED,
+	GUARD_STOPPED_THEN_STOPPED,
+	FATES,
+};
+
+struct holder {
+	pid_t pid, guard;
+	int say_fd; /* tells what the holder says */
+	struct job job;
+	uint64_t began_ns, gone_ns; /* gone 0: still there when watching ended */
+	int status;
+};
+
+static struct holder holders[FATES];
+
+static uint64_t now_ns(void)
+{
+	return gkfd_syscall_now_ns(NULL);
+}
+
+/* ---- the holder process ---- */
+
+static void wait_for_ever(void)
+{
+	for (;;)
+		pause();
+}
+
+static int owner_slot(struct guard *g)
+{
+	int slot = guard_arm(g, 0, GUARD_SILENCE_NS);
+
+	if (slot < 0)
+		_exit(3);
+	return slot;
+}
+
+static _Noreturn void beat_until_target_changes(struct guard *g, struct gkfd_target *t)
+{
+	struct pollfd p = { .fd = gkfd_target_fd(t), .events = POLLIN };
+	int slot = owner_slot(g);
+
+	while (poll(&p, 1, 500) == 0)
+		guard_beat(g, slot, GUARD_SILENCE_NS);
+	_exit(gkfd_target_state(t) == GKFD_TARGET_GUARD_DIED ? 42 : 4);
+}
+
+static _Noreturn void holder_main(enum fate fate, pid_t job, int say_fd)
+{
+	struct script *script = script_new(&gkfd_trace_syscall);
+	struct gkfd *k = script_gkfd(script);
+	struct gkfd_failure failure;
+	struct gkfd_target *t;
+	struct gkfd_hold hold;
+	struct guard *g;
+	pid_t guard;
+
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	if (guard_start(&g) < 0 || gkfd_target_attach(k, job, g, &t, &failure) < 0 ||
+	    gkfd_target_hold(t, &(struct gkfd_hold_request){ 0 }, &hold, &failure) < 0)
+		_exit(2);
+	guard = guard_pid(g);
+	if (write(say_fd, &guard, sizeof(guard)) != sizeof(guard))
+		_exit(2);
+	switch (fate) {
+	case OWNER_DEADLOCKED:
+		owner_slot(g);
+		wait_for_ever();
+		break;
+	case TRACER_DEADLOCKED:
+		script_freeze(script);
+		wait_for_ever();
+		break;
+	case ABORTED:
+		abort();
+	default:
+		beat_until_target_changes(g, t);
+	}
+	_exit(1);
+}
+
+/* ---- the world around it ---- */
+
+static void start_holder(enum fate fate)
+{
+	struct holder *h = &holders[fate];
+	int fds[2];
+
+	job_start(&h->job);
+	assert_int_equal(pipe2(fds, O_CLOEXEC), 0);
+	h->pid = fork();
+	assert_true(h->pid >= 0);
+	if (h->pid == 0)
+		holder_main(fate, h->job.pid, fds[1]);
+	close(fds[1]);
+	h->say_fd = fds[0];
+	assert_int_equal(read(h->say_fd, &h->guard, sizeof(h->guard)), sizeof(h->guard));
+	h->began_ns = now_ns();
+}
+
+static void strike(enum fate fate)
+{
+	struct holder *h = &holders[fate];
+
+	h->began_ns = now_ns();
+	switch (fate) {
+	case KILLED:
+		kill(h->pid, SIGKILL);
+		break;
+	case STOPPED:
+		kill(h->pid, SIGSTOP);
+		break;
+	case GUARD_KILLED:
+		kill(h->guard, SIGKILL);
+		break;
+	case GUARD_KILLED_THEN_STOPPED:
+		/* Stopped first, or it would notice and let go by itself. */
+		kill(h->pid, SIGSTOP);
+		kill(h->guard, SIGKILL);
+		break;
+	case GUARD_STOPPED_THEN_STOPPED:
+		kill(h->guard, SIGSTOP);
+		kill(h->pid, SIGSTOP);
+		break;
+	case WELL_WITH_SLEEPY_GUARD:
+		kill(h->guard, SIGSTOP);
+		break;
+	default:
+		break;
+	}
+}
+
+static void note_deaths(void)
+{
+	for (int i = 0; i < FATES; i++) {
+		struct holder *h = &holders[i];
+
+		if (!h->gone_ns && waitpid(h->pid, &h->status, WNOHANG) == h->pid)
+			h->gone_ns = now_ns();
+	}
+}
+
+/* Watches all of them; the sleepy guard wakes after three seconds. */
+static int watch_all(void **state)
+{
+	uint64_t began_ns = now_ns();
+	bool woken = false;
+
+	for (int i = 0; i < FATES; i++)
+		start_holder((enum fate)i);
+	for (int i = 0; i < FATES; i++)
+		strike((enum fate)i);
+	while (now_ns() - began_ns < WATCHED_NS) {
+		struct pollfd nothing = { .fd = -1 };
+
+		poll(&nothing, 1, 20);
+		note_deaths();
+		if (!woken && now_ns() - began_ns > 3 * NSEC_PER_SEC)
+			woken = kill(holders[WELL_WITH_SLEEPY_GUARD].guard, SIGCONT) == 0;
+	}
+	return 0;
+}
+
+static int clean_up(void **state)
+{
+	for (int i = 0; i < FATES; i++) {
+		struct holder *h = &holders[i];
+
+		if (!h->gone_ns) {
+			kill(h->pid, SIGKILL);
+			waitpid(h->pid, NULL, 0);
+		}
+		kill(h->guard, SIGKILL); /* the stopped one; the others are gone */
+		close(h->say_fd);
+		job_end(&h->job);
+	}
+	return 0;
+}
+
+static void is_gone_in_time(enum fate fate)
+{
+	const struct holder *h = &holders[fate];
+
+	assert_int_not_equal(h->gone_ns, 0);
+	assert_true(h->gone_ns - h->began_ns < GONE_WITHIN_NS);
+	/* What it traced runs free. */
+	assert_int_equal(job_tracer(h->job.pid), 0);
+	kill(h->job.pid, SIGUSR1);
+	assert_int_equal(job_hear(h->job.from_job), 'u');
+	print_message("gone after %llu ms\n",
+		      (unsigned long long)((h->gone_ns - h->began_ns) / NSEC_PER_MSEC));
+}
+
+static void died_by(enum fate fate, int sig)
+{
+	is_gone_in_time(fate);
+	assert_true(WIFSIGNALED(holders[fate].status));
+	assert_int_equal(WTERMSIG(holders[fate].status), sig);
+}
+
+static void a_holder_that_is_well_lives(void **state)
+{
+	assert_int_equal(holders[WELL].gone_ns, 0);
+}
+
+static void a_guard_that_slept_does_not_kill_a_holder_that_is_well(void **state)
+{
+	assert_int_equal(holders[WELL_WITH_SLEEPY_GUARD].gone_ns, 0);
+}
+
+static void a_killed_holder_is_gone(void **state)
+{
+	died_by(KILLED, SIGKILL);
+}
+
+static void a_stopped_holder_is_killed(void **state)
+{
+	died_by(STOPPED, SIGKILL);
+}
+
+static void a_holder_whose_owner_deadlocks_is_killed(void **state)
+{
+	died_by(OWNER_DEADLOCKED, SIGKILL);
+}
+
+static void a_holder_whose_tracer_deadlocks_is_killed(void **state)
+{
+	died_by(TRACER_DEADLOCKED, SIGKILL);
+}
+
+static void an_aborted_holder_is_gone_without_a_core(void **state)
+{
+	died_by(ABORTED, SIGABRT);
+	assert_false(WCOREDUMP(holders[ABORTED].status));
+}
+
+static void a_holder_lets_go_when_its_guard_is_killed(void **state)
+{
+	is_gone_in_time(GUARD_KILLED);
+	assert_true(WIFEXITED(holders[GUARD_KILLED].status));
+	assert_int_equal(WEXITSTATUS(holders[GUARD_KILLED].status), 42);
+}
+
+static void a_stopped_holder_without_guard_is_killed_by_the_kernel(void **state)
+{
+	died_by(GUARD_KILLED_THEN_STOPPED, SIGKILL);
+}
+
+static void a_stopped_holder_with_a_stopped_guard_is_killed_by_the_kernel(void **state)
+{
+	died_by(GUARD_STOPPED_THEN_STOPPED, SIGKILL);
+}
+
+static bool gone(pid_t pid)
+{
+	return kill(pid, 0) < 0 && errno == ESRCH;
+}
+
+static void guards_do_not_outlive_their_holders(void **state)
+{
+	struct pollfd nothing = { .fd = -1 };
+
+	for (int i = 0; i < FATES; i++) {
+		if (i == GUARD_STOPPED_THEN_STOPPED || !holders[i].gone_ns)
+			continue;
+		for (int looks = 0; looks < 100 && !gone(holders[i].guard); looks++)
+			poll(&nothing, 1, 20);
+		assert_true(gone(holders[i].guard));
+	}
+}
+
+/* ---- a core handler that takes its time ---- */
+
+#define CORE_PATTERN "/proc/sys/kernel/core_pattern"
+
+static bool write_pattern(const char *pattern)
+{
+	_cleanup_close_ int fd = open(CORE_PATTERN, O_WRONLY | O_CLOEXEC);
+
+	return fd >= 0 && write(fd, pattern, strlen(pattern)) == (ssize_t)strlen(pattern);
+}
+
+static void a_slow_core_handler_does_not_delay_an_abort(void **state)
+{
+	char before[256] = "";
+	_cleanup_close_ int fd = open(CORE_PATTERN, O_RDONLY | O_CLOEXEC);
+	struct holder *h = &holders[ABORTED];
+	bool slow = fd >= 0 && read(fd, before, sizeof(before) - 1) > 0 &&
+		    write_pattern("|/bin/sleep 10");
+
+	if (!slow)
+		print_message("core_pattern is not ours to change: without a slow handler\n");
+	close(h->say_fd);
+	job_end(&h->job);
+	start_holder(ABORTED);
+	waitpid(h->pid, &h->status, 0);
+	h->gone_ns = now_ns();
+	if (slow)
+		assert_true(write_pattern(before));
+	died_by(ABORTED, SIGABRT);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_holder_that_is_well_lives),
+		cmocka_unit_test(a_guard_that_slept_does_not_kill_a_holder_that_is_well),
+		cmocka_unit_test(a_killed_holder_is_gone),
+		cmocka_unit_test(a_stopped_holder_is_killed),
+		cmocka_unit_test(a_holder_whose_owner_deadlocks_is_killed),
+		cmocka_unit_test(a_holder_whose_tracer_deadlocks_is_killed),
+		cmocka_unit_test(an_aborted_holder_is_gone_without_a_core),
+		cmocka_unit_test(a_holder_lets_go_when_its_guard_is_killed),
+		cmocka_unit_test(a_stopped_holder_without_guard_is_killed_by_the_kernel),
+		cmocka_unit_test(a_stopped_holder_with_a_stopped_guard_is_killed_by_the_kernel),
+		cmocka_unit_test(guards_do_not_outlive_their_holders),
+		cmocka_unit_test(a_slow_core_handler_does_not_delay_an_abort),
+	};
+
+	return cmocka_run_group_tests(tests, watch_all, clean_up) != 0;
+}
