@@ -37,7 +37,7 @@ int timeline_set(struct timeline *t, struct event *e, uint64_t at_ns);
 void timeline_cancel(struct timeline *t, struct event *e);
 /* Runs what is due up to @until_ns and leaves the clock there, or later if an event took it on. */
 void timeline_run(struct timeline *t, uint64_t until_ns);
-/* Runs the events of the next instant at or before @limit_ns; false: nothing due, clock at limit. */
+/* Runs the events of the next instant up to @limit_ns; false: none due, clock at the limit. */
 bool timeline_step(struct timeline *t, uint64_t limit_ns);
 
 #endif

@@ -75,8 +75,8 @@ static void deal(struct hw_packet *p, uint32_t workgroups)
 
 static bool read_kernel(const struct hw_queue *q, uint64_t va, struct hw_kernel *ret)
 {
-	return mem_read(q->config.vm, va, ret, sizeof(*ret)) == 0 && ret->magic == HW_KERNEL_MAGIC &&
-	       ret->wg_units && ret->wg_units <= HW_CU_UNITS;
+	return mem_read(q->config.vm, va, ret, sizeof(*ret)) == 0 &&
+	       ret->magic == HW_KERNEL_MAGIC && ret->wg_units && ret->wg_units <= HW_CU_UNITS;
 }
 
 static bool start_dispatch(struct hw_queue *q, const struct aql_dispatch *d)

@@ -69,8 +69,8 @@ uint64_t mem_map(struct mem_space *s, size_t bytes)
 
 	if (!bytes || whole < bytes || whole > END_VA - va || make_room(s) < 0)
 		return 0;
-	host = mmap(NULL, whole, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE,
-		    -1, 0);
+	host = mmap(NULL, whole, PROT_READ | PROT_WRITE,
+		    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 	if (host == MAP_FAILED)
 		return 0;
 	s->regions[s->n++] = (struct region){ .va = va, .bytes = whole, .host = host };

@@ -114,6 +114,8 @@ int model_kfd_open(struct model *m, struct model_task task);
  */
 int model_ioctl(struct model *m, struct model_task task, pid_t fd_owner, unsigned long request,
 		void *arg);
+/* What opening the render node of a GPU and ACQUIRE_VM do; queues need it. */
+int model_vm_acquire(struct model *m, pid_t pid, uint32_t gpu_index);
 /* What became of a blocked call: true and its result once it returned. */
 bool model_blocked_result(struct model *m, struct model_task task, int *ret);
 void model_signal(struct model *m, struct model_task task); /* a blocked call returns -EINTR */

@@ -1,0 +1,308 @@
+/* SPDX-License-Identifier: MIT */
+/* DBG_TRAP: who may, in what order it is checked, and a session's begin and end. */
+#include <errno.h>
+#include <fcntl.h>
+
+#include "gpu/model/driver.h"
+
+/* kfd_dbg_is_per_vmid_supported(): since gfx90a (9.4.2). */
+bool model_gpu_debugs_per_vmid(const struct model_gpu *gpu)
+{
+	return gpu->m->config.chip->gfx_target_version >= 90010;
+}
+
+/* debug_refresh_runlist(): the grace of 0 becomes 1. */
+int model_dbg_refresh(struct model_gpu *gpu)
+{
+	int r;
+
+	if (!model_gpu_debugs_per_vmid(gpu))
+		return 0;
+	r = model_unmap_queues(gpu, 0);
+	if (r < 0)
+		return r;
+	return model_map_queues(gpu);
+}
+
+/* Chips without per-VMID debugging lend one VMID, to one session at a time. */
+static int reserve_debug_vmid(struct model_gpu *gpu)
+{
+	int r;
+
+	if (model_gpu_debugs_per_vmid(gpu))
+		return 0;
+	if (gpu->debug_vmid_reserved)
+		return -EBUSY;
+	r = model_unmap_queues(gpu, GRACE_DEFAULT);
+	if (r < 0)
+		return r;
+	gpu->debug_vmid_reserved = true;
+	return model_map_queues(gpu);
+}
+
+static void release_debug_vmid(struct model_gpu *gpu)
+{
+	if (model_gpu_debugs_per_vmid(gpu) || !gpu->debug_vmid_reserved)
+		return;
+	if (model_unmap_queues(gpu, GRACE_DEFAULT) < 0)
+		return;
+	gpu->debug_vmid_reserved = false;
+	model_map_queues(gpu);
+}
+
+static void deactivate_pdds(struct model_kproc *k, uint32_t n)
+{
+	for (uint32_t i = 0; i < n; i++) {
+		k->pdds[i].override = 0;
+		release_debug_vmid(k->pdds[i].gpu);
+		model_dbg_refresh(k->pdds[i].gpu);
+	}
+}
+
+void model_dbg_deactivate(struct model *m, struct model_kproc *k)
+{
+	uint32_t flags = 0;
+
+	model_resume_queues(m, k, 0, 0);
+	for (uint32_t i = 0; i < m->config.n_gpus; i++)
+		for (uint32_t id = 0; id < MAX_WATCH_POINTS; id++)
+			model_watch_clear(&k->pdds[i], id);
+	model_launch_mode(m, k, KFD_DBG_TRAP_WAVE_LAUNCH_MODE_NORMAL);
+	model_set_flags(m, k, &flags);
+	deactivate_pdds(k, m->config.n_gpus);
+}
+
+int model_dbg_activate(struct model *m, struct model_kproc *k)
+{
+	int r = model_fault_take(m, MODEL_FAULT_ACTIVATE_FAILS) ? -EIO : 0;
+	uint32_t i;
+
+	if (r < 0) {
+		k->runtime.runtime_state = DEBUG_RUNTIME_STATE_ENABLED_ERROR;
+		return r;
+	}
+	for (i = 0; i < m->config.n_gpus; i++) {
+		r = reserve_debug_vmid(k->pdds[i].gpu);
+		if (r < 0)
+			break;
+		r = model_dbg_refresh(k->pdds[i].gpu);
+		if (r < 0)
+			break;
+	}
+	if (i == m->config.n_gpus)
+		return 0;
+	k->runtime.runtime_state = r == -EBUSY ? DEBUG_RUNTIME_STATE_ENABLED_BUSY :
+						 DEBUG_RUNTIME_STATE_ENABLED_ERROR;
+	deactivate_pdds(k, i);
+	return r;
+}
+
+static void drop_session(struct model *m, struct model_kproc *k)
+{
+	struct model_kproc *debugger = model_kproc_by_serial(m, k->debugger);
+
+	close(k->dbg_fd);
+	k->dbg_fd = -1;
+	if (debugger)
+		debugger->debugged_count--;
+	k->debug_enabled = false;
+}
+
+void model_dbg_disable(struct model *m, struct model_kproc *k)
+{
+	if (!k->debug_enabled)
+		return;
+	if (k->runtime.runtime_state == DEBUG_RUNTIME_STATE_ENABLED)
+		model_dbg_deactivate(m, k);
+	else if (k->runtime.runtime_state != DEBUG_RUNTIME_STATE_DISABLED)
+		k->runtime.runtime_state = DEBUG_RUNTIME_STATE_ENABLED;
+	drop_session(m, k);
+	k->debugger = 0;
+	for (uint32_t i = 0; i < m->config.n_gpus; i++)
+		k->pdds[i].exception_status = 0;
+	for (struct model_queue *q = k->queues; q; q = q->next)
+		q->exception_status = 0;
+	k->exception_status = 0;
+}
+
+/* A descriptor of our own process, kept open for the session as the driver keeps the file. */
+static int take_fd(uint32_t fd)
+{
+	int flags = fcntl((int)fd, F_GETFL);
+
+	if (flags < 0 || flags & O_PATH)
+		return -EBADF;
+	return fcntl((int)fd, F_DUPFD_CLOEXEC, 3);
+}
+
+static int dbg_enable(struct model *m, struct model_kproc *k,
+		      struct kfd_ioctl_dbg_trap_enable_args *a)
+{
+	uint32_t copy = MIN(a->rinfo_size, (uint32_t)sizeof(k->runtime));
+	struct model_kproc *debugger;
+	int fd, r = 0;
+
+	if (k->debug_enabled)
+		return -EALREADY;
+	fd = take_fd(a->dbg_fd);
+	if (fd < 0)
+		return -EBADF;
+	k->dbg_fd = fd;
+	/* A failed activation shows in the runtime state only. */
+	if (k->runtime.runtime_state == DEBUG_RUNTIME_STATE_ENABLED)
+		model_dbg_activate(m, k);
+	k->debug_enabled = true;
+	debugger = model_kproc_by_serial(m, k->debugger);
+	if (debugger)
+		debugger->debugged_count++;
+	if (model_copy_to_user(a->rinfo_ptr, &k->runtime, copy) < 0) {
+		/* k->debugger stays: the caller keeps its rights without the seizure. */
+		model_dbg_deactivate(m, k);
+		drop_session(m, k);
+		r = -EFAULT;
+	}
+	a->rinfo_size = sizeof(k->runtime);
+	return r;
+}
+
+/* ---- the call ---- */
+
+static bool traces(const struct model_task *task, const struct model_proc *p)
+{
+	return p->tracer.pid == task->pid && p->tracer.tid == task->tid && task->pid;
+}
+
+static int find_target(struct call *c, const struct kfd_ioctl_dbg_trap_args *a,
+		       struct model_kproc **ret)
+{
+	struct model_proc *p = a->pid ? model_proc_by_tid(c->m, (pid_t)a->pid) : NULL;
+	struct model_kproc *k;
+
+	if (!p)
+		return -ESRCH;
+	/* ENABLE by the tracer of the thread named makes a KFD process for it. */
+	if (a->op == KFD_IOC_DBG_TRAP_ENABLE && p->pid == (pid_t)a->pid && traces(&c->task, p)) {
+		k = model_kproc_get(c->m, p);
+		if (!k)
+			return -ENOMEM;
+	} else {
+		k = p->kproc;
+	}
+	if (!k)
+		return -ESRCH;
+	*ret = k;
+	return 0;
+}
+
+static int check_permission(const struct call *c, const struct model_kproc *k, uint32_t op)
+{
+	if (k == c->kproc || traces(&c->task, k->proc))
+		return 0;
+	if (c->m->config.no_debugger_clause)
+		return op == KFD_IOC_DBG_TRAP_DISABLE ? 0 : -EPERM;
+	return k->debugger == c->kproc->serial ? 0 : -EPERM;
+}
+
+static bool needs_runtime(uint32_t op)
+{
+	switch (op) {
+	case KFD_IOC_DBG_TRAP_SET_WAVE_LAUNCH_OVERRIDE:
+	case KFD_IOC_DBG_TRAP_SET_WAVE_LAUNCH_MODE:
+	case KFD_IOC_DBG_TRAP_SUSPEND_QUEUES:
+	case KFD_IOC_DBG_TRAP_RESUME_QUEUES:
+	case KFD_IOC_DBG_TRAP_SET_NODE_ADDRESS_WATCH:
+	case KFD_IOC_DBG_TRAP_CLEAR_NODE_ADDRESS_WATCH:
+	case KFD_IOC_DBG_TRAP_SET_FLAGS:
+		return true;
+	default:
+		return false;
+	}
+}
+
+static int watch_op(struct model *m, struct model_kproc *k, struct kfd_ioctl_dbg_trap_args *a)
+{
+	bool set = a->op == KFD_IOC_DBG_TRAP_SET_NODE_ADDRESS_WATCH;
+	uint32_t gpu_id = set ? a->set_node_address_watch.gpu_id :
+				a->clear_node_address_watch.gpu_id;
+	struct model_pdd *pdd = model_pdd_by_id(m, k, gpu_id);
+
+	if (!pdd)
+		return -ENODEV;
+	return set ? model_watch_set(pdd, &a->set_node_address_watch) :
+		     model_watch_clear(pdd, a->clear_node_address_watch.id);
+}
+
+static int enable_op(struct call *c, struct model_kproc *k, struct kfd_ioctl_dbg_trap_args *a)
+{
+	int r;
+
+	/* Before it is known whether a session can begin: the root of the hijack. */
+	if (k != c->kproc)
+		k->debugger = c->kproc->serial;
+	r = dbg_enable(c->m, k, &a->enable);
+	if (r == 0)
+		k->exception_enable = a->enable.exception_mask;
+	return r;
+}
+
+static int run_op(struct call *c, struct model_kproc *k, struct kfd_ioctl_dbg_trap_args *a)
+{
+	struct model *m = c->m;
+
+	switch (a->op) {
+	case KFD_IOC_DBG_TRAP_ENABLE:
+		return enable_op(c, k, a);
+	case KFD_IOC_DBG_TRAP_DISABLE:
+		model_dbg_disable(m, k);
+		return 0;
+	case KFD_IOC_DBG_TRAP_SEND_RUNTIME_EVENT:
+		return model_send_runtime_event(m, k, &a->send_runtime_event);
+	case KFD_IOC_DBG_TRAP_SET_EXCEPTIONS_ENABLED:
+		model_set_exceptions_enabled(m, k, a->set_exceptions_enabled.exception_mask);
+		return 0;
+	case KFD_IOC_DBG_TRAP_SET_WAVE_LAUNCH_OVERRIDE:
+		return model_launch_override(m, k, &a->launch_override);
+	case KFD_IOC_DBG_TRAP_SET_WAVE_LAUNCH_MODE:
+		return model_launch_mode(m, k, a->launch_mode.launch_mode);
+	case KFD_IOC_DBG_TRAP_SUSPEND_QUEUES:
+		return model_suspend_queues(m, k, &a->suspend_queues);
+	case KFD_IOC_DBG_TRAP_RESUME_QUEUES:
+		return model_resume_queues(m, k, a->resume_queues.queue_array_ptr,
+					   a->resume_queues.num_queues);
+	case KFD_IOC_DBG_TRAP_SET_NODE_ADDRESS_WATCH:
+	case KFD_IOC_DBG_TRAP_CLEAR_NODE_ADDRESS_WATCH:
+		return watch_op(m, k, a);
+	case KFD_IOC_DBG_TRAP_SET_FLAGS:
+		return model_set_flags(m, k, &a->set_flags.flags);
+	case KFD_IOC_DBG_TRAP_QUERY_DEBUG_EVENT:
+		return model_query_debug_event(m, k, &a->query_debug_event);
+	case KFD_IOC_DBG_TRAP_QUERY_EXCEPTION_INFO:
+		return model_query_exception_info(m, k, &a->query_exception_info);
+	case KFD_IOC_DBG_TRAP_GET_QUEUE_SNAPSHOT:
+		return model_queue_snapshot(k, &a->queue_snapshot);
+	case KFD_IOC_DBG_TRAP_GET_DEVICE_SNAPSHOT:
+		return model_device_snapshot(m, k, &a->device_snapshot);
+	default:
+		return -EINVAL;
+	}
+}
+
+/* The order of the checks is kfd_ioctl_set_debug_trap()'s of Linux 6.12.115. */
+int model_ioc_dbg_trap(struct call *c, void *data)
+{
+	struct kfd_ioctl_dbg_trap_args *a = data;
+	struct model_kproc *k;
+	int r;
+
+	r = find_target(c, a, &k);
+	if (r < 0)
+		return r;
+	r = check_permission(c, k, a->op);
+	if (r < 0)
+		return r;
+	if (a->op != KFD_IOC_DBG_TRAP_ENABLE && !k->debug_enabled)
+		return -EINVAL;
+	if (k->runtime.runtime_state != DEBUG_RUNTIME_STATE_ENABLED && needs_runtime(a->op))
+		return -EPERM;
+	return run_op(c, k, a);
+}

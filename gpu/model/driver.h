@@ -1,0 +1,336 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The driver half of the model, shared by its files only.
+ *
+ * Names follow amdkfd of Linux 6.12 where it has them, so that the two can be read side by side:
+ * a kproc is its kfd_process, a pdd its kfd_process_device, a gpu its kfd_node with the queue
+ * manager. The driver's locks are not modelled: one call runs at a time, and what would sleep
+ * is a struct blocked.
+ */
+#ifndef GPREEMPT_GPU_MODEL_DRIVER_H
+#define GPREEMPT_GPU_MODEL_DRIVER_H
+
+#include "gpu/model/hw.h"
+#include "util/macros.h"
+
+#define MAX_QUEUES_PER_PROCESS 1024 /* ids */
+#define MAX_QUEUES_PER_DEVICE 4096 /* module parameter max_num_of_queues_per_device */
+#define MAX_WATCH_POINTS 4
+#define PAGE_BYTES 4096u
+#define PREEMPTION_TIMEOUT_NS (9000 * NSEC_PER_MSEC) /* queue_preemption_timeout_ms */
+#define SDMA_QUEUES_PER_ENGINE 8
+
+/* What gfx9 hardware and its topology say whatever the chip. */
+#define MODEL_SIMD_PER_CU 4u
+#define MODEL_WAVES_PER_SIMD 8u
+#define MODEL_PCI_VENDOR 0x1002u
+#define MODEL_MEC_FW_VERSION 160u
+#define MODEL_LDS_BASE 0x1000000000000ull
+#define MODEL_SCRATCH_BASE 0x2000000000000ull
+#define MODEL_GPUVM_BASE 0x10000ull
+#define MODEL_GPUVM_LIMIT 0x7fffffffffffull
+#define MODEL_FIRST_VMID 3u
+
+/* enum kfd_queue_type, as sysfs shows it. */
+enum queue_type { QUEUE_COMPUTE = 0, QUEUE_SDMA = 1, QUEUE_SDMA_XGMI = 4 };
+
+struct model_gpu {
+	struct model *m;
+	struct hw_gpu *hw;
+	uint32_t index;
+	uint32_t id; /* gpu_id */
+	bool active_runlist;
+	bool in_cycle; /* unmapped and not yet mapped again */
+	bool reset_pending;
+	bool debug_vmid_reserved; /* chips that cannot debug per VMID */
+	uint32_t watch_ids; /* in use */
+	uint32_t total_queues;
+	uint8_t sdma_used[2], xgmi_used[16]; /* a bit per SDMA queue slot */
+	uint32_t next_logical_xcc;
+	struct model_gpu_stats stats;
+};
+
+struct model_pdd { /* what one KFD process has on one GPU */
+	struct model_gpu *gpu;
+	bool vm_acquired;
+	int drm_fd;
+	bool has_reset_queue;
+	uint32_t queue_count;
+	uint32_t evicted; /* nested */
+	uint64_t evicted_at_ns, evicted_ns;
+	uint64_t exception_status;
+	uint64_t vram_bytes;
+	uint32_t num_gws;
+	uint32_t watch_ids;
+	uint32_t launch_mode, override;
+	uint8_t doorbells[MAX_QUEUES_PER_PROCESS / 8];
+};
+
+struct model_queue {
+	struct model_queue *next; /* newest first */
+	struct model_kproc *owner;
+	struct model_gpu *gpu;
+	struct model_pdd *pdd;
+	struct hw_queue *hw;
+	uint32_t id;
+	enum queue_type type;
+	bool aql;
+	uint64_t ring_base, read_ptr, write_ptr, eop_base, cwsr_base;
+	uint32_t ring_bytes, eop_bytes, cwsr_bytes, ctl_stack_bytes;
+	uint32_t percent, priority, target_xcc;
+	uint64_t exception_status;
+	bool is_active, is_evicted, is_suspended, is_being_destroyed;
+	bool gws, is_gws, cu_masked;
+	uint32_t cu_mask[32];
+	uint32_t doorbell_id;
+	uint32_t sdma_id, sdma_engine, sdma_queue;
+	uint32_t logical_xcc_start;
+	uint64_t saved_read, saved_write; /* indices as the last unmap left them in the descriptor */
+	struct model_program *program; /* what fills it, if we do */
+};
+
+struct model_kproc {
+	struct model_kproc *next; /* newest first */
+	struct model_proc *proc;
+	uint64_t serial; /* never reused: how a debugger is remembered */
+	uint32_t pasid;
+	struct model_pdd pdds[MODEL_MAX_GPUS];
+	struct model_queue *queues;
+	uint8_t ids[MAX_QUEUES_PER_PROCESS / 8];
+	uint64_t exception_status;
+	bool queues_paused; /* by CRIU PROCESS_INFO */
+
+	struct kfd_runtime_info runtime;
+	int runtime_sema; /* posts nobody waited for */
+	bool runtime_retry;
+
+	bool debug_enabled;
+	int dbg_fd;
+	uint64_t exception_enable;
+	uint64_t debugger; /* serial; may be of a process long gone, as the driver's pointer */
+	int debugged_count; /* may disagree with @debugger of others after a hijack */
+	uint32_t dbg_flags;
+};
+
+struct model_proc {
+	struct model_proc *next;
+	pid_t pid;
+	uid_t uid;
+	char comm[16];
+	char *cgroup;
+	uint64_t start_ns;
+	uint64_t start_serial;
+	struct mem_space *mm;
+	struct model_kproc *kproc; /* of the current mm */
+	bool has_fd; /* opened /dev/kfd since the last exec */
+	struct model_task tracer; /* pid 0: none */
+	pid_t *tids; /* threads seen beside the leader */
+	size_t n_tids;
+};
+
+enum blocked_on { BLOCKED_RUNTIME_ENABLE, BLOCKED_RUNTIME_DISABLE, BLOCKED_DESTROY };
+
+struct blocked { /* a call that sleeps in the driver */
+	struct blocked *next; /* oldest first */
+	struct model_task task;
+	struct model_kproc *kproc;
+	enum blocked_on on;
+	uint32_t queue_id;
+	bool was_enabled; /* runtime disable */
+	bool woken, done;
+	int result;
+};
+
+#define MODEL_FAULT_KINDS (MODEL_FAULT_ACTIVATE_FAILS + 1)
+
+struct pending_fault {
+	uint64_t at_call;
+	struct model_fault fault;
+};
+
+struct model {
+	struct model_config config;
+	struct timeline time;
+	struct model_gpu gpus[MODEL_MAX_GPUS];
+	struct model_proc *procs;
+	struct model_kproc *kprocs;
+	struct blocked *blocked;
+	uint64_t next_serial, next_start;
+	uint32_t next_pasid;
+	uint64_t calls; /* driver calls so far */
+	uint64_t random;
+	struct model_fault faults[MODEL_FAULT_KINDS];
+	struct pending_fault pending[MODEL_FAULT_KINDS];
+	uint64_t vanish_at_call;
+};
+
+/* ---- proc.c ---- */
+struct model_proc *model_proc_find(const struct model *m, pid_t pid);
+/* By any thread of it; the tid of a thread that never made a call is not known. */
+struct model_proc *model_proc_by_tid(const struct model *m, pid_t tid);
+int model_proc_note_thread(struct model_proc *p, pid_t tid);
+struct model_kproc *model_kproc_by_serial(const struct model *m, uint64_t serial);
+/* The KFD process of @p's mm, made when there is none. NULL: ENOMEM. */
+struct model_kproc *model_kproc_get(struct model *m, struct model_proc *p);
+void model_procs_done(struct model *m);
+
+/* ---- proc_block.c ---- */
+struct blocked *model_block(struct model *m, struct model_task task, struct model_kproc *k,
+			    enum blocked_on on);
+struct blocked *model_blocked_find(struct model *m, struct model_task task);
+/* Continues woken calls until none is left; each may wake others. */
+void model_run_woken(struct model *m);
+void model_wake_destroyers(struct model *m, struct model_gpu *gpu);
+void model_blocked_forget(struct model *m, const struct model_kproc *k);
+void model_runtime_up(struct model *m, struct model_kproc *k); /* the semaphore */
+
+/* ---- ioctl_user.c: memory of this process, by addresses that may be wrong ---- */
+int model_copy_from_user(void *to, uint64_t from, size_t n);
+int model_copy_to_user(uint64_t to, const void *from, size_t n);
+bool model_access_ok(uint64_t addr);
+
+/* ---- runlist.c ---- */
+#define GRACE_DEFAULT 0xffffffffu
+bool model_queue_wants_run(const struct model_queue *q); /* QUEUE_IS_ACTIVE */
+/* One runlist cycle. -EIO during a reset, -ETIME when the preemption failed. */
+int model_execute_queues(struct model_gpu *gpu, uint32_t grace);
+int model_unmap_queues(struct model_gpu *gpu, uint32_t grace);
+int model_map_queues(struct model_gpu *gpu);
+int model_evict_queues(struct model *m, struct model_kproc *k);
+int model_restore_queues(struct model *m, struct model_kproc *k);
+void model_run_resets(struct model *m);
+uint32_t model_gpu_processes(const struct model_gpu *gpu);
+uint32_t model_gpu_active(const struct model_gpu *gpu);
+
+/* ---- queue_alloc.c ---- */
+/* Takes the lowest of @n bits that is clear; -1: none. */
+int model_bit_take(uint8_t *map, size_t n);
+void model_bit_clear(uint8_t *map, size_t bit);
+/* -ENOMEM when all slots of the engine are taken. @q's type becomes what the engine is. */
+int model_sdma_take(struct model_queue *q, uint32_t ioc_type);
+void model_sdma_give(struct model_queue *q);
+int model_doorbell_take(struct model_queue *q); /* -EBUSY */
+void model_doorbell_give(struct model_queue *q);
+/* A region that starts in the page of @va and, where @bytes fill a page, ends with them. */
+bool model_mapped_exactly(const struct mem_space *mm, uint64_t va, uint64_t bytes);
+
+/* ---- queue*.c ---- */
+struct cwsr_sizes {
+	uint32_t ctl_stack, cwsr, debug; /* bytes per XCC */
+	uint32_t waves;
+};
+void model_cwsr_sizes(const struct model_chip *chip, struct cwsr_sizes *ret);
+uint32_t model_sdma_engines(const struct model_chip *chip);
+uint32_t model_xgmi_engines(const struct model_chip *chip);
+uint32_t model_engines_per_xcc(const struct model_chip *chip); /* shader engines */
+struct model_pdd *model_pdd_by_id(struct model *m, struct model_kproc *k, uint32_t gpu_id);
+struct model_queue *model_queue_find(const struct model_kproc *k, uint32_t id);
+/* The second half of a destroy, once nothing holds the queue. */
+int model_queue_destroy_now(struct model *m, struct model_queue *q);
+/* When the process dies: no events, one cycle per GPU. */
+void model_queues_terminate(struct model *m, struct model_kproc *k);
+
+/* ---- debug*.c ---- */
+bool model_gpu_debugs_per_vmid(const struct model_gpu *gpu);
+int model_dbg_activate(struct model *m, struct model_kproc *k);
+void model_dbg_deactivate(struct model *m, struct model_kproc *k);
+void model_dbg_disable(struct model *m, struct model_kproc *k);
+/* Sets status bits; one '.' to the debugger when it subscribed to any of @mask. */
+void model_dbg_raise(struct model_kproc *k, uint64_t mask, struct model_gpu *gpu, uint32_t queue_id);
+void model_dbg_notify(struct model_kproc *k);
+int model_dbg_refresh(struct model_gpu *gpu);
+int model_suspend_queues(struct model *m, struct model_kproc *k,
+			 struct kfd_ioctl_dbg_trap_suspend_queues_args *args);
+int model_resume_queues(struct model *m, struct model_kproc *k, uint64_t array, uint32_t n);
+int model_queue_snapshot(struct model_kproc *k,
+			 struct kfd_ioctl_dbg_trap_queue_snapshot_args *args);
+int model_device_snapshot(struct model *m, struct model_kproc *k,
+			  struct kfd_ioctl_dbg_trap_device_snapshot_args *args);
+int model_query_debug_event(struct model *m, struct model_kproc *k,
+			    struct kfd_ioctl_dbg_trap_query_debug_event_args *args);
+int model_query_exception_info(struct model *m, struct model_kproc *k,
+			       struct kfd_ioctl_dbg_trap_query_exception_info_args *args);
+void model_set_exceptions_enabled(struct model *m, struct model_kproc *k, uint64_t mask);
+int model_send_runtime_event(struct model *m, struct model_kproc *k,
+			     const struct kfd_ioctl_dbg_trap_send_runtime_event_args *args);
+int model_launch_mode(struct model *m, struct model_kproc *k, uint32_t mode);
+int model_launch_override(struct model *m, struct model_kproc *k,
+			  struct kfd_ioctl_dbg_trap_set_wave_launch_override_args *args);
+int model_set_flags(struct model *m, struct model_kproc *k, uint32_t *flags);
+int model_watch_set(struct model_pdd *pdd,
+		    struct kfd_ioctl_dbg_trap_set_node_address_watch_args *args);
+int model_watch_clear(struct model_pdd *pdd, uint32_t id);
+/* Copies the headers of all compute queues of the process, as after each suspend. */
+void model_copy_context(struct model *m, struct model_kproc *k);
+/* One queue; what the first XCC saved goes to *ret_first. -EFAULT as from the driver. */
+int model_wave_state(struct model *m, struct model_queue *q, uint64_t area, bool in_target,
+		     struct hw_saved_state *ret_first);
+
+/* ---- ioctls: @data is the argument struct in our memory ---- */
+struct call {
+	struct model *m;
+	struct model_task task;
+	struct model_proc *proc; /* of @task */
+	struct model_kproc *kproc; /* of the descriptor */
+};
+int model_ioc_create_queue(struct call *c, void *data);
+int model_ioc_destroy_queue(struct call *c, void *data);
+int model_ioc_update_queue(struct call *c, void *data);
+int model_ioc_set_cu_mask(struct call *c, void *data);
+int model_ioc_get_queue_wave_state(struct call *c, void *data);
+int model_ioc_alloc_queue_gws(struct call *c, void *data);
+int model_ioc_runtime_enable(struct call *c, void *data);
+int model_ioc_dbg_trap(struct call *c, void *data);
+int model_ioc_criu(struct call *c, void *data);
+int model_ioc_get_clock_counters(struct call *c, void *data);
+int model_ioc_get_apertures(struct call *c, void *data);
+int model_ioc_get_apertures_new(struct call *c, void *data);
+int model_ioc_acquire_vm(struct call *c, void *data);
+int model_ioc_alloc_memory(struct call *c, void *data);
+int model_ioc_free_memory(struct call *c, void *data);
+int model_ioc_map_memory(struct call *c, void *data);
+int model_ioc_unmap_memory(struct call *c, void *data);
+int model_ioc_set_memory_policy(struct call *c, void *data);
+int model_ioc_set_trap_handler(struct call *c, void *data);
+int model_ioc_set_scratch(struct call *c, void *data);
+int model_ioc_get_tile_config(struct call *c, void *data);
+int model_ioc_create_event(struct call *c, void *data);
+int model_ioc_no_event(struct call *c, void *data);
+int model_ioc_wait_events(struct call *c, void *data);
+int model_ioc_dmabuf_info(struct call *c, void *data);
+int model_ioc_import_dmabuf(struct call *c, void *data);
+int model_ioc_export_dmabuf(struct call *c, void *data);
+int model_ioc_smi_events(struct call *c, void *data);
+int model_ioc_available_memory(struct call *c, void *data);
+
+/* ---- runtime.c: what follows once the semaphore was taken ---- */
+void model_runtime_continue(struct model *m, struct blocked *b, int r);
+
+/* ---- fault.c ---- */
+void model_faults_before_call(struct model *m);
+void model_fault_into_unmap(struct model_gpu *gpu, struct hw_unmap *op);
+bool model_fault_take(struct model *m, enum model_fault_kind kind);
+
+/* ---- work.c ---- */
+void model_program_free(struct model_queue *q);
+
+/* ---- files ---- */
+/* A directory (@list) or a file is printed to @out. -ENOENT. */
+int model_sysfs(struct model *m, const char *path, bool list, FILE *out);
+int model_sysfs_proc(struct model *m, const char *path, bool list, FILE *out);
+int model_debugfs(struct model *m, const char *path, bool list, FILE *out);
+int model_procfs(struct model *m, const char *path, bool list, FILE *out);
+int model_params(struct model *m, const char *path, bool list, FILE *out);
+/* Takes a leading "name/" or a whole "name" off *path. */
+bool model_path_take(const char **path, const char *name);
+bool model_path_take_number(const char **path, uint64_t *ret);
+void model_list_name(FILE *out, const char *fmt, ...) _printf_(2, 3);
+void model_hex_dump(FILE *out, const char *indent, const uint32_t *words, size_t n);
+void model_dump_runlist(const struct model_gpu *gpu, FILE *out);
+void model_fill_mqd(const struct model_queue *q, uint32_t xcc, uint32_t *mqd);
+uint32_t model_gpu_location(const struct model_gpu *gpu);
+uint32_t model_gpu_device_id(const struct model_gpu *gpu);
+uint32_t model_gpu_capability(const struct model_gpu *gpu);
+uint32_t model_gpu_debug_prop(const struct model_gpu *gpu);
+
+#endif

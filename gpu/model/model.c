@@ -1,0 +1,159 @@
+/* SPDX-License-Identifier: MIT */
+#include <errno.h>
+
+#include "gpu/model/driver.h"
+
+/* 16 bits, not 0, no two alike, as kfd_generate_gpu_id() of Linux 6.12 makes them. */
+static uint32_t make_gpu_id(uint32_t index)
+{
+	return (0x2d1bu + index * 0x1a35u) & 0xffff;
+}
+
+static int gpus_new(struct model *m)
+{
+	for (uint32_t i = 0; i < m->config.n_gpus; i++) {
+		struct model_gpu *gpu = &m->gpus[i];
+
+		gpu->m = m;
+		gpu->index = i;
+		gpu->id = make_gpu_id(i);
+		gpu->hw = hw_gpu_new(m->config.chip, &m->time);
+		if (!gpu->hw)
+			return -ENOMEM;
+	}
+	return 0;
+}
+
+int model_new(const struct model_config *config, struct model **ret)
+{
+	_cleanup_(model_freep) struct model *m = NULL;
+	struct model_proc_spec self = { .pid = MODEL_SELF_PID, .comm = "gpreempt" };
+	int r;
+
+	if (!config->chip || config->n_gpus > MODEL_MAX_GPUS ||
+	    config->chip->n_xcc > MODEL_MAX_XCC)
+		return -EINVAL;
+	m = calloc(1, sizeof(*m));
+	if (!m)
+		return -ENOMEM;
+	timeline_init(&m->time);
+	m->config = *config;
+	if (!m->config.kfd_minor)
+		m->config.kfd_minor = KFD_IOCTL_MINOR_VERSION;
+	m->next_serial = 1;
+	m->next_pasid = 0x8001;
+	m->random = config->seed;
+
+	r = gpus_new(m);
+	if (r < 0)
+		return r;
+	r = model_proc_start(m, &self);
+	if (r < 0)
+		return r;
+	*ret = steal_ptr(&m);
+	return 0;
+}
+
+void model_free(struct model *m)
+{
+	if (!m)
+		return;
+	model_procs_done(m);
+	for (uint32_t i = 0; i < MODEL_MAX_GPUS; i++)
+		if (m->gpus[i].hw)
+			hw_gpu_free(m->gpus[i].hw);
+	timeline_done(&m->time);
+	free(m);
+}
+
+void model_freep(struct model **m)
+{
+	model_free(*m);
+}
+
+uint64_t model_now_ns(const struct model *m)
+{
+	return m->time.now_ns;
+}
+
+void model_advance(struct model *m, uint64_t ns)
+{
+	timeline_run(&m->time, m->time.now_ns + ns);
+}
+
+/* ---- memory ---- */
+
+uint64_t model_mem_map(struct model *m, pid_t pid, size_t bytes)
+{
+	struct model_proc *p = model_proc_find(m, pid);
+
+	return p ? mem_map(p->mm, bytes) : 0;
+}
+
+int model_mem_read(struct model *m, pid_t pid, uint64_t va, void *buf, size_t len)
+{
+	struct model_proc *p = model_proc_find(m, pid);
+
+	return p ? mem_read(p->mm, va, buf, len) : -ESRCH;
+}
+
+int model_mem_write(struct model *m, pid_t pid, uint64_t va, const void *buf, size_t len)
+{
+	struct model_proc *p = model_proc_find(m, pid);
+
+	return p ? mem_write(p->mm, va, buf, len) : -ESRCH;
+}
+
+/* ---- the truth ---- */
+
+int model_gpu_stats(const struct model *m, uint32_t gpu_index, struct model_gpu_stats *ret)
+{
+	const struct model_gpu *gpu;
+
+	if (gpu_index >= m->config.n_gpus)
+		return -ENODEV;
+	gpu = &m->gpus[gpu_index];
+	*ret = gpu->stats;
+	ret->active_queues = model_gpu_active(gpu);
+	ret->total_queues = gpu->total_queues;
+	ret->processes = model_gpu_processes(gpu);
+	return 0;
+}
+
+uint32_t model_gpu_id(const struct model *m, uint32_t gpu_index)
+{
+	return gpu_index < m->config.n_gpus ? m->gpus[gpu_index].id : 0;
+}
+
+static struct model_queue *queue_of(const struct model *m, pid_t pid, uint32_t queue_id)
+{
+	struct model_proc *p = model_proc_find(m, pid);
+
+	return p && p->kproc ? model_queue_find(p->kproc, queue_id) : NULL;
+}
+
+int model_queue_stats(const struct model *m, pid_t pid, uint32_t queue_id,
+		      struct model_queue_stats *ret)
+{
+	struct model_queue *q = queue_of(m, pid, queue_id);
+	struct model_queue_stats stats = { 0 };
+
+	if (!q)
+		return -ENOENT;
+	hw_queue_stats(q->hw, &stats);
+	stats.mapped = hw_queue_mapped(q->hw);
+	stats.active = q->is_active;
+	stats.suspended = q->is_suspended;
+	stats.evicted = q->is_evicted;
+	stats.is_new = q->exception_status & KFD_EC_MASK(EC_QUEUE_NEW);
+	*ret = stats;
+	return 0;
+}
+
+size_t model_packets(const struct model *m, pid_t pid, uint32_t queue_id, uint64_t first,
+		     struct model_packet *ret, size_t max)
+{
+	struct model_queue *q = queue_of(m, pid, queue_id);
+
+	return q ? hw_queue_packets(q->hw, first, ret, max) : 0;
+}

@@ -1,0 +1,278 @@
+/* SPDX-License-Identifier: MIT */
+/* Processes, their threads and tracers, and the KFD process that goes with an mm. */
+#include <errno.h>
+#include <string.h>
+
+#include "gpu/model/driver.h"
+
+struct model_proc *model_proc_find(const struct model *m, pid_t pid)
+{
+	for (struct model_proc *p = m->procs; p; p = p->next)
+		if (p->pid == pid)
+			return p;
+	return NULL;
+}
+
+struct model_proc *model_proc_by_tid(const struct model *m, pid_t tid)
+{
+	struct model_proc *leader = model_proc_find(m, tid);
+
+	/* Threads of our own have real ids, which may be those of modelled processes. */
+	if (leader)
+		return leader;
+	for (struct model_proc *p = m->procs; p; p = p->next)
+		for (size_t i = 0; i < p->n_tids; i++)
+			if (p->tids[i] == tid)
+				return p;
+	return NULL;
+}
+
+int model_proc_note_thread(struct model_proc *p, pid_t tid)
+{
+	pid_t *tids;
+
+	if (tid == p->pid)
+		return 0;
+	for (size_t i = 0; i < p->n_tids; i++)
+		if (p->tids[i] == tid)
+			return 0;
+	tids = realloc(p->tids, (p->n_tids + 1) * sizeof(*tids));
+	if (!tids)
+		return -ENOMEM;
+	p->tids = tids;
+	p->tids[p->n_tids++] = tid;
+	return 0;
+}
+
+static void proc_free(struct model_proc *p)
+{
+	mem_free(p->mm);
+	free(p->cgroup);
+	free(p->tids);
+	free(p);
+}
+
+static void proc_freep(struct model_proc **p)
+{
+	if (*p)
+		proc_free(*p);
+}
+
+int model_proc_start(struct model *m, const struct model_proc_spec *spec)
+{
+	_cleanup_(proc_freep) struct model_proc *p = NULL;
+	struct model_proc **last = &m->procs;
+
+	if (spec->pid <= 0)
+		return -EINVAL;
+	if (model_proc_find(m, spec->pid))
+		return -EEXIST;
+	p = calloc(1, sizeof(*p));
+	if (!p)
+		return -ENOMEM;
+	p->pid = spec->pid;
+	p->uid = spec->uid;
+	p->start_ns = m->time.now_ns;
+	p->start_serial = m->next_start++;
+	snprintf(p->comm, sizeof(p->comm), "%s", spec->comm ? spec->comm : "");
+	p->cgroup = strdup(spec->cgroup ? spec->cgroup : "/");
+	p->mm = mem_new();
+	if (!p->cgroup || !p->mm)
+		return -ENOMEM;
+	while (*last)
+		last = &(*last)->next;
+	*last = steal_ptr(&p);
+	return 0;
+}
+
+int model_proc_fork(struct model *m, pid_t parent, pid_t child)
+{
+	struct model_proc *p = model_proc_find(m, parent);
+	struct model_proc_spec spec;
+
+	if (!p)
+		return -ESRCH;
+	spec = (struct model_proc_spec){
+		.pid = child,
+		.uid = p->uid,
+		.comm = p->comm,
+		.cgroup = p->cgroup,
+	};
+	return model_proc_start(m, &spec);
+}
+
+/* ---- the KFD process ---- */
+
+struct model_kproc *model_kproc_by_serial(const struct model *m, uint64_t serial)
+{
+	for (struct model_kproc *k = m->kprocs; k; k = k->next)
+		if (k->serial == serial)
+			return k;
+	return NULL;
+}
+
+struct model_kproc *model_kproc_get(struct model *m, struct model_proc *p)
+{
+	struct model_kproc *k = p->kproc;
+
+	if (k)
+		return k;
+	k = calloc(1, sizeof(*k));
+	if (!k)
+		return NULL;
+	k->proc = p;
+	k->serial = m->next_serial++;
+	k->pasid = m->next_pasid++;
+	k->dbg_fd = -1;
+	for (uint32_t i = 0; i < m->config.n_gpus; i++) {
+		k->pdds[i].gpu = &m->gpus[i];
+		k->pdds[i].drm_fd = -1;
+	}
+	k->next = m->kprocs;
+	m->kprocs = k;
+	p->kproc = k;
+	return k;
+}
+
+/*
+ * Targets of a debugger that dies are disabled, but the driver looks for them only while its
+ * count says there are some: after a hijack it may not (Linux 6.12 kfd_process.c).
+ */
+static void disable_targets(struct model *m, struct model_kproc *dying)
+{
+	if (dying->debugged_count <= 0)
+		return;
+	for (struct model_kproc *k = m->kprocs; k; k = k->next) {
+		if (k->debugger != dying->serial)
+			continue;
+		model_dbg_disable(m, k);
+		if (dying->debugged_count == 0)
+			break;
+	}
+}
+
+/* The mm goes away: what the driver's MMU notifier does, and the release work after it. */
+static void kproc_release(struct model *m, struct model_proc *p)
+{
+	struct model_kproc *k = p->kproc;
+	struct model_kproc **at = &m->kprocs;
+
+	if (!k)
+		return;
+	model_blocked_forget(m, k);
+	model_dbg_disable(m, k);
+	while (*at != k)
+		at = &(*at)->next;
+	*at = k->next;
+	disable_targets(m, k);
+	model_queues_terminate(m, k);
+	p->kproc = NULL;
+	free(k);
+	model_run_woken(m);
+	model_run_resets(m);
+}
+
+int model_proc_exec(struct model *m, pid_t pid)
+{
+	struct model_proc *p = model_proc_find(m, pid);
+	struct mem_space *mm;
+
+	if (!p)
+		return -ESRCH;
+	mm = mem_new();
+	if (!mm)
+		return -ENOMEM;
+	kproc_release(m, p);
+	mem_free(p->mm);
+	p->mm = mm;
+	p->has_fd = false;
+	p->n_tids = 0;
+	return 0;
+}
+
+static void untrace(struct model *m, pid_t tracer_pid, pid_t tracer_tid)
+{
+	for (struct model_proc *p = m->procs; p; p = p->next)
+		if (p->tracer.pid == tracer_pid && (!tracer_tid || p->tracer.tid == tracer_tid))
+			p->tracer = (struct model_task){ 0 };
+}
+
+void model_proc_exit(struct model *m, pid_t pid)
+{
+	struct model_proc *p = model_proc_find(m, pid);
+	struct model_proc **at = &m->procs;
+
+	if (!p)
+		return;
+	kproc_release(m, p);
+	untrace(m, pid, 0);
+	while (*at != p)
+		at = &(*at)->next;
+	*at = p->next;
+	proc_free(p);
+}
+
+void model_procs_done(struct model *m)
+{
+	while (m->procs)
+		model_proc_exit(m, m->procs->pid);
+	while (m->blocked) {
+		struct blocked *b = m->blocked;
+
+		m->blocked = b->next;
+		free(b);
+	}
+}
+
+/* ---- ptrace ---- */
+
+int model_ptrace_seize(struct model *m, struct model_task tracer, pid_t pid)
+{
+	struct model_proc *by = model_proc_find(m, tracer.pid);
+	struct model_proc *p = model_proc_find(m, pid);
+
+	if (!by || !p)
+		return -ESRCH;
+	if (by == p)
+		return -EPERM;
+	if (by->uid != 0 && by->uid != p->uid)
+		return -EPERM;
+	if (p->tracer.pid)
+		return -EPERM;
+	p->tracer = tracer;
+	return model_proc_note_thread(by, tracer.tid);
+}
+
+int model_ptrace_detach(struct model *m, struct model_task tracer, pid_t pid)
+{
+	struct model_proc *p = model_proc_find(m, pid);
+
+	if (!p || p->tracer.pid != tracer.pid || p->tracer.tid != tracer.tid)
+		return -ESRCH;
+	p->tracer = (struct model_task){ 0 };
+	return 0;
+}
+
+void model_thread_exit(struct model *m, struct model_task task)
+{
+	struct model_proc *p = model_proc_find(m, task.pid);
+
+	untrace(m, task.pid, task.tid);
+	if (!p)
+		return;
+	for (size_t i = 0; i < p->n_tids; i++)
+		if (p->tids[i] == task.tid)
+			p->tids[i] = p->tids[--p->n_tids];
+}
+
+int model_kfd_open(struct model *m, struct model_task task)
+{
+	struct model_proc *p = model_proc_find(m, task.pid);
+
+	if (!p)
+		return -ESRCH;
+	if (!model_kproc_get(m, p))
+		return -ENOMEM;
+	p->has_fd = true;
+	return model_proc_note_thread(p, task.tid);
+}

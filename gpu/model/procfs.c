@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: MIT */
+/* /proc of the modelled processes, and the driver's module parameters. */
+#include <errno.h>
+#include <string.h>
+
+#include "gpu/model/driver.h"
+
+#define TICK_NS (10 * NSEC_PER_MSEC)
+#define BOOT_TICKS 5000u
+
+static void print_stat(FILE *out, const struct model_proc *p, pid_t tid)
+{
+	uint64_t start = BOOT_TICKS + p->start_serial + p->start_ns / TICK_NS;
+
+	fprintf(out, "%d (%s) S 1 %d %d 0 -1 4194304", tid, p->comm, p->pid, p->pid);
+	fprintf(out, " 0 0 0 0 0 0 0 0 20 0 %zu 0 %llu", p->n_tids + 1, (unsigned long long)start);
+	for (int i = 23; i <= 52; i++)
+		fputs(" 0", out);
+	fputc('\n', out);
+}
+
+static void print_status(FILE *out, const struct model_proc *p, pid_t tid)
+{
+	fprintf(out, "Name:\t%s\nUmask:\t0022\nState:\tS (sleeping)\n", p->comm);
+	fprintf(out, "Tgid:\t%d\nNgid:\t0\nPid:\t%d\nPPid:\t1\n", p->pid, tid);
+	fprintf(out, "TracerPid:\t%d\n", tid == p->pid ? p->tracer.tid : 0);
+	fprintf(out, "Uid:\t%u\t%u\t%u\t%u\n", p->uid, p->uid, p->uid, p->uid);
+	fprintf(out, "Gid:\t%u\t%u\t%u\t%u\n", p->uid, p->uid, p->uid, p->uid);
+	fprintf(out, "NStgid:\t%d\nNSpid:\t%d\nThreads:\t%zu\n", p->pid, tid, p->n_tids + 1);
+}
+
+static int one_process(const struct model_proc *p, pid_t tid, const char *path, bool list,
+		       FILE *out)
+{
+	if (list) {
+		if (*path)
+			return -ENOTDIR;
+		model_list_name(out, "cgroup");
+		model_list_name(out, "comm");
+		model_list_name(out, "stat");
+		model_list_name(out, "status");
+		return 0;
+	}
+	if (!strcmp(path, "stat"))
+		print_stat(out, p, tid);
+	else if (!strcmp(path, "status"))
+		print_status(out, p, tid);
+	else if (!strcmp(path, "comm"))
+		fprintf(out, "%s\n", p->comm);
+	else if (!strcmp(path, "cgroup"))
+		fprintf(out, "0::%s\n", p->cgroup);
+	else
+		return -ENOENT;
+	return 0;
+}
+
+int model_procfs(struct model *m, const char *path, bool list, FILE *out)
+{
+	struct model_proc *p;
+	uint64_t pid;
+
+	if (!*path) {
+		if (!list)
+			return -EISDIR;
+		for (p = m->procs; p; p = p->next)
+			model_list_name(out, "%d", p->pid);
+		return 0;
+	}
+	if (model_path_take(&path, "self"))
+		pid = MODEL_SELF_PID;
+	else if (!model_path_take_number(&path, &pid) || pid > INT32_MAX)
+		return -ENOENT;
+	p = model_proc_by_tid(m, (pid_t)pid);
+	if (!p)
+		return -ENOENT;
+	return one_process(p, (pid_t)pid, path, list, out);
+}
+
+int model_params(struct model *m, const char *path, bool list, FILE *out)
+{
+	static const struct {
+		const char *name, *value;
+	} params[] = {
+		{ "cwsr_enable", "1" },
+		{ "debug_evictions", "N" },
+		{ "gpu_recovery", "-1" },
+		{ "halt_if_hws_hang", "0" },
+		{ "hws_gws_support", "N" },
+		{ "hws_max_conc_proc", "-1" },
+		{ "max_num_of_queues_per_device", "4096" },
+		{ "mes", "0" },
+		{ "num_kcq", "-1" },
+		{ "queue_preemption_timeout_ms", "9000" },
+		{ "sched_policy", "0" },
+		{ "send_sigterm", "0" },
+	};
+
+	(void)m;
+	for (size_t i = 0; i < ARRAY_SIZE(params); i++) {
+		if (list && !*path) {
+			model_list_name(out, "%s", params[i].name);
+		} else if (!list && !strcmp(path, params[i].name)) {
+			fprintf(out, "%s\n", params[i].value);
+			return 0;
+		}
+	}
+	return list && !*path ? 0 : -ENOENT;
+}

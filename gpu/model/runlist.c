@@ -1,0 +1,246 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The runlist of a GPU: every change takes all queues of all processes off and puts those that
+ * are active back (Linux 6.12 kfd_device_queue_manager.c, the "cpsch" functions).
+ */
+#include <errno.h>
+
+#include "gpu/model/driver.h"
+
+/* The reset value of CP_IQ_WAIT_TIME2.SCH_WAVE; no source gives it, assumed. */
+#define DEFAULT_GRACE_KCLK 1
+
+bool model_queue_wants_run(const struct model_queue *q)
+{
+	return q->ring_bytes > 0 && q->ring_base != 0 && q->percent > 0 && !q->is_evicted &&
+	       !q->is_suspended;
+}
+
+uint32_t model_gpu_active(const struct model_gpu *gpu)
+{
+	uint32_t n = 0;
+
+	for (struct model_kproc *k = gpu->m->kprocs; k; k = k->next)
+		for (struct model_queue *q = k->queues; q; q = q->next)
+			n += q->gpu == gpu && q->is_active;
+	return n;
+}
+
+uint32_t model_gpu_processes(const struct model_gpu *gpu)
+{
+	uint32_t n = 0;
+
+	for (struct model_kproc *k = gpu->m->kprocs; k; k = k->next)
+		n += k->pdds[gpu->index].queue_count > 0;
+	return n;
+}
+
+/* kfd_hws_hang(): the scheduler is lost and a reset will follow. */
+static void hang(struct model_gpu *gpu)
+{
+	for (struct model_kproc *k = gpu->m->kprocs; k; k = k->next)
+		if (k->pdds[gpu->index].queue_count)
+			k->pdds[gpu->index].has_reset_queue = true;
+	gpu->reset_pending = true;
+}
+
+/* What the last save left in the descriptors. */
+static void note_saved_pointers(struct model_gpu *gpu)
+{
+	for (struct model_kproc *k = gpu->m->kprocs; k; k = k->next) {
+		for (struct model_queue *q = k->queues; q; q = q->next) {
+			if (q->gpu != gpu)
+				continue;
+			q->saved_read = hw_queue_read_index(q->hw);
+			q->saved_write = hw_queue_write_index(q->hw);
+		}
+	}
+}
+
+/* 0 would never end and is forced to 1, but before the cut to 8 bits (amdgpu_amdkfd_gfx_v9.c). */
+static uint32_t grace_register(uint32_t grace)
+{
+	if (grace == GRACE_DEFAULT)
+		return DEFAULT_GRACE_KCLK;
+	return (grace ? grace : 1) & 0xff;
+}
+
+int model_unmap_queues(struct model_gpu *gpu, uint32_t grace)
+{
+	struct hw_unmap op = {
+		.grace_kclk = grace_register(grace),
+		.timeout_ns = PREEMPTION_TIMEOUT_NS,
+	};
+	int r;
+
+	if (!gpu->active_runlist)
+		return 0;
+	if (gpu->reset_pending)
+		return -EIO;
+	model_fault_into_unmap(gpu, &op);
+	r = hw_unmap_all(gpu->hw, &op);
+	gpu->stats.cycles++;
+	gpu->stats.unmaps += op.unmapped;
+	gpu->stats.saved_bytes += op.saved_bytes;
+	gpu->stats.save_ns += op.save_ns;
+	note_saved_pointers(gpu);
+	if (r < 0) {
+		/* A queue given up by the firmware ends in a reset too: the driver's attempt to
+		 * reset just that queue is taken to fail. */
+		hang(gpu);
+		return -ETIME;
+	}
+	gpu->active_runlist = false;
+	gpu->in_cycle = true;
+	return 0;
+}
+
+int model_map_queues(struct model_gpu *gpu)
+{
+	_cleanup_free_ struct hw_queue **qs = NULL;
+	uint32_t active = model_gpu_active(gpu);
+	bool in_cycle = gpu->in_cycle;
+	size_t n = 0;
+	int r;
+
+	gpu->in_cycle = false;
+	if (!active || gpu->active_runlist)
+		return 0;
+	qs = calloc(active, sizeof(*qs));
+	if (!qs)
+		return -ENOMEM;
+	for (struct model_kproc *k = gpu->m->kprocs; k; k = k->next)
+		for (struct model_queue *q = k->queues; q; q = q->next)
+			if (q->gpu == gpu && q->is_active)
+				qs[n++] = q->hw;
+	r = hw_map(gpu->hw, qs, n);
+	if (r < 0)
+		return r;
+	if (!in_cycle)
+		gpu->stats.cycles++;
+	gpu->stats.maps += n;
+	gpu->active_runlist = true;
+	return 0;
+}
+
+int model_execute_queues(struct model_gpu *gpu, uint32_t grace)
+{
+	int r;
+
+	if (gpu->reset_pending)
+		return -EIO;
+	r = model_unmap_queues(gpu, grace);
+	if (r < 0)
+		return r;
+	return model_map_queues(gpu);
+}
+
+/* ---- eviction ---- */
+
+static int evict_on(struct model_kproc *k, struct model_pdd *pdd)
+{
+	if (pdd->evicted++ > 0)
+		return 0;
+	if (!pdd->vm_acquired)
+		return 0;
+	for (struct model_queue *q = k->queues; q; q = q->next) {
+		if (q->pdd != pdd)
+			continue;
+		q->is_evicted = true;
+		q->is_active = false;
+	}
+	pdd->evicted_at_ns = model_now_ns(pdd->gpu->m);
+	return model_execute_queues(pdd->gpu, GRACE_DEFAULT);
+}
+
+static int restore_on(struct model_kproc *k, struct model_pdd *pdd)
+{
+	int r = 0;
+
+	if (!pdd->evicted)
+		return 0;
+	if (pdd->evicted > 1) {
+		pdd->evicted--;
+		return 0;
+	}
+	if (pdd->vm_acquired) {
+		for (struct model_queue *q = k->queues; q; q = q->next) {
+			if (q->pdd != pdd)
+				continue;
+			q->is_evicted = false;
+			q->is_active = model_queue_wants_run(q);
+		}
+		r = model_execute_queues(pdd->gpu, GRACE_DEFAULT);
+		pdd->evicted_ns += model_now_ns(pdd->gpu->m) - pdd->evicted_at_ns;
+	}
+	pdd->evicted = 0;
+	return r;
+}
+
+int model_evict_queues(struct model *m, struct model_kproc *k)
+{
+	uint32_t n_evicted = 0;
+	int r = 0;
+
+	for (uint32_t i = 0; i < m->config.n_gpus; i++) {
+		r = evict_on(k, &k->pdds[i]);
+		/* -EIO: a reset runs, the queues count as evicted nevertheless. */
+		if (r < 0 && r != -EIO)
+			break;
+		n_evicted++;
+	}
+	if (r < 0 && r != -EIO)
+		for (uint32_t i = 0; i < n_evicted; i++)
+			restore_on(k, &k->pdds[i]);
+	return r;
+}
+
+int model_restore_queues(struct model *m, struct model_kproc *k)
+{
+	int ret = 0;
+
+	for (uint32_t i = 0; i < m->config.n_gpus; i++) {
+		int r = restore_on(k, &k->pdds[i]);
+
+		if (r < 0 && !ret)
+			ret = r;
+	}
+	return ret;
+}
+
+/* ---- reset ---- */
+
+/*
+ * Every process is evicted on every GPU before the reset and stays so until it dies: the driver
+ * cannot bring existing ones back (Linux 6.12 kfd_device.c, kgd2kfd_post_reset).
+ */
+static void reset_gpu(struct model_gpu *gpu)
+{
+	struct model *m = gpu->m;
+
+	for (struct model_kproc *k = m->kprocs; k; k = k->next)
+		model_evict_queues(m, k);
+	hw_reset(gpu->hw);
+	gpu->active_runlist = false;
+	gpu->reset_pending = false;
+	gpu->stats.resets++;
+	if (m->faults[MODEL_FAULT_DEAD_SCHEDULER].gpu_index == gpu->index)
+		m->faults[MODEL_FAULT_DEAD_SCHEDULER].kind = MODEL_FAULT_NONE;
+	m->faults[MODEL_FAULT_STUCK_QUEUE].kind = MODEL_FAULT_NONE;
+}
+
+void model_run_resets(struct model *m)
+{
+	bool again = true;
+
+	/* Evicting for one reset may hang another GPU. */
+	while (again) {
+		again = false;
+		for (uint32_t i = 0; i < m->config.n_gpus; i++) {
+			if (!m->gpus[i].reset_pending)
+				continue;
+			reset_gpu(&m->gpus[i]);
+			again = true;
+		}
+	}
+}
