@@ -142,8 +142,7 @@ static void on_turn(void *user, const struct pollfd *fds, size_t n)
 		guard_beat(t->guard, t->slot, fds[0].revents ? GUARD_DRIVER_CALL_NS : GUARD_SILENCE_NS);
 	if (fds[0].revents && t->session.enabled && gkfd_session_service(&t->session, &fail) < 0) {
 		note_failure(t, &fail);
-		if (!t->session.holding)
-			disarm(t);
+		resume_now(t); /* held wholly or not at all */
 	}
 	if (t->slot < 0)
 		return;

@@ -106,8 +106,9 @@ static void pass_on(struct tracer *tr, int status)
 
 	switch (status >> 16) {
 	case PTRACE_EVENT_EXEC:
+		/* Let go here and now: nobody would pass the new program's signals on. */
+		trace->detach(tr->k->data, tr->pid, 0);
 		set_ended(tr, TRACER_EXECED);
-		trace->cont(tr->k->data, tr->pid, 0);
 		break;
 	case PTRACE_EVENT_STOP:
 		if (sig == SIGTRAP)
@@ -122,10 +123,9 @@ static void pass_on(struct tracer *tr, int status)
 
 static void take_stops(struct tracer *tr)
 {
-	int status, r;
+	int status, r = 0;
 
-	hush(tr->stop_fd);
-	while ((r = trace_of(tr)->reap(tr->k->data, tr->pid, &status)) > 0) {
+	while (!tr->ended && (r = trace_of(tr)->reap(tr->k->data, tr->pid, &status)) > 0) {
 		if (WIFSTOPPED(status))
 			pass_on(tr, status);
 		else
@@ -134,7 +134,6 @@ static void take_stops(struct tracer *tr)
 	/* Gone without an exit: a thread other than the leader has called exec. */
 	if (r == -ECHILD)
 		set_ended(tr, still_there(tr) ? TRACER_EXECED : TRACER_EXITED);
-	sem_post(&tr->look_again);
 }
 
 static bool take_call(struct tracer *tr)
@@ -176,10 +175,12 @@ static void loop(struct tracer *tr)
 
 		if (poll(fds, 3 + n, timeout_ms) < 0)
 			continue; /* EINTR: the host program's signal, not for us */
-		if (fds[1].revents)
+		if (fds[1].revents || fds[2].revents)
 			take_stops(tr);
-		if (fds[2].revents && !tr->has_waiter)
-			set_ended(tr, TRACER_EXITED);
+		if (fds[1].revents) {
+			hush(tr->stop_fd);
+			sem_post(&tr->look_again);
+		}
 		if (tr->ops)
 			tr->ops->turn(tr->user, &fds[3], n);
 		if (fds[0].revents)

@@ -75,37 +75,16 @@ char job_hear(int fd)
 	return c;
 }
 
-static int status_field(pid_t pid, const char *name, char *ret, size_t size)
+int job_tracer(pid_t pid)
 {
 	_cleanup_fclose_ FILE *f = NULL;
 	char path[64], line[256];
+	int tracer = -1;
 
 	snprintf(path, sizeof(path), "/proc/%d/status", pid);
 	f = fopen(path, "re");
-	while (f && fgets(line, sizeof(line), f)) {
-		if (strncmp(line, name, strlen(name)))
-			continue;
-		snprintf(ret, size, "%s", line + strlen(name));
-		return 0;
-	}
-	return -ESRCH;
-}
-
-int job_tracer(pid_t pid)
-{
-	char value[256];
-	int tracer = -1;
-
-	if (status_field(pid, "TracerPid:", value, sizeof(value)) == 0)
-		sscanf(value, "%d", &tracer);
+	while (f && fgets(line, sizeof(line), f))
+		if (sscanf(line, "TracerPid: %d", &tracer) == 1)
+			break;
 	return tracer;
-}
-
-char job_state(pid_t pid)
-{
-	char value[256], state = 0;
-
-	if (status_field(pid, "State:", value, sizeof(value)) == 0)
-		sscanf(value, " %c", &state);
-	return state;
 }

@@ -22,8 +22,6 @@ void job_end(struct job *j); /* kills what is left */
 void job_tell(const struct job *j, char command);
 /* One byte, or 0 after five seconds of silence. */
 char job_hear(int fd);
-/* Field of /proc/PID/status as a number, or the state letter. */
-int job_tracer(pid_t pid);
-char job_state(pid_t pid);
+int job_tracer(pid_t pid); /* TracerPid of /proc/PID/status; -1: no such process */
 
 #endif

@@ -101,6 +101,21 @@ static void job_control_works_as_without_us(void **state)
 	assert_int_equal(job_hear(f->job.from_job), 'u');
 }
 
+static void a_target_stopped_while_attached_stays_stopped(void **state)
+{
+	struct fixture *f = *state;
+	struct pollfd p = { .fd = f->job.from_job, .events = POLLIN };
+
+	attach(f);
+	kill(f->job.pid, SIGSTOP);
+	assert_int_equal(job_hear(f->job.from_parent), 'S');
+	kill(f->job.pid, SIGUSR1);
+	assert_int_equal(poll(&p, 1, 100), 0);
+	kill(f->job.pid, SIGCONT);
+	assert_int_equal(job_hear(f->job.from_parent), 'C');
+	assert_int_equal(job_hear(f->job.from_job), 'u');
+}
+
 static void a_stopped_target_can_be_attached_and_stays_stopped(void **state)
 {
 	struct fixture *f = *state;
@@ -147,9 +162,10 @@ static void an_exec_is_seen_and_the_program_goes_on(void **state)
 	attach(f);
 	job_tell(&f->job, 'x');
 	assert_int_equal(next_state(f->t), GKFD_TARGET_EXECED);
-	gkfd_target_release(steal_ptr(&f->t));
-	assert_int_equal(job_tracer(f->job.pid), 0);
-	assert_int_not_equal(job_state(f->job.pid), 't');
+	assert_int_equal(job_tracer(f->job.pid), 0); /* before anybody releases it */
+	kill(f->job.pid, SIGTERM);
+	assert_int_equal(job_hear(f->job.from_parent), 'K');
+	assert_int_equal(job_hear(f->job.from_parent), SIGTERM);
 }
 
 static void an_exec_from_another_thread_is_seen_while_held(void **state)
@@ -160,6 +176,9 @@ static void an_exec_from_another_thread_is_seen_while_held(void **state)
 	script_vanish_after(f->script, 0); /* the driver knows no such process any more */
 	job_tell(&f->job, 't');
 	assert_int_equal(next_state(f->t), GKFD_TARGET_EXECED);
+	kill(f->job.pid, SIGTERM);
+	assert_int_equal(job_hear(f->job.from_parent), 'K');
+	assert_int_equal(job_hear(f->job.from_parent), SIGTERM);
 }
 
 static void release_resumes_and_lets_go(void **state)
@@ -343,6 +362,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		T(signals_reach_the_target),
 		T(job_control_works_as_without_us),
+		T(a_target_stopped_while_attached_stays_stopped),
 		T(a_stopped_target_can_be_attached_and_stays_stopped),
 		T(an_exit_is_seen_and_reaches_the_parent),
 		T(a_kill_while_held_is_seen_and_reaches_the_parent),
