@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include <errno.h>
+#include <fcntl.h>
 #include <pthread.h>
 #include <signal.h>
 #include <string.h>
@@ -87,16 +88,27 @@ static int make_timer(struct guard *g)
 static int make_process(struct guard *g)
 {
 	_cleanup_close_ int holder_fd = (int)syscall(SYS_pidfd_open, getpid(), 0);
+	_cleanup_close_ int settled = -1;
 	pid_t holder = getpid();
-	long pid = syscall(SYS_clone, 0, 0, 0, 0, 0);
+	int fds[2];
+	char none;
+	long pid;
 
-	if (pid < 0)
+	if (pipe2(fds, O_CLOEXEC) < 0)
 		return -errno;
+	settled = fds[0];
+	pid = syscall(SYS_clone, 0, 0, 0, 0, 0);
 	if (pid == 0)
 		guard_watch(g->page, holder, holder_fd);
+	close(fds[1]);
+	if (pid < 0)
+		return -errno;
 	g->pid = (pid_t)pid;
 	g->pidfd = (int)syscall(SYS_pidfd_open, g->pid, 0);
-	return 0;
+	/* The guard closes all it inherited once it stands; nothing is ever written. */
+	while (read(settled, &none, 1) < 0 && errno == EINTR)
+		;
+	return guard_alive(g) ? 0 : -EOWNERDEAD;
 }
 
 int guard_start(struct guard **ret)
