@@ -129,14 +129,14 @@ static int begin_queue(struct parse *p, struct gkfd_text line)
 		return -EBADMSG;
 	p->dumps = 0;
 	p->next = 0;
-	if (gkfd_text_skip(&line, "Compute queue on device "))
+	if (gkfd_text_skip(&line, "Compute queue on device"))
 		p->kind = COMPUTE;
-	else if (gkfd_text_skip(&line, "SDMA queue on device "))
+	else if (gkfd_text_skip(&line, "SDMA queue on device"))
 		p->kind = SDMA;
 	else
 		p->kind = OTHER;
-	if (p->kind != OTHER &&
-	    (!gkfd_text_hex32(&line, &queue.gpu_id) || !gkfd_text_ended(&line)))
+	if (p->kind != OTHER && (!gkfd_text_skip(&line, " ") ||
+				 !gkfd_text_hex32(&line, &queue.gpu_id) || !gkfd_text_ended(&line)))
 		return -EBADMSG;
 	queue.sdma = p->kind == SDMA;
 	p->queue = queue;

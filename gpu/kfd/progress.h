@@ -38,7 +38,8 @@ struct gkfd_progress {
 	enum gkfd_queue_state state;
 	bool pointers_known;
 	uint64_t read_index, write_index; /* AQL: packets; PM4: dwords; SDMA: bytes */
-	uint64_t pending; /* published packets (AQL, at most GKFD_PROGRESS_SCAN counted), else units */
+	/* AQL: published packets, of which at most GKFD_PROGRESS_SCAN are counted; else units. */
+	uint64_t pending;
 };
 
 /* At most so many headers are looked at to tell published from reserved packets. */

@@ -67,7 +67,7 @@ struct gkfd_transport {
 	int (*open)(void *data); /* /dev/kfd; once */
 	void (*close)(void *data); /* also frees @data */
 
-	/* @request and @arg as for ioctl(2); what the driver returns, or -errno. EINTR is retried. */
+	/* As ioctl(2): what the driver returns, or -errno. EINTR is retried. */
 	int (*ioctl)(void *data, unsigned long request, void *arg);
 
 	/*
