@@ -4,14 +4,17 @@
  *
  * Everything hangs from a context; the library has no global state, prints nothing and never
  * exits. Calls return 0 or a count, or -errno; results come through ret_ parameters, untouched
- * on failure. After a failure gpreempt_get_error() has a line for people and a hint. Structs
- * start with their size, which the caller sets, so that they can grow; a field the device does
- * not know has its bit missing in "valid".
+ * on failure. After a failure gpreempt_get_error() has a line for people and a hint.
+ *
+ * Structs start with their size, which the caller sets so that they can grow; of an array the
+ * first entry's size counts for all. A field the device does not know has its bit missing in
+ * "valid". Calls that fill an array return how many entries there are, which may be more than
+ * the @max they filled; with @max 0 the array may be NULL.
  *
  * A context and what hangs from it may be used by one thread at a time. While anything is
  * suspended the process has a guard beside it: a process that is stopped or hangs for two
  * seconds is killed, because its death is what makes the driver resume the job. It is made
- * undumpable for the same reason (gpreempt_suspend_queues()).
+ * undumpable for the same reason (gpreempt_attach()).
  */
 #ifndef GPREEMPT_H
 #define GPREEMPT_H
@@ -25,42 +28,19 @@
 extern "C" {
 #endif
 
+struct pollfd;
 struct gpreempt_ctx;
 struct gpreempt_process;
 struct gpreempt_monitor;
 
-/* ---- context ---- */
+/* ---- errors ---- */
 
-/*
- * @device: "auto" or NULL, "kfd", "model" or "model:SPEC". Opens nothing yet but finds out what
- * there is: -ENODEV when the device is absent, -EINVAL when the name makes no sense.
- * Since: 0.1
- */
-int gpreempt_open(const char *device, struct gpreempt_ctx **ret);
-/* Why gpreempt_open() failed has no context to hang from: a static text. Since: 0.1 */
-const char *gpreempt_open_hint(int error);
-struct gpreempt_ctx *gpreempt_ref(struct gpreempt_ctx *ctx); /* Since: 0.1 */
-/* Returns NULL. With the last reference everything is resumed and released. Since: 0.1 */
-struct gpreempt_ctx *gpreempt_unref(struct gpreempt_ctx *ctx);
-const char *gpreempt_device_name(const struct gpreempt_ctx *ctx); /* "kfd", "model"; Since: 0.1 */
-/* Times come from a model and must be shown as such. Since: 0.1 */
-bool gpreempt_is_modelled(const struct gpreempt_ctx *ctx);
-/* The device's clock; virtual on a model. Since: 0.1 */
-uint64_t gpreempt_now_ns(struct gpreempt_ctx *ctx);
-
-struct pollfd;
-/*
- * Lets time pass on the device's clock until a descriptor is ready (how many) or @timeout_ns is
- * over (0; UINT64_MAX: never). Also keeps the promise of gpreempt_keepalive(). Since: 0.1
- */
-int gpreempt_wait(struct gpreempt_ctx *ctx, struct pollfd *fds, size_t n, uint64_t timeout_ns);
-
-enum gpreempt_error_kind {
-	GPREEMPT_ERROR_NONE,
-	GPREEMPT_ERROR_FAILED,
-	GPREEMPT_ERROR_USAGE, /* the call makes no sense */
-	GPREEMPT_ERROR_ABSENT, /* no such device, daemon or process */
-	GPREEMPT_ERROR_REFUSED, /* rights, policy, or somebody else debugs it */
+enum gpreempt_error_kind { /* also the exit statuses of gpreempt(1) */
+	GPREEMPT_ERROR_NONE = 0,
+	GPREEMPT_ERROR_FAILED = 1,
+	GPREEMPT_ERROR_USAGE = 2, /* the call makes no sense */
+	GPREEMPT_ERROR_ABSENT = 3, /* no such device, daemon, process or queue */
+	GPREEMPT_ERROR_REFUSED = 4, /* rights, policy, not supported, or somebody else debugs it */
 };
 
 struct gpreempt_error {
@@ -68,13 +48,57 @@ struct gpreempt_error {
 	enum gpreempt_error_kind kind;
 	int error; /* -errno */
 	char message[256];
-	char hint[256]; /* may be empty */
+	char hint[256]; /* what to do about it; may be empty */
 };
 
 /* The last failure of a call on @ctx or on what hangs from it. Since: 0.1 */
 void gpreempt_get_error(const struct gpreempt_ctx *ctx, struct gpreempt_error *ret);
 
-/* ---- the machine ---- */
+/* ---- context ---- */
+
+/*
+ * @device: "auto" or NULL, "kfd", "model" or "model:SPEC". Opens nothing yet but finds out
+ * whether it is there: -ENODEV when not, -EINVAL when the name makes no sense. There is no
+ * context to ask then, so *ret_error, which may be NULL, is filled. Since: 0.1
+ */
+int gpreempt_open(const char *device, struct gpreempt_ctx **ret, struct gpreempt_error *ret_error);
+struct gpreempt_ctx *gpreempt_ref(struct gpreempt_ctx *ctx); /* Since: 0.1 */
+/*
+ * Returns NULL. With the last reference everything is resumed and given back: processes and
+ * monitors of this context are gone then. Accepts NULL. Since: 0.1
+ */
+struct gpreempt_ctx *gpreempt_unref(struct gpreempt_ctx *ctx);
+/* Times come from a model and must be shown as such. Since: 0.1 */
+bool gpreempt_is_modelled(const struct gpreempt_ctx *ctx);
+/* The device's clock; virtual on a model. Since: 0.1 */
+uint64_t gpreempt_now_ns(struct gpreempt_ctx *ctx);
+/*
+ * Lets time pass on the device's clock until a descriptor is ready (how many) or @timeout_ns is
+ * over (0; UINT64_MAX: never). Also keeps the promise of gpreempt_keepalive(). Since: 0.1
+ */
+int gpreempt_wait(struct gpreempt_ctx *ctx, struct pollfd *fds, size_t n, uint64_t timeout_ns);
+
+/* ---- the machine; attaches to nobody ---- */
+
+enum {
+	GPREEMPT_DEVICE_VERSION = 1 << 0,
+	GPREEMPT_DEVICE_YAMA = 1 << 1,
+};
+
+struct gpreempt_device_info {
+	size_t size;
+	uint64_t valid;
+	char backend[16]; /* "kfd", "model" */
+	char name[64];
+	uint32_t kfd_major, kfd_minor; /* of the driver's interface */
+	uint32_t yama_scope; /* kernel.yama.ptrace_scope */
+	bool debugfs; /* readable: priorities, classes and used slots can be told */
+	bool global_pids; /* false: inside a pid namespace, where sysfs speaks of other pids */
+	uint32_t hidden_gpus; /* that this process may not use */
+};
+
+/* Opens the device; where that fails only the version is not valid. Since: 0.1 */
+int gpreempt_get_device_info(struct gpreempt_ctx *ctx, struct gpreempt_device_info *ret);
 
 enum {
 	GPREEMPT_GPU_XCC = 1 << 0,
@@ -82,6 +106,7 @@ enum {
 	GPREEMPT_GPU_HQD_TOTAL = 1 << 2,
 	GPREEMPT_GPU_SCHEDULER = 1 << 3,
 	GPREEMPT_GPU_GFX = 1 << 4,
+	GPREEMPT_GPU_CWSR = 1 << 5,
 };
 
 struct gpreempt_gpu {
@@ -94,36 +119,38 @@ struct gpreempt_gpu {
 	char scheduler[16]; /* "hws", "mes", "no-hws" */
 	uint32_t xcc;
 	uint32_t cu;
-	uint32_t hqd_total;
+	uint32_t hqd_total; /* compute queue slots, not multiplied by XCCs */
+	uint64_t cwsr_bytes; /* save area of one queue, all XCCs together */
 };
 
-/* How many there are; fills at most @max. Since: 0.1 */
+/* Since: 0.1 */
 int gpreempt_get_gpus(struct gpreempt_ctx *ctx, struct gpreempt_gpu *ret, size_t max);
 
 struct gpreempt_level {
 	size_t size;
 	char level[8]; /* "K3" ... "K0" */
 	bool available;
-	char reason[192]; /* why not, or what it needs */
+	char reason[192]; /* why not, or what it does */
 };
 
-/* What can be done on this machine, best first. How many. Since: 0.1 */
+/* What can be done on this machine, best first. Since: 0.1 */
 int gpreempt_get_levels(struct gpreempt_ctx *ctx, struct gpreempt_level *ret, size_t max);
 
 enum {
-	GPREEMPT_HQD_ACTIVE = 1 << 0,
-	GPREEMPT_HQD_OFFLINE = 1 << 1,
+	GPREEMPT_HQD_TOTAL = 1 << 0,
+	GPREEMPT_HQD_ACTIVE = 1 << 1, /* with TOTAL also: free */
 	GPREEMPT_HQD_RESERVED = 1 << 2,
-	GPREEMPT_HQD_TOTAL = 1 << 3,
+	GPREEMPT_HQD_OFFLINE = 1 << 3,
 };
 
 struct gpreempt_hqd_status {
 	size_t size;
 	uint64_t valid;
 	uint32_t gpu_id;
-	uint32_t total; /* slots a node has */
-	uint32_t active; /* compute queues that want one */
-	uint32_t free; /* with ACTIVE and TOTAL */
+	uint32_t queues; /* compute queues that exist; may be more than there are slots */
+	uint32_t total; /* slots */
+	uint32_t active; /* in use: read from the hardware, else as many as there are queues */
+	uint32_t free;
 	uint32_t online_reserved;
 	uint32_t offline_used;
 };
@@ -131,18 +158,21 @@ struct gpreempt_hqd_status {
 /* One entry per GPU. Since: 0.1 */
 int gpreempt_get_hqd_status(struct gpreempt_ctx *ctx, struct gpreempt_hqd_status *ret, size_t max);
 
-/* ---- processes and queues, without touching them ---- */
+/* ---- processes and queues; attaches to nobody ---- */
 
+/* Told by the priority of a process's queues, where debugfs can be read. */
 enum gpreempt_class {
 	GPREEMPT_CLASS_UNKNOWN,
-	GPREEMPT_CLASS_ONLINE,
-	GPREEMPT_CLASS_OFFLINE,
+	GPREEMPT_CLASS_ONLINE, /* a queue of priority 11 or more */
+	GPREEMPT_CLASS_OFFLINE, /* all queues of priority 0 to 6 */
 };
 
 enum {
 	GPREEMPT_PROC_VRAM = 1 << 0,
-	GPREEMPT_PROC_COMM = 1 << 1,
+	GPREEMPT_PROC_COMM = 1 << 1, /* with it: uid, state, tracer_pid */
 };
+
+#define GPREEMPT_MAX_GPUS 64
 
 struct gpreempt_process_info {
 	size_t size;
@@ -150,92 +180,114 @@ struct gpreempt_process_info {
 	pid_t pid;
 	uid_t uid;
 	char comm[16];
-	char state[16]; /* "running", "stopped", "traced" ... */
-	enum gpreempt_class class_; /* by the priority of its queues, where that can be read */
+	char state[16]; /* "running", "stopped", "attached" (by us), "traced", "zombie" */
+	enum gpreempt_class job_class;
 	uint32_t queues;
-	uint32_t gpus[64]; /* gpu ids it has queues on */
+	uint32_t gpus[GPREEMPT_MAX_GPUS]; /* gpu ids it has queues on */
 	uint32_t n_gpus;
 	pid_t tracer_pid; /* 0: nobody */
 	uint64_t vram_bytes;
 };
 
-/* Every process that has opened the driver, those without queues too. How many. Since: 0.1 */
+/* Every process that has opened the driver, those without queues too, by pid. Since: 0.1 */
 int gpreempt_list_processes(struct gpreempt_ctx *ctx, struct gpreempt_process_info *ret,
 			    size_t max);
 
 enum {
-	GPREEMPT_QUEUE_RING = 1 << 0,
+	GPREEMPT_QUEUE_RING_BASE = 1 << 0,
 	GPREEMPT_QUEUE_POINTERS = 1 << 1, /* addresses */
-	GPREEMPT_QUEUE_CWSR = 1 << 2,
-	GPREEMPT_QUEUE_PRIORITY = 1 << 3,
-	GPREEMPT_QUEUE_PENDING = 1 << 4,
-	GPREEMPT_QUEUE_STATE = 1 << 5,
-	GPREEMPT_QUEUE_EXCEPTIONS = 1 << 6,
-	GPREEMPT_QUEUE_INDICES = 1 << 7,
+	GPREEMPT_QUEUE_CWSR_BASE = 1 << 2,
+	GPREEMPT_QUEUE_CWSR_BYTES = 1 << 3,
+	GPREEMPT_QUEUE_PRIORITY = 1 << 4,
+	GPREEMPT_QUEUE_PENDING = 1 << 5,
+	GPREEMPT_QUEUE_STATE = 1 << 6,
+	GPREEMPT_QUEUE_EXCEPTIONS = 1 << 7,
+	GPREEMPT_QUEUE_INDICES = 1 << 8,
 };
 
 enum gpreempt_queue_type {
-	GPREEMPT_QUEUE_COMPUTE_PM4,
-	GPREEMPT_QUEUE_SDMA,
-	GPREEMPT_QUEUE_COMPUTE_AQL,
-	GPREEMPT_QUEUE_SDMA_XGMI,
+	GPREEMPT_QUEUE_COMPUTE_PM4 = 0,
+	GPREEMPT_QUEUE_SDMA = 1,
+	GPREEMPT_QUEUE_COMPUTE_AQL = 2,
+	GPREEMPT_QUEUE_SDMA_XGMI = 3,
+	GPREEMPT_QUEUE_SDMA_BY_ENGINE = 4,
+	GPREEMPT_QUEUE_COMPUTE = 5, /* which packets it takes is not known */
+	GPREEMPT_QUEUE_OTHER = 6,
 };
 
 struct gpreempt_queue {
 	size_t size;
 	uint64_t valid;
 	pid_t pid;
-	uint32_t queue_id;
+	uint32_t queue_id; /* within the process */
 	uint32_t gpu_id;
 	enum gpreempt_queue_type type;
+	enum gpreempt_class job_class; /* of its process */
+	uint32_t priority; /* 0..15 */
 	uint64_t ring_base, ring_bytes;
 	uint64_t read_ptr_addr, write_ptr_addr;
-	uint64_t read_index, write_index;
+	uint64_t read_index, write_index; /* AQL: packets; PM4: dwords; SDMA: bytes */
 	uint64_t cwsr_base, cwsr_bytes; /* bytes of all XCCs together */
 	uint64_t exceptions;
-	uint32_t priority; /* 0..15 */
 	uint64_t pending; /* published packets not yet taken */
 	char state[16]; /* "idle", "running", "pending", "blocked", "suspended" */
 };
 
+const char *gpreempt_queue_type_name(enum gpreempt_queue_type type); /* Since: 0.1 */
+const char *gpreempt_class_name(enum gpreempt_class job_class); /* Since: 0.1 */
+
 struct gpreempt_queue_filter {
 	size_t size;
-	enum gpreempt_class class_; /* UNKNOWN: any */
-	int min_priority, max_priority; /* -1: any */
+	enum gpreempt_class job_class; /* UNKNOWN: any */
+	int min_priority, max_priority; /* -1: any; else unknown priorities do not match */
 };
 
 /*
- * The queues of all processes that match; attaches to nobody, so ring and pointer addresses
- * come from debugfs where that can be read. @filter may be NULL. How many. Since: 0.1
+ * The queues of all processes that match, by pid and id. Ids come from sysfs and the rest from
+ * debugfs, which has no ids: among queues of one process that look alike only what all of them
+ * share is known. @filter may be NULL. Since: 0.1
  */
 int gpreempt_get_all_queues(struct gpreempt_ctx *ctx, const struct gpreempt_queue_filter *filter,
 			    struct gpreempt_queue *ret, size_t max);
-/* Offline queues with nothing to do; how many. Since: 0.1 */
+/* Offline queues known to have nothing to do. Since: 0.1 */
 int gpreempt_find_idle_offline_queues(struct gpreempt_ctx *ctx, struct gpreempt_queue *ret,
 				      size_t max);
 
 /* ---- one process, attached ---- */
 
+enum {
+	/* Nothing will be suspended: no guard process is started, this process stays dumpable. */
+	GPREEMPT_ATTACH_LOOK_ONLY = 1 << 0,
+};
+
 /* Costs a runlist cycle on every GPU the process may use. Since: 0.1 */
-int gpreempt_attach(struct gpreempt_ctx *ctx, pid_t pid, struct gpreempt_process **ret);
-/* Resumes, detaches, frees; returns NULL. Since: 0.1 */
+int gpreempt_attach(struct gpreempt_ctx *ctx, pid_t pid, unsigned int flags,
+		    struct gpreempt_process **ret);
+/* Resumes, detaches, frees; returns NULL. Accepts NULL. Since: 0.1 */
 struct gpreempt_process *gpreempt_detach(struct gpreempt_process *p);
 pid_t gpreempt_process_pid(const struct gpreempt_process *p); /* Since: 0.1 */
 /* Readable when the attachment has ended by itself (exit, exec, another debugger). Since: 0.1 */
 int gpreempt_process_fd(const struct gpreempt_process *p);
-/* 0: attached; -ESRCH exited or execed, -EPERM taken by a debugger, ... Since: 0.1 */
+/*
+ * 0: attached. -ESRCH: exited or runs another program; -EPERM: taken by another debugger;
+ * -EOWNERDEAD: the guard died; -EIO: a preemption failed. Nothing is held then. Since: 0.1
+ */
 int gpreempt_process_check(struct gpreempt_process *p);
 
-/* One snapshot; *ret_time_ns may be NULL. How many queues there are. Since: 0.1 */
+/* All queues, newest first; ret_time_ns may be NULL. Since: 0.1 */
 int gpreempt_snapshot(struct gpreempt_process *p, struct gpreempt_queue *ret, size_t max,
 		      uint64_t *ret_time_ns);
 /* 1: has work waiting or running; 0: idle; -ENODATA: cannot be told. Since: 0.1 */
 int gpreempt_is_queue_active(struct gpreempt_process *p, uint32_t queue_id);
 
+#define GPREEMPT_GRACE_MIN 1
+#define GPREEMPT_GRACE_MAX 255
+
 struct gpreempt_suspend_options {
 	size_t size;
-	uint32_t grace_kclk; /* thousands of GPU clocks a wave gets to end by itself; 1..255 */
+	uint32_t grace_kclk; /* thousands of GPU clocks a wave gets to end by itself; 0: 1 */
 	uint64_t longest_ns; /* resumed by itself after so long; 0: no such limit */
+	bool want_saved; /* also find out how much was saved, after the fact */
 };
 
 struct gpreempt_timing {
@@ -255,12 +307,14 @@ struct gpreempt_timing {
 int gpreempt_suspend_queues(struct gpreempt_process *p, const uint32_t *ids, size_t n,
 			    const struct gpreempt_suspend_options *options,
 			    struct gpreempt_timing *ret);
-/* Everything this process had suspended of @p. Since: 0.1 */
+/* Everything suspended of @p; with nothing suspended it does nothing. Since: 0.1 */
 int gpreempt_resume_queues(struct gpreempt_process *p, struct gpreempt_timing *ret);
+/* The ids the last suspension took; none after a resumption. Since: 0.1 */
+int gpreempt_held_queues(const struct gpreempt_process *p, uint32_t *ret, size_t max);
 
 /*
- * Several processes at once: all or none. Without the kernel extension this is one driver call
- * per process. Since: 0.1
+ * All queues of several processes: all or none. Without the kernel extension this is one driver
+ * call per process. Since: 0.1
  */
 int gpreempt_batch_unmap_queues(struct gpreempt_process *const *procs, size_t n,
 				const struct gpreempt_suspend_options *options);
@@ -272,7 +326,7 @@ int gpreempt_fast_remap_queues(struct gpreempt_process *const *procs, size_t n);
  */
 int gpreempt_keepalive(struct gpreempt_ctx *ctx);
 /* Readable when the guard has died; what was suspended is resumed then. -1: none. Since: 0.1 */
-int gpreempt_guard_fd(struct gpreempt_ctx *ctx);
+int gpreempt_guard_fd(const struct gpreempt_ctx *ctx);
 
 /* ---- sampling ---- */
 
@@ -288,35 +342,39 @@ struct gpreempt_stats {
 	double avg;
 	bool stable; /* the same ids in every sample */
 	size_t n_ids, n_gpus, n_types;
-	const struct gpreempt_count *ids, *gpus, *types; /* borrowed from the monitor */
+	const struct gpreempt_count *ids, *gpus, *types; /* by key; until the next sample */
 	char advice[256];
 };
 
-int gpreempt_monitor_new(struct gpreempt_process *p, struct gpreempt_monitor **ret); /* Since: 0.1 */
-struct gpreempt_monitor *gpreempt_monitor_free(struct gpreempt_monitor *mon); /* Since: 0.1 */
+/* Since: 0.1 */
+int gpreempt_monitor_new(struct gpreempt_process *p, struct gpreempt_monitor **ret);
+/* Returns NULL, accepts NULL; the process stays attached. Since: 0.1 */
+struct gpreempt_monitor *gpreempt_monitor_free(struct gpreempt_monitor *mon);
 /*
  * Takes a snapshot into the statistics; *ret_queues (borrowed until the next sample) and
  * *ret_time_ns may be NULL. How many queues. Since: 0.1
  */
 int gpreempt_monitor_sample(struct gpreempt_monitor *mon, const struct gpreempt_queue **ret_queues,
 			    uint64_t *ret_time_ns);
-int gpreempt_monitor_stats(struct gpreempt_monitor *mon, struct gpreempt_stats *ret); /* Since: 0.1 */
+/* -ENODATA before the first sample. Since: 0.1 */
+int gpreempt_monitor_stats(struct gpreempt_monitor *mon, struct gpreempt_stats *ret);
 
 /* ---- machine-wide ---- */
 
 /*
  * Ends holds, whoever made them: asks the holder, kills it when it does not answer, and takes
  * orphaned sessions back. @pids NULL: all of them. Writes the pids let go to @ret; how many.
- * Since: 0.1
+ * Tries them all; when some could not be let go while others could, the count is of those, and
+ * gpreempt_get_error(), empty otherwise, has the first failure. Since: 0.1
  */
 int gpreempt_release(struct gpreempt_ctx *ctx, const pid_t *pids, size_t n, pid_t *ret, size_t max);
 
-/* -EOPNOTSUPP: these need the kernel extension or the daemon. Since: 0.1 */
+/* These need the kernel extension or the daemon: -EOPNOTSUPP without. */
 int gpreempt_set_queue_policy(struct gpreempt_ctx *ctx, pid_t pid, uint32_t queue_id,
-			      uint32_t flags);
+			      uint32_t flags); /* Since: 0.1 */
 int gpreempt_set_hqd_reservation(struct gpreempt_ctx *ctx, uint32_t gpu_id, uint32_t online_percent,
-				 uint32_t offline_percent);
-int gpreempt_hint(struct gpreempt_ctx *ctx, pid_t pid);
+				 uint32_t offline_percent); /* Since: 0.1 */
+int gpreempt_hint(struct gpreempt_ctx *ctx, pid_t pid); /* Since: 0.1 */
 
 #ifdef __cplusplus
 }

@@ -1,0 +1,155 @@
+/* SPDX-License-Identifier: MIT */
+/* What the commands share: one run of the program, its options, output and signals. */
+#ifndef GPREEMPT_CMD_CLI_H
+#define GPREEMPT_CMD_CLI_H
+
+#include <getopt.h>
+#include <json-c/json.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "gpreempt/gpreempt.h"
+#include "util/macros.h"
+
+/* Exit statuses. */
+enum {
+	EXIT_DONE = GPREEMPT_ERROR_NONE,
+	EXIT_FAILED = GPREEMPT_ERROR_FAILED,
+	EXIT_USAGE = GPREEMPT_ERROR_USAGE,
+	EXIT_ABSENT = GPREEMPT_ERROR_ABSENT,
+	EXIT_REFUSED = GPREEMPT_ERROR_REFUSED,
+};
+
+struct command;
+
+struct cli {
+	const char *program; /* as called */
+	const char *device;
+	bool json;
+	bool colour;
+	const struct command *command;
+	struct gpreempt_ctx *ctx; /* cli_open() */
+	int signal_fd; /* signals_init() */
+};
+
+struct command {
+	const char *name;
+	const char *arguments;
+	const char *summary;
+	const char *help; /* options and remarks */
+	int (*run)(struct cli *cli, int argc, char **argv); /* exit status */
+};
+
+extern const struct command commands[]; /* ended by a NULL name */
+
+int cmd_doctor(struct cli *cli, int argc, char **argv);
+int cmd_list(struct cli *cli, int argc, char **argv);
+int cmd_queues(struct cli *cli, int argc, char **argv);
+int cmd_monitor(struct cli *cli, int argc, char **argv);
+int cmd_hold(struct cli *cli, int argc, char **argv);
+int cmd_bench(struct cli *cli, int argc, char **argv);
+int cmd_release(struct cli *cli, int argc, char **argv);
+int cmd_hqd(struct cli *cli, int argc, char **argv);
+int cmd_demo(struct cli *cli, int argc, char **argv);
+int cmd_later(struct cli *cli, int argc, char **argv);
+int cmd_needs_daemon(struct cli *cli, int argc, char **argv);
+int cmd_needs_extension(struct cli *cli, int argc, char **argv);
+
+extern const char help_queues[], help_monitor[], help_hold[], help_bench[];
+
+/* ---- commands.c ---- */
+
+int help_program(struct cli *cli);
+int help_command(struct cli *cli);
+
+/* ---- options.c: all say what is wrong and return an exit status on failure ---- */
+
+#define OPTION_JSON 1001
+#define OPTION_DEVICE 1002
+#define OPTION_HELP 'h'
+/* Every command takes the global options too, after its name. */
+/* clang-format off */
+#define COMMON_OPTIONS \
+	{ "json", no_argument, NULL, OPTION_JSON }, \
+	{ "device", required_argument, NULL, OPTION_DEVICE }, \
+	{ "help", no_argument, NULL, OPTION_HELP }, \
+	{ 0 }
+/* clang-format on */
+#define OPTIONS_DONE (-1)
+#define OPTIONS_STOP (-2) /* *ret_status is the exit status, or HELP_SHOWN */
+#define HELP_SHOWN (-1) /* done, and nothing more to do */
+
+/*
+ * The next option of a command: its letter or number, OPTIONS_DONE (then optind is the first
+ * argument) or OPTIONS_STOP.
+ */
+int option_next(struct cli *cli, int argc, char **argv, const char *letters,
+		const struct option *options, int *ret_status);
+int parse_pid(struct cli *cli, const char *text, pid_t *ret);
+int parse_number(struct cli *cli, const char *what, const char *text, uint64_t min, uint64_t max,
+		 uint64_t *ret);
+int parse_seconds(struct cli *cli, const char *what, const char *text, uint64_t *ret_ns);
+int parse_grace(struct cli *cli, const char *text, uint32_t *ret);
+int parse_class(struct cli *cli, const char *text, enum gpreempt_class *ret);
+/* Only levels that hold other processes' queues, and that this machine has. Needs cli_open(). */
+int check_level(struct cli *cli, const char *text);
+/* Exactly @min to @max arguments are left. */
+int check_arguments(struct cli *cli, int left, int min, int max);
+
+/* ---- output.c ---- */
+
+/* Prints an error: one line and a hint, or a JSON object. Returns @status. */
+int cli_fail(struct cli *cli, int status, const char *hint, const char *fmt, ...) _printf_(4, 5);
+int cli_usage(struct cli *cli, const char *fmt, ...) _printf_(2, 3); /* EXIT_USAGE */
+int cli_fail_ctx(struct cli *cli); /* the library's last failure */
+int cli_fail_error(struct cli *cli, const struct gpreempt_error *error);
+int cli_open(struct cli *cli); /* 0, or an exit status */
+/* Prints an object and drops it; NULL: memory was short. */
+int cli_print_json(struct cli *cli, struct json_object *object);
+/* Everything written must have arrived: an exit status, @status when it has. */
+int cli_finish(struct cli *cli, int status);
+bool cli_stdout_broken(void);
+
+struct json_object *json_us(uint64_t ns); /* microseconds */
+struct json_object *json_decimal(double value, int digits);
+void json_add(struct json_object *object, const char *key, struct json_object *value);
+void json_add_uint(struct json_object *object, const char *key, uint64_t value);
+void json_add_string(struct json_object *object, const char *key, const char *value);
+
+const char *bold(const struct cli *cli, const char *text, char *buf, size_t size);
+
+/* "1.5 ms": three figures and a unit. */
+#define UNIT_TEXT_SIZE 32
+const char *text_duration(uint64_t ns, char buf[UNIT_TEXT_SIZE]);
+const char *text_bytes(uint64_t bytes, char buf[UNIT_TEXT_SIZE]);
+
+/* ---- queue_text.c: queues for people and programs ---- */
+
+struct json_object *queue_to_json(const struct gpreempt_queue *q);
+void print_queue_table(const struct gpreempt_queue *queues, size_t n, bool with_pid);
+void print_distribution(const struct gpreempt_queue *queues, size_t n);
+void print_id_array(const uint32_t *ids, size_t n);
+struct json_object *json_by_type(const struct gpreempt_queue *queues, size_t n);
+struct json_object *json_by_gpu(const struct gpreempt_queue *queues, size_t n);
+
+/* ---- signals.c ---- */
+
+/* Signals that end a command wait in a descriptor from here on; none can interrupt a hold. */
+int signals_init(struct cli *cli);
+/* The one that has arrived, 0: none. Consumes it. */
+int signals_take(struct cli *cli);
+const char *signal_word(int sig);
+
+/* ---- progress.c: one line on a terminal's stderr, for what takes longer than a second ---- */
+
+struct progress {
+	bool wanted, shown;
+	uint64_t began_ns, last_ns;
+};
+
+void progress_begin(struct progress *p);
+void progress_show(struct progress *p, const char *fmt, ...) _printf_(2, 3);
+void progress_end(struct progress *p);
+
+#endif

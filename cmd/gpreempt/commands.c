@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: MIT */
+/* The command table, and the help that is made from it. */
+#include <stdio.h>
+#include <string.h>
+
+#include "cmd/gpreempt/cli.h"
+
+const struct command commands[] = {
+	{ "doctor", "", "what this machine can do, and why not more", NULL, cmd_doctor },
+	{ "list", "[--class CLASS]", "processes that use the GPU",
+	  "  --class CLASS       only 'online' or 'offline' ones\n"
+	  "\n"
+	  "The class is told by the priority of the queues, which only root can read.\n",
+	  cmd_list },
+	{ "queues", "PID | --all", "the queues of a process, or of all", help_queues, cmd_queues },
+	{ "monitor", "PID", "watch the queues of a process for a while", help_monitor,
+	  cmd_monitor },
+	{ "hold", "PID...", "keep processes off the GPU until Ctrl-C", help_hold, cmd_hold },
+	{ "bench", "PID", "how long suspending and resuming takes", help_bench, cmd_bench },
+	{ "release", "[PID... | --all]", "end every hold, whoever made it",
+	  "  --all               of all processes; the same as naming none\n"
+	  "\n"
+	  "Asks the holder to let go and kills it when it does not: with the stock driver the\n"
+	  "holder's death makes the job run again. Works when the holder hangs or is long dead.\n",
+	  cmd_release },
+	{ "hqd", "", "hardware queue slots in use", NULL, cmd_hqd },
+	{ "demo", "", "the whole story on a software GPU; no GPU, no root", NULL, cmd_demo },
+
+	{ "accept", "PID", NULL, NULL, cmd_later },
+	{ "sim", "SCENARIO", NULL, NULL, cmd_later },
+	{ "stop-gpu", "GPU --for S --yes", NULL, NULL, cmd_needs_extension },
+	{ "run", "--class CLASS -- COMMAND", NULL, NULL, cmd_needs_daemon },
+	{ "class", "SELECTOR CLASS", NULL, NULL, cmd_needs_daemon },
+	{ "status", "", NULL, NULL, cmd_needs_daemon },
+	{ "top", "", NULL, NULL, cmd_needs_daemon },
+	{ "policy", "[NAME]", NULL, NULL, cmd_needs_daemon },
+	{ "hint", "PID", NULL, NULL, cmd_needs_daemon },
+	{ "events", "", NULL, NULL, cmd_needs_daemon },
+	{ "metrics", "", NULL, NULL, cmd_needs_daemon },
+	{ "pause", "", NULL, NULL, cmd_needs_daemon },
+	{ "continue", "", NULL, NULL, cmd_needs_daemon },
+	{ "rearm", "GPU", NULL, NULL, cmd_needs_daemon },
+	{ NULL },
+};
+
+static const char global_help[] =
+	"  --device DEVICE     auto (default), kfd, or model[:PRESET] for a software GPU;\n"
+	"                      presets: mi308x, mi300x, mi100\n"
+	"  --json              one JSON object on stdout, errors too\n"
+	"  -h, --help          this text\n";
+
+static const char exit_help[] =
+	"Exit status: 0 done, 1 failed, 2 usage, 3 no such device or process, 4 refused.\n";
+
+static int print_help(struct cli *cli, const char *text)
+{
+	struct json_object *object;
+
+	if (!cli->json) {
+		fputs(text, stdout);
+		return EXIT_DONE;
+	}
+	object = json_object_new_object();
+	json_add_string(object, "help", text);
+	return cli_print_json(cli, object);
+}
+
+int help_program(struct cli *cli)
+{
+	_cleanup_free_ char *text = NULL;
+	size_t size;
+	FILE *f = open_memstream(&text, &size);
+	int status;
+
+	if (!f)
+		return cli_fail(cli, EXIT_FAILED, "free some memory", "out of memory");
+	fprintf(f, "usage: gpreempt [--device DEVICE] [--json] COMMAND ...\n\n"
+		   "Takes the GPU from a job that can wait for one that cannot, and gives it\n"
+		   "back.\n\n");
+	for (const struct command *c = commands; c->name; c++)
+		if (c->summary)
+			fprintf(f, "  %-8s %-16s %s\n", c->name, c->arguments, c->summary);
+	fprintf(f,
+		"\n%s  -V, --version       the version\n\n%s"
+		"Help on one: gpreempt COMMAND --help. Try: gpreempt demo\n",
+		global_help, exit_help);
+	fclose(f);
+	status = print_help(cli, text);
+	return status;
+}
+
+int help_command(struct cli *cli)
+{
+	const struct command *c = cli->command;
+	_cleanup_free_ char *text = NULL;
+	size_t size;
+	FILE *f;
+
+	if (!c->summary)
+		return c->run(cli, 0, NULL); /* says why there is no such command yet */
+	f = open_memstream(&text, &size);
+	if (!f)
+		return cli_fail(cli, EXIT_FAILED, "free some memory", "out of memory");
+	fprintf(f, "usage: gpreempt %s%s%s\n\ngpreempt %s: %s.\n\n", c->name,
+		c->arguments[0] ? " [OPTIONS] " : " [OPTIONS]", c->arguments, c->name, c->summary);
+	if (c->help)
+		fprintf(f, "%s\n", c->help);
+	fprintf(f, "%s\n%s", global_help, exit_help);
+	fclose(f);
+	return print_help(cli, text);
+}

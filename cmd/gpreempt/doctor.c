@@ -1,0 +1,207 @@
+/* SPDX-License-Identifier: MIT */
+#include <stdio.h>
+#include <string.h>
+
+#include "cmd/gpreempt/cli.h"
+#include "cmd/gpreempt/table.h"
+
+#define MAX_LEVELS 8
+
+struct findings {
+	struct gpreempt_device_info info;
+	struct gpreempt_gpu gpus[GPREEMPT_MAX_GPUS];
+	struct gpreempt_level levels[MAX_LEVELS];
+	size_t n_gpus, n_levels;
+};
+
+static int examine(struct cli *cli, struct findings *f)
+{
+	int r;
+
+	f->info.size = sizeof(f->info);
+	f->gpus[0].size = sizeof(f->gpus[0]);
+	f->levels[0].size = sizeof(f->levels[0]);
+	r = gpreempt_get_device_info(cli->ctx, &f->info);
+	if (r < 0)
+		return cli_fail_ctx(cli);
+	r = gpreempt_get_gpus(cli->ctx, f->gpus, ARRAY_SIZE(f->gpus));
+	if (r < 0)
+		return cli_fail_ctx(cli);
+	f->n_gpus = MIN((size_t)r, ARRAY_SIZE(f->gpus));
+	r = gpreempt_get_levels(cli->ctx, f->levels, ARRAY_SIZE(f->levels));
+	if (r < 0)
+		return cli_fail_ctx(cli);
+	f->n_levels = MIN((size_t)r, ARRAY_SIZE(f->levels));
+	return EXIT_DONE;
+}
+
+/* No driver at all is a finding too, unless it was asked for by name. */
+static void nothing_here(struct findings *f, const struct gpreempt_error *e)
+{
+	static const char *const names[] = { "K3", "K2", "K1" };
+
+	snprintf(f->info.backend, sizeof(f->info.backend), "kfd");
+	snprintf(f->info.name, sizeof(f->info.name), "AMD GPU driver (KFD)");
+	for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
+		struct gpreempt_level *level = &f->levels[f->n_levels++];
+
+		snprintf(level->level, sizeof(level->level), "%s", names[i]);
+		snprintf(level->reason, sizeof(level->reason), "%.190s", e->message);
+	}
+}
+
+static struct json_object *gpu_to_json(const struct gpreempt_gpu *gpu)
+{
+	struct json_object *o = json_object_new_object();
+
+	json_add_uint(o, "gpu_id", gpu->gpu_id);
+	if (gpu->name[0])
+		json_add_string(o, "name", gpu->name);
+	if (gpu->valid & GPREEMPT_GPU_GFX)
+		json_add_string(o, "gfx", gpu->gfx);
+	if (gpu->valid & GPREEMPT_GPU_XCC)
+		json_add_uint(o, "xcc", gpu->xcc);
+	if (gpu->valid & GPREEMPT_GPU_CU)
+		json_add_uint(o, "cu", gpu->cu);
+	if (gpu->valid & GPREEMPT_GPU_HQD_TOTAL)
+		json_add_uint(o, "hqd_total", gpu->hqd_total);
+	if (gpu->valid & GPREEMPT_GPU_SCHEDULER)
+		json_add_string(o, "scheduler", gpu->scheduler);
+	if (gpu->valid & GPREEMPT_GPU_CWSR)
+		json_add_uint(o, "cwsr_bytes", gpu->cwsr_bytes);
+	return o;
+}
+
+static struct json_object *level_to_json(const struct gpreempt_level *level)
+{
+	struct json_object *o = json_object_new_object();
+
+	json_add_string(o, "level", level->level);
+	json_object_object_add(o, "available", json_object_new_boolean(level->available));
+	json_add_string(o, "reason", level->reason);
+	return o;
+}
+
+static int print_json(struct cli *cli, const struct findings *f)
+{
+	struct json_object *o = json_object_new_object();
+	struct json_object *devices = json_object_new_array();
+	struct json_object *device = json_object_new_object();
+	struct json_object *gpus = json_object_new_array();
+	struct json_object *levels = json_object_new_array();
+	char version[32];
+
+	json_add_string(device, "backend", f->info.backend);
+	json_add_string(device, "name", f->info.name);
+	if (f->info.valid & GPREEMPT_DEVICE_VERSION) {
+		snprintf(version, sizeof(version), "%u.%u", f->info.kfd_major, f->info.kfd_minor);
+		json_add_string(device, "kfd_version", version);
+	}
+	json_object_object_add(device, "debugfs", json_object_new_boolean(f->info.debugfs));
+	for (size_t i = 0; i < f->n_gpus; i++)
+		json_object_array_add(gpus, gpu_to_json(&f->gpus[i]));
+	json_add(device, "gpus", gpus);
+	for (size_t i = 0; i < f->n_levels; i++)
+		json_object_array_add(levels, level_to_json(&f->levels[i]));
+	json_add(device, "levels", levels);
+	json_object_array_add(devices, device);
+	json_add(o, "devices", devices);
+	return cli_print_json(cli, o);
+}
+
+static void print_gpus(const struct findings *f)
+{
+	static const struct column columns[] = {
+		{ "GPU", true },	{ "ID", true },
+		{ "CHIP", false },	{ "XCC", true },
+		{ "CU", true },		{ "SLOTS", true },
+		{ "SCHEDULER", false }, { "SAVE AREA/QUEUE", true },
+	};
+	struct libscols_table *t = table_new(columns, ARRAY_SIZE(columns));
+	char buf[UNIT_TEXT_SIZE];
+
+	for (size_t i = 0; i < f->n_gpus; i++) {
+		const struct gpreempt_gpu *g = &f->gpus[i];
+
+		table_row(t);
+		table_cell(t, 0, "%u", g->index);
+		table_cell(t, 1, "%u", g->gpu_id);
+		table_cell(t, 2, "%s", g->valid & GPREEMPT_GPU_GFX ? g->gfx : "-");
+		table_cell(t, 3, g->valid & GPREEMPT_GPU_XCC ? "%u" : "-", g->xcc);
+		table_cell(t, 4, g->valid & GPREEMPT_GPU_CU ? "%u" : "-", g->cu);
+		table_cell(t, 5, g->valid & GPREEMPT_GPU_HQD_TOTAL ? "%u" : "-", g->hqd_total);
+		table_cell(t, 6, "%s", g->valid & GPREEMPT_GPU_SCHEDULER ? g->scheduler : "-");
+		table_cell(t, 7, "%s",
+			   g->valid & GPREEMPT_GPU_CWSR ? text_bytes(g->cwsr_bytes, buf) : "-");
+	}
+	table_print(t);
+}
+
+static void print_remarks(const struct findings *f)
+{
+	if (f->info.hidden_gpus)
+		printf("note: %u GPUs are hidden from this process (device cgroup)\n",
+		       f->info.hidden_gpus);
+	if (f->n_gpus && !f->info.debugfs)
+		printf("note: priorities and classes are unknown without debugfs: try sudo\n");
+	if (f->n_gpus && !f->info.global_pids)
+		printf("note: inside a container; processes of others cannot be listed here\n");
+	if ((f->info.valid & GPREEMPT_DEVICE_YAMA) && f->info.yama_scope > 0)
+		printf("note: kernel.yama.ptrace_scope is %u: only root may hold processes\n",
+		       f->info.yama_scope);
+}
+
+static int print_text(struct cli *cli, const struct findings *f, const char *hint)
+{
+	bool able = false;
+	char buf[128];
+
+	printf("%s", bold(cli, f->info.name, buf, sizeof(buf)));
+	if (f->info.valid & GPREEMPT_DEVICE_VERSION)
+		printf(", interface %u.%u", f->info.kfd_major, f->info.kfd_minor);
+	printf(": %zu GPU%s\n\n", f->n_gpus, f->n_gpus == 1 ? "" : "s");
+	if (f->n_gpus) {
+		print_gpus(f);
+		printf("\n");
+	}
+	for (size_t i = 0; i < f->n_levels; i++) {
+		able |= f->levels[i].available;
+		printf("%-3s %-4s %s\n", f->levels[i].level, f->levels[i].available ? "yes" : "no",
+		       f->levels[i].reason);
+	}
+	printf("\n");
+	print_remarks(f);
+	printf("%s: %s\n", bold(cli, able ? "ready" : "not ready", buf, sizeof(buf)),
+	       able ? "see what uses the GPU with: gpreempt list" : hint);
+	return EXIT_DONE;
+}
+
+static bool is_auto(const struct cli *cli)
+{
+	return !cli->device || strcmp(cli->device, "auto") == 0;
+}
+
+int cmd_doctor(struct cli *cli, int argc, char **argv)
+{
+	static const struct option options[] = { COMMON_OPTIONS };
+	_cleanup_free_ struct findings *f = calloc(1, sizeof(*f));
+	struct gpreempt_error e = { .size = sizeof(e), .hint = "the reasons are above" };
+	int status = EXIT_DONE;
+
+	if (!f)
+		return cli_fail(cli, EXIT_FAILED, "free some memory", "out of memory");
+	if (option_next(cli, argc, argv, ":h", options, &status) != OPTIONS_DONE)
+		return status;
+	status = check_arguments(cli, argc - optind, 0, 0);
+	if (status != EXIT_DONE)
+		return status;
+	if (gpreempt_open(cli->device, &cli->ctx, &e) >= 0)
+		status = examine(cli, f);
+	else if (e.kind == GPREEMPT_ERROR_ABSENT && is_auto(cli))
+		nothing_here(f, &e);
+	else
+		status = cli_fail_error(cli, &e);
+	if (status != EXIT_DONE)
+		return status;
+	return cli->json ? print_json(cli, f) : print_text(cli, f, e.hint);
+}

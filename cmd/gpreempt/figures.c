@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: MIT */
+#include <errno.h>
+
+#include "cmd/gpreempt/figures.h"
+
+int figures_init(struct figures *f, size_t room)
+{
+	*f = (struct figures){ .ns = calloc(room ? room : 1, sizeof(*f->ns)), .room = room };
+	return f->ns ? 0 : -ENOMEM;
+}
+
+void figures_add(struct figures *f, uint64_t ns)
+{
+	if (f->n < f->room)
+		f->ns[f->n++] = ns;
+}
+
+static int compare(const void *a, const void *b)
+{
+	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+
+	return x < y ? -1 : x > y;
+}
+
+/* Nearest rank: a value that really occurred. */
+static uint64_t percentile(const struct figures *f, size_t percent)
+{
+	size_t rank = (f->n * percent + 99) / 100;
+
+	return f->ns[rank ? rank - 1 : 0];
+}
+
+struct summary figures_sum_up(struct figures *f)
+{
+	uint64_t sum = 0;
+
+	if (f->n == 0)
+		return (struct summary){ 0 };
+	qsort(f->ns, f->n, sizeof(*f->ns), compare);
+	for (size_t i = 0; i < f->n; i++)
+		sum += f->ns[i];
+	return (struct summary){
+		.min = f->ns[0],
+		.avg = sum / f->n,
+		.p50 = percentile(f, 50),
+		.p99 = percentile(f, 99),
+		.max = f->ns[f->n - 1],
+	};
+}
+
+void figures_done(struct figures *f)
+{
+	free(f->ns);
+	*f = (struct figures){ 0 };
+}
+
+struct json_object *figures_to_json(struct figures *f)
+{
+	struct summary s = figures_sum_up(f);
+	struct json_object *o;
+
+	if (f->n == 0)
+		return NULL;
+	o = json_object_new_object();
+	json_object_object_add(o, "min", json_us(s.min));
+	json_object_object_add(o, "avg", json_us(s.avg));
+	json_object_object_add(o, "p50", json_us(s.p50));
+	json_object_object_add(o, "p99", json_us(s.p99));
+	json_object_object_add(o, "max", json_us(s.max));
+	return o;
+}

@@ -1,0 +1,296 @@
+/* SPDX-License-Identifier: MIT */
+#include <poll.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "cmd/gpreempt/cli.h"
+
+#define MAX_PIDS 64
+#define MAX_IDS 5000
+#define PROGRESS_NS (500 * NSEC_PER_MSEC)
+
+const char help_hold[] =
+	"  --queue ID          only this queue; may be given several times (one PID only)\n"
+	"  --for SECONDS       let go after so long; otherwise Ctrl-C ends it\n"
+	"  --grace KCLK        thousands of GPU clocks running work gets to end by itself,\n"
+	"                      1 (default) to 255\n"
+	"  --level LEVEL       insist on one way to do it; see gpreempt doctor\n"
+	"\n"
+	"All of the processes are held, or none. Nothing of a job's work is lost, and its CPU\n"
+	"side keeps running. Whatever happens to this command, the jobs run again: on Ctrl-C,\n"
+	"Ctrl-Z or kill, when it crashes or hangs, when the terminal goes away.\n";
+
+enum { OPTION_QUEUE = 2001, OPTION_FOR, OPTION_GRACE, OPTION_LEVEL };
+
+struct hold {
+	pid_t pids[MAX_PIDS];
+	size_t n;
+	uint32_t *ids; /* NULL: all queues */
+	size_t n_ids;
+	uint64_t for_ns; /* UINT64_MAX: until interrupted */
+	const char *level;
+	struct gpreempt_suspend_options options;
+
+	struct gpreempt_process *procs[MAX_PIDS]; /* NULL: ended by itself */
+	struct json_object *held;
+	uint64_t suspend_ns, resume_ns;
+	size_t ended;
+	uint32_t queues;
+};
+
+static int take_queue(struct cli *cli, struct hold *h, const char *text)
+{
+	uint64_t id = 0;
+	int status = parse_number(cli, "--queue", text, 0, UINT32_MAX, &id);
+
+	if (status != EXIT_DONE)
+		return status;
+	if (!h->ids)
+		h->ids = calloc(MAX_IDS, sizeof(*h->ids));
+	if (!h->ids)
+		return cli_fail(cli, EXIT_FAILED, "free some memory", "out of memory");
+	if (h->n_ids == MAX_IDS)
+		return cli_usage(cli, "more than %d queues; name none to hold them all", MAX_IDS);
+	h->ids[h->n_ids++] = (uint32_t)id;
+	return EXIT_DONE;
+}
+
+static int take_option(struct cli *cli, struct hold *h, int c)
+{
+	switch (c) {
+	case OPTION_QUEUE:
+		return take_queue(cli, h, optarg);
+	case OPTION_FOR:
+		return parse_seconds(cli, "--for", optarg, &h->for_ns);
+	case OPTION_GRACE:
+		return parse_grace(cli, optarg, &h->options.grace_kclk);
+	default:
+		h->level = optarg;
+		return EXIT_DONE;
+	}
+}
+
+static int take_pids(struct cli *cli, struct hold *h, int argc, char **argv)
+{
+	int status = check_arguments(cli, argc - optind, 1, MAX_PIDS);
+
+	for (int i = optind; i < argc && status == EXIT_DONE; i++) {
+		status = parse_pid(cli, argv[i], &h->pids[h->n]);
+		for (size_t j = 0; j < h->n && status == EXIT_DONE; j++)
+			if (h->pids[j] == h->pids[h->n])
+				status = cli_usage(cli, "pid %s is named twice", argv[i]);
+		h->n++;
+	}
+	if (status == EXIT_DONE && h->n_ids && h->n > 1)
+		return cli_usage(cli, "--queue goes with one pid: ids are the process's own");
+	return status;
+}
+
+static int parse(struct cli *cli, int argc, char **argv, struct hold *h)
+{
+	static const struct option options[] = {
+		{ "queue", required_argument, NULL, OPTION_QUEUE },
+		{ "for", required_argument, NULL, OPTION_FOR },
+		{ "grace", required_argument, NULL, OPTION_GRACE },
+		{ "level", required_argument, NULL, OPTION_LEVEL },
+		COMMON_OPTIONS,
+	};
+	int status = EXIT_DONE, c;
+
+	while ((c = option_next(cli, argc, argv, ":h", options, &status)) != OPTIONS_DONE) {
+		if (c != OPTIONS_STOP)
+			status = take_option(cli, h, c);
+		if (status != EXIT_DONE)
+			return status;
+	}
+	return take_pids(cli, h, argc, argv);
+}
+
+static int interrupted(struct cli *cli, int sig)
+{
+	return cli_fail(cli, EXIT_FAILED, "nothing is held", "interrupted: %s", signal_word(sig));
+}
+
+static int attach_all(struct cli *cli, struct hold *h)
+{
+	for (size_t i = 0; i < h->n; i++) {
+		int sig = signals_take(cli);
+
+		if (sig)
+			return interrupted(cli, sig);
+		if (gpreempt_attach(cli->ctx, h->pids[i], 0, &h->procs[i]) < 0)
+			return cli_fail_ctx(cli);
+	}
+	gpreempt_keepalive(cli->ctx);
+	return EXIT_DONE;
+}
+
+static int note_held(struct cli *cli, struct hold *h, struct gpreempt_process *p)
+{
+	int n = gpreempt_held_queues(p, NULL, 0);
+	_cleanup_free_ uint32_t *ids = calloc(n > 0 ? (size_t)n : 1, sizeof(*ids));
+
+	if (!ids)
+		return cli_fail(cli, EXIT_FAILED, "free some memory", "out of memory");
+	n = gpreempt_held_queues(p, ids, (size_t)n);
+	for (int i = 0; i < n; i++) {
+		struct json_object *o = json_object_new_object();
+
+		json_object_object_add(o, "pid", json_object_new_int(gpreempt_process_pid(p)));
+		json_add_uint(o, "queue_id", ids[i]);
+		json_object_array_add(h->held, o);
+	}
+	h->queues += (uint32_t)n;
+	if (!cli->json)
+		printf("holding process %d: %d queue%s off the GPU\n", (int)gpreempt_process_pid(p),
+		       n, n == 1 ? "" : "s");
+	return EXIT_DONE;
+}
+
+static int suspend_all(struct cli *cli, struct hold *h)
+{
+	uint64_t began = gpreempt_now_ns(cli->ctx);
+	int status = EXIT_DONE, r;
+
+	r = h->ids ? gpreempt_suspend_queues(h->procs[0], h->ids, h->n_ids, &h->options, NULL)
+		   : gpreempt_batch_unmap_queues(h->procs, h->n, &h->options);
+	if (r < 0)
+		return cli_fail_ctx(cli);
+	h->suspend_ns = gpreempt_now_ns(cli->ctx) - began;
+	for (size_t i = 0; i < h->n && status == EXIT_DONE; i++)
+		status = note_held(cli, h, h->procs[i]);
+	return status;
+}
+
+static void drop_ended(struct cli *cli, struct hold *h)
+{
+	for (size_t i = 0; i < h->n; i++) {
+		struct gpreempt_error e = { .size = sizeof(e) };
+
+		if (!h->procs[i] || gpreempt_process_check(h->procs[i]) >= 0)
+			continue;
+		gpreempt_get_error(cli->ctx, &e);
+		h->procs[i] = gpreempt_detach(h->procs[i]);
+		h->ended++;
+		if (!cli->json && h->ended < h->n)
+			printf("%s; it is not held any more\n", e.message);
+	}
+}
+
+/* EXIT_DONE: time is over or a person ended it. */
+static int wait_held(struct cli *cli, struct hold *h)
+{
+	uint64_t began = gpreempt_now_ns(cli->ctx);
+	struct pollfd fds[MAX_PIDS + 1];
+	struct progress progress;
+	int sig;
+
+	progress_begin(&progress);
+	while ((sig = signals_take(cli)) == 0) {
+		uint64_t passed = gpreempt_now_ns(cli->ctx) - began;
+		uint64_t left = h->for_ns == UINT64_MAX ? UINT64_MAX
+				: passed < h->for_ns	? h->for_ns - passed
+							: 0;
+
+		if (left == 0 || h->ended == h->n)
+			break;
+		fds[0] = (struct pollfd){ .fd = cli->signal_fd, .events = POLLIN };
+		for (size_t i = 0; i < h->n; i++)
+			fds[i + 1] = (struct pollfd){
+				.fd = h->procs[i] ? gpreempt_process_fd(h->procs[i]) : -1,
+				.events = POLLIN,
+			};
+		/* A model's clock jumps: only a real device is worth looking in on. */
+		if (!gpreempt_is_modelled(cli->ctx))
+			left = MIN(left, PROGRESS_NS);
+		if (gpreempt_wait(cli->ctx, fds, h->n + 1, left) < 0)
+			return cli_fail_ctx(cli);
+		drop_ended(cli, h);
+		progress_show(&progress, "holding for %llu s",
+			      (unsigned long long)(passed / NSEC_PER_SEC));
+	}
+	progress_end(&progress);
+	if (sig && !cli->json)
+		printf("%s: letting go\n", signal_word(sig));
+	return EXIT_DONE;
+}
+
+static int resume_all(struct cli *cli, struct hold *h)
+{
+	uint64_t began = gpreempt_now_ns(cli->ctx);
+	struct gpreempt_process *left[MAX_PIDS];
+	size_t n = 0;
+
+	for (size_t i = 0; i < h->n; i++)
+		if (h->procs[i])
+			left[n++] = h->procs[i];
+	if (n == 0) {
+		struct gpreempt_error e = { .size = sizeof(e) };
+
+		gpreempt_get_error(cli->ctx, &e);
+		return cli_fail_error(cli, &e);
+	}
+	if (gpreempt_fast_remap_queues(left, n) < 0)
+		return cli_fail_ctx(cli);
+	h->resume_ns = gpreempt_now_ns(cli->ctx) - began;
+	return EXIT_DONE;
+}
+
+static int report(struct cli *cli, struct hold *h)
+{
+	const char *modelled = gpreempt_is_modelled(cli->ctx) ? " (modelled)" : "";
+	char a[UNIT_TEXT_SIZE], b[UNIT_TEXT_SIZE];
+	struct json_object *o;
+
+	if (!cli->json) {
+		printf("%u queue%s running again; suspend took %s, resume %s%s\n", h->queues,
+		       h->queues == 1 ? " is" : "s are", text_duration(h->suspend_ns, a),
+		       text_duration(h->resume_ns, b), modelled);
+		return EXIT_DONE;
+	}
+	o = json_object_new_object();
+	json_add(o, "held", json_object_get(h->held));
+	json_object_object_add(o, "suspend_us", json_us(h->suspend_ns));
+	json_object_object_add(o, "resume_us", json_us(h->resume_ns));
+	json_object_object_add(o, "modelled",
+			       json_object_new_boolean(gpreempt_is_modelled(cli->ctx)));
+	return cli_print_json(cli, o);
+}
+
+static int hold(struct cli *cli, struct hold *h)
+{
+	int status = cli_open(cli);
+
+	if (status == EXIT_DONE)
+		status = check_level(cli, h->level);
+	if (status == EXIT_DONE)
+		status = attach_all(cli, h);
+	if (status == EXIT_DONE)
+		status = suspend_all(cli, h);
+	if (status != EXIT_DONE)
+		return status;
+	if (!cli->json && h->for_ns == UINT64_MAX)
+		printf("until Ctrl-C\n");
+	if (!cli->json && cli_stdout_broken())
+		return EXIT_FAILED; /* nobody would know: main says why, and everything is let go */
+	status = wait_held(cli, h);
+	if (status == EXIT_DONE)
+		status = resume_all(cli, h);
+	for (size_t i = 0; i < h->n; i++)
+		h->procs[i] = gpreempt_detach(h->procs[i]);
+	return status == EXIT_DONE ? report(cli, h) : status;
+}
+
+int cmd_hold(struct cli *cli, int argc, char **argv)
+{
+	struct hold h = { .for_ns = UINT64_MAX, .options = { .size = sizeof(h.options) } };
+	int status;
+
+	h.held = json_object_new_array();
+	status = parse(cli, argc, argv, &h);
+	if (status == EXIT_DONE)
+		status = hold(cli, &h);
+	json_object_put(h.held);
+	free(h.ids);
+	return status;
+}

@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: MIT */
+#include <stdio.h>
+#include <string.h>
+
+#include "cmd/gpreempt/cli.h"
+#include "cmd/gpreempt/processes.h"
+#include "cmd/gpreempt/table.h"
+
+enum { OPTION_CLASS = 2001 };
+
+static bool wanted(const struct gpreempt_process_info *p, enum gpreempt_class job_class)
+{
+	return p->queues > 0 && (job_class == GPREEMPT_CLASS_UNKNOWN || job_class == p->job_class);
+}
+
+static struct json_object *process_to_json(const struct gpreempt_process_info *p)
+{
+	struct json_object *o = json_object_new_object();
+	struct json_object *gpus = json_object_new_array();
+
+	json_object_object_add(o, "pid", json_object_new_int((int)p->pid));
+	if (p->valid & GPREEMPT_PROC_COMM) {
+		json_add_string(o, "comm", p->comm);
+		json_add_uint(o, "uid", p->uid);
+		json_add_string(o, "state", p->state);
+		if (p->tracer_pid)
+			json_object_object_add(o, "tracer_pid",
+					       json_object_new_int((int)p->tracer_pid));
+	}
+	if (p->job_class != GPREEMPT_CLASS_UNKNOWN)
+		json_add_string(o, "class", gpreempt_class_name(p->job_class));
+	json_add_uint(o, "queues", p->queues);
+	for (uint32_t i = 0; i < p->n_gpus; i++)
+		json_object_array_add(gpus, json_object_new_uint64(p->gpus[i]));
+	json_add(o, "gpus", gpus);
+	if (p->valid & GPREEMPT_PROC_VRAM)
+		json_add_uint(o, "vram_bytes", p->vram_bytes);
+	return o;
+}
+
+static int print_json(struct cli *cli, const struct processes *ps, enum gpreempt_class job_class)
+{
+	struct json_object *o = json_object_new_object();
+	struct json_object *list = json_object_new_array();
+
+	for (size_t i = 0; i < ps->n; i++)
+		if (wanted(&ps->list[i], job_class))
+			json_object_array_add(list, process_to_json(&ps->list[i]));
+	json_add(o, "processes", list);
+	return cli_print_json(cli, o);
+}
+
+static void print_row(struct libscols_table *t, const struct gpreempt_process_info *p)
+{
+	bool known = p->valid & GPREEMPT_PROC_COMM;
+	char buf[UNIT_TEXT_SIZE], gpus[256] = "";
+
+	for (uint32_t i = 0, at = 0; i < p->n_gpus && at < sizeof(gpus); i++)
+		at += (uint32_t)snprintf(gpus + at, sizeof(gpus) - at, "%s%u", i ? "," : "",
+					 p->gpus[i]);
+	table_row(t);
+	table_cell(t, 0, "%d", (int)p->pid);
+	table_cell(t, 1, "%s", known ? p->comm : "-");
+	table_cell(t, 2, "%s",
+		   p->job_class == GPREEMPT_CLASS_UNKNOWN ? "-"
+							  : gpreempt_class_name(p->job_class));
+	table_cell(t, 3, "%u", p->queues);
+	table_cell(t, 4, "%s", known ? p->state : "-");
+	table_cell(t, 5, "%s",
+		   p->valid & GPREEMPT_PROC_VRAM ? text_bytes(p->vram_bytes, buf) : "-");
+	table_cell(t, 6, "%s", gpus);
+}
+
+static int print_text(struct cli *cli, const struct processes *ps, enum gpreempt_class job_class)
+{
+	static const struct column columns[] = {
+		{ "PID", true },    { "COMMAND", false }, { "CLASS", false }, { "QUEUES", true },
+		{ "STATE", false }, { "VRAM", true },	  { "GPUS", false },
+	};
+	struct libscols_table *t = table_new(columns, ARRAY_SIZE(columns));
+	size_t shown = 0, unknown = 0;
+
+	for (size_t i = 0; i < ps->n; i++) {
+		if (ps->list[i].queues > 0 && ps->list[i].job_class == GPREEMPT_CLASS_UNKNOWN)
+			unknown++;
+		if (!wanted(&ps->list[i], job_class))
+			continue;
+		print_row(t, &ps->list[i]);
+		shown++;
+	}
+	if (shown)
+		table_print(t);
+	else
+		scols_unref_table(t);
+	if (!shown)
+		printf("no %s%sprocess has GPU queues\n",
+		       job_class == GPREEMPT_CLASS_UNKNOWN ? "" : gpreempt_class_name(job_class),
+		       job_class == GPREEMPT_CLASS_UNKNOWN ? "" : " ");
+	if (unknown && job_class != GPREEMPT_CLASS_UNKNOWN)
+		printf("(%zu more of unknown class: see gpreempt list)\n", unknown);
+	return EXIT_DONE;
+}
+
+int cmd_list(struct cli *cli, int argc, char **argv)
+{
+	static const struct option options[] = {
+		{ "class", required_argument, NULL, OPTION_CLASS },
+		COMMON_OPTIONS,
+	};
+	enum gpreempt_class job_class = GPREEMPT_CLASS_UNKNOWN;
+	struct processes ps = { 0 };
+	int status = EXIT_DONE, c;
+
+	while ((c = option_next(cli, argc, argv, ":h", options, &status)) != OPTIONS_DONE) {
+		if (c != OPTIONS_STOP)
+			status = parse_class(cli, optarg, &job_class);
+		if (status != EXIT_DONE)
+			return status;
+	}
+	status = check_arguments(cli, argc - optind, 0, 0);
+	if (status == EXIT_DONE)
+		status = cli_open(cli);
+	if (status == EXIT_DONE)
+		status = processes_read(cli, &ps);
+	if (status == EXIT_DONE)
+		status = cli->json ? print_json(cli, &ps, job_class)
+				   : print_text(cli, &ps, job_class);
+	free(ps.list);
+	return status;
+}

@@ -1,0 +1,187 @@
+/* SPDX-License-Identifier: MIT */
+#include <errno.h>
+#include <fcntl.h>
+#include <libgen.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "cmd/gpreempt/cli.h"
+
+static const struct option global_options[] = {
+	{ "version", no_argument, NULL, 'V' },
+	COMMON_OPTIONS,
+};
+
+static const struct command *find_command(const char *name)
+{
+	for (const struct command *c = commands; c->name; c++)
+		if (strcmp(c->name, name) == 0)
+			return c;
+	return NULL;
+}
+
+#define CONTINUE (-1)
+
+/* Names under which documents know this program, with their positional arguments. */
+static const struct historical {
+	const char *name;
+	const char *command;
+	const char *usage;
+	int max; /* arguments */
+	const char *options[3]; /* what each argument is the value of; NULL: of nothing */
+} historical[] = {
+	{ "get_queue_info", "queues", "PID", 1, { NULL } },
+	{ "queue_monitor",
+	  "monitor",
+	  "PID [DURATION_S [INTERVAL_S]]",
+	  3,
+	  { NULL, "--duration", "--interval" } },
+	{ "kfd_preemption_poc", "bench", "PID [ROUNDS]", 2, { NULL, "-n" } },
+};
+
+/*
+ * A person may have lost a standard descriptor. What is opened later must not take its place:
+ * our output would go into it.
+ */
+static void keep_standard_descriptors(void)
+{
+	int fd;
+
+	do {
+		fd = open("/dev/null", O_RDONLY); /* writing to it fails, as it must */
+	} while (fd >= 0 && fd <= STDERR_FILENO);
+	if (fd >= 0)
+		close(fd);
+}
+
+/* Errors must be JSON even when they come before the option was understood. */
+static bool wants_json(int argc, char **argv)
+{
+	for (int i = 1; i < argc && strcmp(argv[i], "--") != 0; i++)
+		if (strcmp(argv[i], "--json") == 0)
+			return true;
+	return false;
+}
+
+static int print_version(struct cli *cli)
+{
+	struct json_object *object;
+
+	if (!cli->json) {
+		printf("gpreempt %s\n", GPREEMPT_VERSION);
+		return EXIT_DONE;
+	}
+	object = json_object_new_object();
+	json_add_string(object, "version", GPREEMPT_VERSION);
+	return cli_print_json(cli, object);
+}
+
+static int run_command(struct cli *cli, int argc, char **argv)
+{
+	int status = signals_init(cli);
+
+	if (status != EXIT_DONE)
+		return status;
+	optind = 0; /* getopt starts anew */
+	status = cli->command->run(cli, argc, argv);
+	cli->ctx = gpreempt_unref(cli->ctx); /* lets go of everything, before anything else */
+	return status == HELP_SHOWN ? EXIT_DONE : status;
+}
+
+/* Options before the command or the arguments. CONTINUE, or an exit status. */
+static int take_globals(struct cli *cli, int argc, char **argv)
+{
+	int c;
+
+	opterr = 0;
+	while ((c = getopt_long(argc, argv, "+hV", global_options, NULL)) != -1) {
+		switch (c) {
+		case OPTION_JSON:
+			break;
+		case OPTION_DEVICE:
+			cli->device = optarg;
+			break;
+		case OPTION_HELP:
+			return cli->command ? help_command(cli) : help_program(cli);
+		case 'V':
+			return print_version(cli);
+		default:
+			return cli_usage(cli, "unknown option or missing value: '%s'",
+					 argv[optind - 1]);
+		}
+	}
+	return CONTINUE;
+}
+
+static int run_historical(struct cli *cli, const struct historical *h, int argc, char **argv)
+{
+	char *args[2 * ARRAY_SIZE(h->options) + 2];
+	int n = 0, given = 0, status;
+
+	cli->program = h->name;
+	cli->command = find_command(h->command);
+	status = take_globals(cli, argc, argv);
+	if (status != CONTINUE)
+		return status;
+	args[n++] = argv[0];
+	for (int i = optind; i < argc; i++) {
+		if (strcmp(argv[i], "--json") == 0)
+			continue; /* seen already */
+		if (given == h->max)
+			return cli_usage(cli, "too many arguments; usage: %s %s", h->name,
+					 h->usage);
+		if (h->options[given])
+			args[n++] = (char *)h->options[given];
+		args[n++] = argv[i];
+		given++;
+	}
+	if (given == 0)
+		return cli_usage(cli, "usage: %s %s", h->name, h->usage);
+	args[n] = NULL;
+	return run_command(cli, n, args);
+}
+
+static int run_modern(struct cli *cli, int argc, char **argv)
+{
+	int status = take_globals(cli, argc, argv);
+	bool only_help;
+
+	if (status != CONTINUE)
+		return status;
+	only_help = optind < argc && strcmp(argv[optind], "help") == 0;
+	if (only_help && ++optind == argc)
+		return help_program(cli);
+	if (optind == argc)
+		return cli_usage(cli, "no command given");
+	cli->command = find_command(argv[optind]);
+	if (!cli->command)
+		return cli_usage(cli, "no command '%s'", argv[optind]);
+	if (only_help)
+		return help_command(cli);
+	return run_command(cli, argc - optind, argv + optind);
+}
+
+static int run(struct cli *cli, int argc, char **argv)
+{
+	const char *name = argc > 0 ? basename(argv[0]) : "";
+
+	for (size_t i = 0; i < ARRAY_SIZE(historical); i++)
+		if (strcmp(name, historical[i].name) == 0)
+			return run_historical(cli, &historical[i], argc, argv);
+	return run_modern(cli, argc, argv);
+}
+
+int main(int argc, char **argv)
+{
+	struct cli cli = { .program = "gpreempt", .signal_fd = -1 };
+	int status;
+
+	keep_standard_descriptors();
+	signal(SIGPIPE, SIG_IGN);
+	cli.json = wants_json(argc, argv);
+	cli.colour = isatty(STDOUT_FILENO) && !getenv("NO_COLOR");
+	status = run(&cli, argc, argv);
+	closep(&cli.signal_fd);
+	return cli_finish(&cli, status);
+}

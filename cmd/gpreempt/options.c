@@ -1,0 +1,165 @@
+/* SPDX-License-Identifier: MIT */
+#include <ctype.h>
+#include <errno.h>
+#include <limits.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "cmd/gpreempt/cli.h"
+
+static bool all_digits(const char *text)
+{
+	return text[0] && text[strspn(text, "0123456789")] == '\0';
+}
+
+static int complain(struct cli *cli, int argc, char **argv, int letter)
+{
+	const char *text = optind > 0 && optind <= argc ? argv[optind - 1] : "?";
+
+	if (letter == ':')
+		return cli_usage(cli, "option '%s' needs a value", text);
+	/* getopt does not step past a cluster of letters before its end. */
+	if (text[0] != '-' && optind < argc)
+		text = argv[optind];
+	if (text[0] == '-' && isdigit((unsigned char)text[1]))
+		return cli_usage(cli, "'%s' is not a pid: pids are positive", text);
+	if (optind < argc && argv[optind][0] == '-' && isdigit((unsigned char)argv[optind][1]))
+		return cli_usage(cli, "'%s' is not a pid: pids are positive", argv[optind]);
+	return cli_usage(cli, "unknown option '%s'", text);
+}
+
+int option_next(struct cli *cli, int argc, char **argv, const char *letters,
+		const struct option *options, int *ret_status)
+{
+	for (;;) {
+		int c = getopt_long(argc, argv, letters, options, NULL);
+
+		switch (c) {
+		case -1:
+			return OPTIONS_DONE;
+		case OPTION_JSON:
+			break;
+		case OPTION_DEVICE:
+			cli->device = optarg;
+			break;
+		case OPTION_HELP:
+			*ret_status = help_command(cli);
+			if (*ret_status == EXIT_DONE)
+				*ret_status = HELP_SHOWN;
+			return OPTIONS_STOP;
+		case '?':
+		case ':':
+			*ret_status = complain(cli, argc, argv, c);
+			return OPTIONS_STOP;
+		default:
+			return c;
+		}
+	}
+}
+
+int parse_pid(struct cli *cli, const char *text, pid_t *ret)
+{
+	unsigned long long value;
+
+	if (!all_digits(text))
+		return cli_usage(cli, "'%s' is not a pid", text);
+	errno = 0;
+	value = strtoull(text, NULL, 10);
+	if (value == 0)
+		return cli_usage(cli, "'%s' is not a pid: pids are positive", text);
+	if (errno == ERANGE || value > INT_MAX)
+		return cli_fail(cli, EXIT_ABSENT, "see what uses the GPU with: gpreempt list",
+				"there is no process %s: pids are not that large", text);
+	*ret = (pid_t)value;
+	return EXIT_DONE;
+}
+
+int parse_number(struct cli *cli, const char *what, const char *text, uint64_t min, uint64_t max,
+		 uint64_t *ret)
+{
+	unsigned long long value;
+
+	errno = 0;
+	value = all_digits(text) ? strtoull(text, NULL, 10) : 0;
+	if (!all_digits(text) || errno == ERANGE || value < min || value > max)
+		return cli_usage(cli, "%s must be a number from %llu to %llu, not '%s'", what,
+				 (unsigned long long)min, (unsigned long long)max, text);
+	*ret = value;
+	return EXIT_DONE;
+}
+
+#define SECONDS_MAX (366.0 * 24 * 3600)
+
+int parse_seconds(struct cli *cli, const char *what, const char *text, uint64_t *ret_ns)
+{
+	char *end = NULL;
+	double value = 0;
+	bool plain = text[0] && text[strspn(text, "0123456789.")] == '\0';
+
+	if (plain)
+		value = strtod(text, &end);
+	if (!plain || *end || !(value * 1e9 >= 1) || !(value <= SECONDS_MAX))
+		return cli_usage(cli, "%s must be a number of seconds above 0, not '%s'", what,
+				 text);
+	*ret_ns = (uint64_t)(value * 1e9 + 0.5);
+	return EXIT_DONE;
+}
+
+int parse_grace(struct cli *cli, const char *text, uint32_t *ret)
+{
+	char *end = NULL;
+	unsigned long long value = all_digits(text) ? strtoull(text, &end, 10) : 0;
+
+	if (value < GPREEMPT_GRACE_MIN || value > GPREEMPT_GRACE_MAX)
+		return cli_fail(
+			cli, EXIT_USAGE,
+			"it counts thousands of GPU clocks in an 8-bit register, where 0 and "
+			"256 mean for ever",
+			"--grace must be 1 to 255, not '%s'", text);
+	*ret = (uint32_t)value;
+	return EXIT_DONE;
+}
+
+int parse_class(struct cli *cli, const char *text, enum gpreempt_class *ret)
+{
+	if (strcmp(text, "online") == 0)
+		*ret = GPREEMPT_CLASS_ONLINE;
+	else if (strcmp(text, "offline") == 0)
+		*ret = GPREEMPT_CLASS_OFFLINE;
+	else
+		return cli_usage(cli, "--class is 'online' or 'offline', not '%s'", text);
+	return EXIT_DONE;
+}
+
+int check_level(struct cli *cli, const char *text)
+{
+	struct gpreempt_level levels[8] = { { .size = sizeof(levels[0]) } };
+	int n;
+
+	if (!text)
+		return EXIT_DONE;
+	n = gpreempt_get_levels(cli->ctx, levels, ARRAY_SIZE(levels));
+	if (n < 0)
+		return cli_fail_ctx(cli);
+	for (int i = 0; i < n; i++) {
+		if (strcasecmp(levels[i].level, text) != 0)
+			continue;
+		if (levels[i].available)
+			return EXIT_DONE;
+		return cli_fail(cli, EXIT_REFUSED, "see all levels with: gpreempt doctor",
+				"level %s is not available: %s", levels[i].level, levels[i].reason);
+	}
+	return cli_usage(cli, "no level '%s': K3, K2, K1 or K0", text);
+}
+
+int check_arguments(struct cli *cli, int left, int min, int max)
+{
+	if (left < min)
+		return cli_usage(cli, "usage: gpreempt %s %s", cli->command->name,
+				 cli->command->arguments);
+	if (left > max)
+		return cli_usage(cli, "too many arguments; usage: gpreempt %s %s",
+				 cli->command->name, cli->command->arguments);
+	return EXIT_DONE;
+}

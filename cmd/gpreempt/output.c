@@ -1,0 +1,179 @@
+/* SPDX-License-Identifier: MIT */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "cmd/gpreempt/cli.h"
+
+static struct json_object *error_to_json(const struct gpreempt_error *e)
+{
+	struct json_object *object = json_object_new_object();
+	struct json_object *inner = json_object_new_object();
+
+	json_object_object_add(inner, "code", json_object_new_int((int)e->kind));
+	json_add_string(inner, "message", e->message);
+	if (e->hint[0])
+		json_add_string(inner, "hint", e->hint);
+	if (e->error && strerrorname_np(-e->error))
+		json_add_string(inner, "errno", strerrorname_np(-e->error));
+	json_add(object, "error", inner);
+	return object;
+}
+
+int cli_fail_error(struct cli *cli, const struct gpreempt_error *error)
+{
+	if (cli->json) {
+		cli_print_json(cli, error_to_json(error));
+		return (int)error->kind;
+	}
+	fflush(stdout);
+	fprintf(stderr, "%s: %s\n", cli->program, error->message);
+	if (error->hint[0])
+		fprintf(stderr, "  hint: %s\n", error->hint);
+	return (int)error->kind;
+}
+
+static int fail_v(struct cli *cli, int status, const char *hint, const char *fmt, va_list ap)
+{
+	struct gpreempt_error e = { .size = sizeof(e), .kind = (enum gpreempt_error_kind)status };
+
+	vsnprintf(e.message, sizeof(e.message), fmt, ap);
+	snprintf(e.hint, sizeof(e.hint), "%s", hint ? hint : "");
+	return cli_fail_error(cli, &e);
+}
+
+int cli_fail(struct cli *cli, int status, const char *hint, const char *fmt, ...)
+{
+	va_list ap;
+	int r;
+
+	va_start(ap, fmt);
+	r = fail_v(cli, status, hint, fmt, ap);
+	va_end(ap);
+	return r;
+}
+
+int cli_usage(struct cli *cli, const char *fmt, ...)
+{
+	char hint[96];
+	va_list ap;
+	int r;
+
+	snprintf(hint, sizeof(hint), "see: gpreempt%s%s --help", cli->command ? " " : "",
+		 cli->command ? cli->command->name : "");
+	va_start(ap, fmt);
+	r = fail_v(cli, EXIT_USAGE, hint, fmt, ap);
+	va_end(ap);
+	return r;
+}
+
+int cli_fail_ctx(struct cli *cli)
+{
+	struct gpreempt_error e = { .size = sizeof(e) };
+
+	gpreempt_get_error(cli->ctx, &e);
+	if (e.kind == GPREEMPT_ERROR_NONE)
+		e.kind = GPREEMPT_ERROR_FAILED;
+	if (!e.hint[0])
+		snprintf(e.hint, sizeof(e.hint), "see what works here with: gpreempt doctor");
+	return cli_fail_error(cli, &e);
+}
+
+int cli_open(struct cli *cli)
+{
+	struct gpreempt_error e = { .size = sizeof(e) };
+
+	if (gpreempt_open(cli->device, &cli->ctx, &e) < 0)
+		return cli_fail_error(cli, &e);
+	return EXIT_DONE;
+}
+
+int cli_print_json(struct cli *cli, struct json_object *object)
+{
+	const char *text =
+		object ? json_object_to_json_string_ext(object, JSON_C_TO_STRING_PLAIN) : NULL;
+
+	if (!text)
+		return cli_fail(cli, EXIT_FAILED, "free some memory", "out of memory");
+	puts(text);
+	json_object_put(object);
+	return EXIT_DONE;
+}
+
+bool cli_stdout_broken(void)
+{
+	return fflush(stdout) != 0 || ferror(stdout);
+}
+
+int cli_finish(struct cli *cli, int status)
+{
+	if (!cli_stdout_broken())
+		return status;
+	fprintf(stderr, "%s: cannot write the output: %s\n", cli->program, strerror(errno));
+	return status == EXIT_DONE ? EXIT_FAILED : status;
+}
+
+void json_add(struct json_object *object, const char *key, struct json_object *value)
+{
+	json_object_object_add(object, key, value);
+}
+
+void json_add_uint(struct json_object *object, const char *key, uint64_t value)
+{
+	json_object_object_add(object, key, json_object_new_uint64(value));
+}
+
+void json_add_string(struct json_object *object, const char *key, const char *value)
+{
+	json_object_object_add(object, key, json_object_new_string(value));
+}
+
+struct json_object *json_decimal(double value, int digits)
+{
+	char text[64];
+
+	snprintf(text, sizeof(text), "%.*f", digits, value);
+	return json_object_new_double_s(value, text);
+}
+
+struct json_object *json_us(uint64_t ns)
+{
+	return json_decimal((double)ns / 1000, 3);
+}
+
+const char *bold(const struct cli *cli, const char *text, char *buf, size_t size)
+{
+	snprintf(buf, size, "%s%s%s", cli->colour ? "\033[1m" : "", text,
+		 cli->colour ? "\033[0m" : "");
+	return buf;
+}
+
+static const char *text_scaled(double value, double step, const char *const *units, char *buf)
+{
+	int digits = 0;
+
+	while (units[1] && value >= step * 0.9995) {
+		value /= step;
+		units++;
+	}
+	if (value < 99.95)
+		digits = value < 9.995 ? 2 : 1;
+	snprintf(buf, UNIT_TEXT_SIZE, "%.*f %s", digits, value, *units);
+	return buf;
+}
+
+const char *text_duration(uint64_t ns, char buf[UNIT_TEXT_SIZE])
+{
+	static const char *const units[] = { "us", "ms", "s", NULL };
+
+	return text_scaled((double)ns / 1000, 1000, units, buf);
+}
+
+const char *text_bytes(uint64_t bytes, char buf[UNIT_TEXT_SIZE])
+{
+	static const char *const units[] = { "KiB", "MiB", "GiB", "TiB", NULL };
+
+	return text_scaled((double)bytes / 1024, 1024, units, buf);
+}

@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: MIT */
+#include <stdarg.h>
+#include <stdio.h>
+#include <time.h>
+
+#include "cmd/gpreempt/cli.h"
+
+#define QUIET_NS NSEC_PER_SEC
+#define REPEAT_NS (200 * NSEC_PER_MSEC)
+
+/* Of the person waiting, not of the device. */
+static uint64_t person_ns(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (uint64_t)ts.tv_sec * NSEC_PER_SEC + (uint64_t)ts.tv_nsec;
+}
+
+void progress_begin(struct progress *p)
+{
+	*p = (struct progress){ .wanted = isatty(STDERR_FILENO), .began_ns = person_ns() };
+}
+
+void progress_show(struct progress *p, const char *fmt, ...)
+{
+	uint64_t now;
+	va_list ap;
+
+	if (!p->wanted)
+		return;
+	now = person_ns();
+	if (now - p->began_ns < QUIET_NS || now - p->last_ns < REPEAT_NS)
+		return;
+	fflush(stdout);
+	fputs("\r\033[K", stderr);
+	va_start(ap, fmt);
+	vfprintf(stderr, fmt, ap);
+	va_end(ap);
+	fflush(stderr);
+	p->last_ns = now;
+	p->shown = true;
+}
+
+void progress_end(struct progress *p)
+{
+	if (p->shown)
+		fputs("\r\033[K", stderr);
+	p->shown = false;
+}

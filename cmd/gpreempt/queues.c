@@ -1,0 +1,201 @@
+/* SPDX-License-Identifier: MIT */
+#include <stdio.h>
+
+#include "cmd/gpreempt/cli.h"
+
+const char help_queues[] =
+	"  --all               of all processes; attaches to nobody\n"
+	"  --class CLASS       only of 'online' or 'offline' processes (with --all)\n"
+	"  --min-priority N    only queues of priority N (0 to 15) or more (with --all)\n"
+	"  --max-priority N    only queues of priority N or less (with --all)\n"
+	"  --ids               only the ids, as a C array\n"
+	"\n"
+	"With a PID it attaches for a moment, because only the driver knows the addresses: this\n"
+	"needs the right to trace the process, and fails while somebody debugs it.\n"
+	"A dash stands for what cannot be known; priorities need root (debugfs).\n";
+
+enum { OPTION_ALL = 2001, OPTION_CLASS, OPTION_MIN, OPTION_MAX, OPTION_IDS };
+
+struct request {
+	bool all, ids, filtered;
+	pid_t pid;
+	struct gpreempt_queue_filter filter;
+};
+
+struct answer {
+	struct gpreempt_queue *queues;
+	size_t n;
+	uint64_t time_ns;
+};
+
+static int take_option(struct cli *cli, int c, struct request *q)
+{
+	uint64_t number = 0;
+	int status = EXIT_DONE;
+
+	switch (c) {
+	case OPTION_ALL:
+		q->all = true;
+		return EXIT_DONE;
+	case OPTION_IDS:
+		q->ids = true;
+		return EXIT_DONE;
+	case OPTION_CLASS:
+		status = parse_class(cli, optarg, &q->filter.job_class);
+		break;
+	case OPTION_MIN:
+		status = parse_number(cli, "--min-priority", optarg, 0, 15, &number);
+		q->filter.min_priority = (int)number;
+		break;
+	case OPTION_MAX:
+		status = parse_number(cli, "--max-priority", optarg, 0, 15, &number);
+		q->filter.max_priority = (int)number;
+		break;
+	}
+	q->filtered = true;
+	return status;
+}
+
+static int parse(struct cli *cli, int argc, char **argv, struct request *q)
+{
+	static const struct option options[] = {
+		{ "all", no_argument, NULL, OPTION_ALL },
+		{ "class", required_argument, NULL, OPTION_CLASS },
+		{ "min-priority", required_argument, NULL, OPTION_MIN },
+		{ "max-priority", required_argument, NULL, OPTION_MAX },
+		{ "ids", no_argument, NULL, OPTION_IDS },
+		COMMON_OPTIONS,
+	};
+	int status = EXIT_DONE, c;
+
+	*q = (struct request){
+		.filter = { .size = sizeof(q->filter), .min_priority = -1, .max_priority = -1 }
+	};
+	while ((c = option_next(cli, argc, argv, ":h", options, &status)) != OPTIONS_DONE) {
+		if (c == OPTIONS_STOP)
+			return status;
+		status = take_option(cli, c, q);
+		if (status != EXIT_DONE)
+			return status;
+	}
+	status = check_arguments(cli, argc - optind, q->all ? 0 : 1, q->all ? 0 : 1);
+	if (status != EXIT_DONE)
+		return status;
+	if (!q->all && q->filtered)
+		return cli_usage(cli, "--class and priorities select among all queues: use --all");
+	return q->all ? EXIT_DONE : parse_pid(cli, argv[optind], &q->pid);
+}
+
+static struct gpreempt_queue *room_for(size_t n)
+{
+	struct gpreempt_queue *queues = calloc(n ? n : 1, sizeof(*queues));
+
+	if (queues)
+		queues[0].size = sizeof(*queues);
+	return queues;
+}
+
+/* Queues may appear between counting and reading: read until they fit. */
+static int read_queues(struct cli *cli, const struct request *q, struct gpreempt_process *p,
+		       struct answer *a)
+{
+	size_t room = 64;
+
+	for (;;) {
+		int n;
+
+		free(a->queues);
+		a->queues = room_for(room);
+		if (!a->queues)
+			return cli_fail(cli, EXIT_FAILED, "free some memory", "out of memory");
+		n = p ? gpreempt_snapshot(p, a->queues, room, &a->time_ns)
+		      : gpreempt_get_all_queues(cli->ctx, &q->filter, a->queues, room);
+		if (n < 0)
+			return cli_fail_ctx(cli);
+		a->n = (size_t)n;
+		if (a->n <= room)
+			return EXIT_DONE;
+		room = a->n;
+	}
+}
+
+static int look(struct cli *cli, const struct request *q, struct answer *a)
+{
+	struct gpreempt_process *p = NULL;
+	int status;
+
+	if (q->all) {
+		a->time_ns = gpreempt_now_ns(cli->ctx);
+		return read_queues(cli, q, NULL, a);
+	}
+	if (gpreempt_attach(cli->ctx, q->pid, GPREEMPT_ATTACH_LOOK_ONLY, &p) < 0)
+		return cli_fail_ctx(cli);
+	status = read_queues(cli, q, p, a);
+	gpreempt_detach(p);
+	return status;
+}
+
+static int print_json(struct cli *cli, const struct request *q, const struct answer *a)
+{
+	struct json_object *o = json_object_new_object();
+	struct json_object *list = json_object_new_array_ext((int)a->n);
+
+	if (!q->all)
+		json_object_object_add(o, "pid", json_object_new_int((int)q->pid));
+	json_add_uint(o, "time_ns", a->time_ns);
+	for (size_t i = 0; i < a->n; i++)
+		json_object_array_add(list, queue_to_json(&a->queues[i]));
+	json_add(o, "queues", list);
+	json_add(o, "by_type", json_by_type(a->queues, a->n));
+	json_add(o, "by_gpu", json_by_gpu(a->queues, a->n));
+	return cli_print_json(cli, o);
+}
+
+static int print_ids(struct cli *cli, const struct answer *a)
+{
+	_cleanup_free_ uint32_t *ids = calloc(a->n ? a->n : 1, sizeof(*ids));
+
+	if (!ids)
+		return cli_fail(cli, EXIT_FAILED, "free some memory", "out of memory");
+	for (size_t i = 0; i < a->n; i++)
+		ids[i] = a->queues[i].queue_id;
+	print_id_array(ids, a->n);
+	return EXIT_DONE;
+}
+
+static int print_text(struct cli *cli, const struct request *q, const struct answer *a)
+{
+	if (q->all)
+		printf("%zu queue%s on this machine\n", a->n, a->n == 1 ? "" : "s");
+	else
+		printf("process %d: %zu queue%s\n", (int)q->pid, a->n, a->n == 1 ? "" : "s");
+	if (a->n == 0)
+		return EXIT_DONE;
+	printf("\n");
+	print_queue_table(a->queues, a->n, q->all);
+	printf("\n");
+	print_distribution(a->queues, a->n);
+	if (q->all)
+		return EXIT_DONE;
+	printf("\n");
+	return print_ids(cli, a);
+}
+
+int cmd_queues(struct cli *cli, int argc, char **argv)
+{
+	struct answer a = { 0 };
+	struct request q;
+	int status;
+
+	status = parse(cli, argc, argv, &q);
+	if (status == EXIT_DONE)
+		status = cli_open(cli);
+	if (status == EXIT_DONE)
+		status = look(cli, &q, &a);
+	if (status == EXIT_DONE)
+		status = cli->json ? print_json(cli, &q, &a)
+			 : q.ids   ? print_ids(cli, &a)
+				   : print_text(cli, &q, &a);
+	free(a.queues);
+	return status;
+}

@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: MIT */
+#include <errno.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/signalfd.h>
+
+#include "cmd/gpreempt/cli.h"
+
+/* Ctrl-Z among them: a stopped holder would be killed by its guard. */
+static const int endings[] = { SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGTSTP };
+
+int signals_init(struct cli *cli)
+{
+	sigset_t set;
+
+	sigemptyset(&set);
+	for (size_t i = 0; i < ARRAY_SIZE(endings); i++)
+		sigaddset(&set, endings[i]);
+	sigprocmask(SIG_BLOCK, &set, NULL);
+	/* Writing to a terminal from the background must not stop a holder either. */
+	signal(SIGTTOU, SIG_IGN);
+	signal(SIGTTIN, SIG_IGN);
+	cli->signal_fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+	if (cli->signal_fd < 0)
+		return cli_fail(cli, EXIT_FAILED, "raise the limit of open files (ulimit -n)",
+				"cannot watch for signals: %s", strerror(errno));
+	return EXIT_DONE;
+}
+
+int signals_take(struct cli *cli)
+{
+	struct signalfd_siginfo info;
+
+	if (read(cli->signal_fd, &info, sizeof(info)) != sizeof(info))
+		return 0;
+	return (int)info.ssi_signo;
+}
+
+const char *signal_word(int sig)
+{
+	switch (sig) {
+	case SIGINT:
+		return "Ctrl-C";
+	case SIGTSTP:
+		return "Ctrl-Z (a holder cannot be stopped, so it ends)";
+	case SIGQUIT:
+		return "Ctrl-\\";
+	case SIGHUP:
+		return "the terminal was closed";
+	default:
+		return "asked to end";
+	}
+}

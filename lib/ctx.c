@@ -1,0 +1,250 @@
+/* SPDX-License-Identifier: MIT */
+#include <errno.h>
+#include <poll.h>
+#include <string.h>
+
+#include "gpu/model/model.h"
+#include "lib/internal.h"
+
+#define BEAT_NS (GUARD_SILENCE_NS / 4)
+
+static int open_model(struct gpreempt_ctx *ctx, const char *spec)
+{
+	_cleanup_free_ char *why = NULL;
+	struct model *m = NULL;
+	void *data;
+	int r;
+
+	r = model_new_preset(spec, &m, &why);
+	if (r == -EINVAL)
+		return ctx_fail(
+			ctx, r, GPREEMPT_ERROR_USAGE,
+			"presets: mi308x, mi300x, mi100; for example: --device model:mi300x",
+			"no such model '%s'%s%s", spec ? spec : "", why ? ": " : "",
+			why ? why : "");
+	if (r < 0)
+		return ctx_fail_errno(ctx, r, "making the model");
+	data = model_transport_new(m);
+	if (!data)
+		return ctx_fail_errno(ctx, -ENOMEM, "making the model");
+	snprintf(ctx->backend, sizeof(ctx->backend), "model");
+	return gkfd_new(&gkfd_transport_model, data, &ctx->k);
+}
+
+static int open_kfd(struct gpreempt_ctx *ctx)
+{
+	void *data = gkfd_syscall_new(NULL);
+	_cleanup_free_ char *names = NULL;
+	int r;
+
+	if (!data)
+		return ctx_fail_errno(ctx, -ENOMEM, "opening the device");
+	snprintf(ctx->backend, sizeof(ctx->backend), "kfd");
+	r = gkfd_new(&gkfd_transport_syscall, data, &ctx->k);
+	if (r < 0)
+		return ctx_fail_errno(ctx, r, "opening the device");
+	/* The driver makes this tree and its device node together. */
+	r = gkfd_list_dir(ctx->k, GKFD_TREE_SYSFS, "topology", &names);
+	if (r < 0)
+		return ctx_fail(ctx, -ENODEV, GPREEMPT_ERROR_ABSENT,
+				"load amdgpu, or try without a GPU: --device model",
+				"no AMD GPU driver on this machine (no /dev/kfd)");
+	return 0;
+}
+
+static int open_device(struct gpreempt_ctx *ctx, const char *device)
+{
+	if (!device || strcmp(device, "auto") == 0 || strcmp(device, "kfd") == 0)
+		return open_kfd(ctx);
+	if (strcmp(device, "model") == 0)
+		return open_model(ctx, NULL);
+	if (strncmp(device, "model:", strlen("model:")) == 0)
+		return open_model(ctx, device + strlen("model:"));
+	if (strcmp(device, "nvrm") == 0)
+		return ctx_fail(ctx, -ENODEV, GPREEMPT_ERROR_ABSENT,
+				"devices: auto, kfd, model, model:PRESET",
+				"NVIDIA GPUs (nvrm) are not supported in this version");
+	return ctx_fail(ctx, -EINVAL, GPREEMPT_ERROR_USAGE,
+			"devices: auto, kfd, model, model:PRESET", "no such device '%s'", device);
+}
+
+EXPORT int gpreempt_open(const char *device, struct gpreempt_ctx **ret,
+			 struct gpreempt_error *ret_error)
+{
+	struct gpreempt_ctx *ctx = calloc(1, sizeof(*ctx));
+	int r;
+
+	if (!ctx)
+		return -ENOMEM;
+	ctx->refs = 1;
+	ctx->slot = -1;
+	LIST_INIT(&ctx->processes);
+	ctx_clear_error(ctx);
+
+	r = open_device(ctx, device);
+	if (r < 0) {
+		if (ctx->last.kind == GPREEMPT_ERROR_NONE)
+			ctx_fail_errno(ctx, r, "opening the device");
+		if (ret_error)
+			gpreempt_get_error(ctx, ret_error);
+		gpreempt_unref(ctx);
+		return r;
+	}
+	*ret = ctx;
+	return 0;
+}
+
+EXPORT struct gpreempt_ctx *gpreempt_ref(struct gpreempt_ctx *ctx)
+{
+	ctx->refs++;
+	return ctx;
+}
+
+EXPORT struct gpreempt_ctx *gpreempt_unref(struct gpreempt_ctx *ctx)
+{
+	if (!ctx || --ctx->refs > 0)
+		return NULL;
+	while (!LIST_EMPTY(&ctx->processes))
+		gpreempt_detach(LIST_FIRST(&ctx->processes));
+	guard_stop(ctx->guard);
+	if (ctx->topology_read)
+		gkfd_topology_done(&ctx->topology);
+	gkfd_free(ctx->k);
+	free(ctx);
+	return NULL;
+}
+
+EXPORT bool gpreempt_is_modelled(const struct gpreempt_ctx *ctx)
+{
+	return ctx->k->transport->modelled;
+}
+
+EXPORT uint64_t gpreempt_now_ns(struct gpreempt_ctx *ctx)
+{
+	return gkfd_now_ns(ctx->k);
+}
+
+int ctx_open_device_quietly(struct gpreempt_ctx *ctx)
+{
+	return gkfd_open_device(ctx->k);
+}
+
+int ctx_open_device(struct gpreempt_ctx *ctx)
+{
+	int r = gkfd_open_device(ctx->k);
+
+	if (r == -EACCES || r == -EPERM)
+		return ctx_fail(ctx, r, GPREEMPT_ERROR_REFUSED,
+				"join the group 'render' and log in again, or try sudo",
+				"no right to open /dev/kfd");
+	if (r == -ENOENT || r == -ENODEV || r == -ENXIO)
+		return ctx_fail(ctx, r, GPREEMPT_ERROR_ABSENT,
+				"load amdgpu, or try without a GPU: --device model",
+				"the GPU driver is gone: /dev/kfd: %s", strerror(-r));
+	return r < 0 ? ctx_fail_errno(ctx, r, "opening /dev/kfd") : 0;
+}
+
+pid_t ctx_own_pid(const struct gpreempt_ctx *ctx)
+{
+	return gpreempt_is_modelled(ctx) ? MODEL_SELF_PID : getpid();
+}
+
+int ctx_topology(struct gpreempt_ctx *ctx, const struct gkfd_topology **ret)
+{
+	int r;
+
+	if (!ctx->topology_read) {
+		r = gkfd_topology_read(ctx->k, &ctx->topology);
+		if (r < 0)
+			return ctx_fail_errno(ctx, r, "the list of GPUs");
+		ctx->topology_read = true;
+	}
+	*ret = &ctx->topology;
+	return 0;
+}
+
+static bool anything_held(const struct gpreempt_ctx *ctx)
+{
+	const struct gpreempt_process *p;
+
+	LIST_FOREACH(p, &ctx->processes, link)
+	if (p->held)
+		return true;
+	return false;
+}
+
+static void beat(struct gpreempt_ctx *ctx)
+{
+	if (ctx->slot >= 0)
+		guard_beat(ctx->guard, ctx->slot, GUARD_SILENCE_NS);
+}
+
+void ctx_call_begin(struct gpreempt_ctx *ctx)
+{
+	if (ctx->slot >= 0)
+		guard_beat(ctx->guard, ctx->slot, GUARD_DRIVER_CALL_NS);
+}
+
+void ctx_call_end(struct gpreempt_ctx *ctx)
+{
+	bool wanted = ctx->promised && anything_held(ctx);
+
+	if (wanted && ctx->slot < 0) {
+		/* With a dead guard the tracer lets go by itself: nothing to add here. */
+		int slot = guard_arm(ctx->guard, 0, GUARD_SILENCE_NS);
+
+		ctx->slot = slot < 0 ? -1 : slot;
+	} else if (!wanted && ctx->slot >= 0) {
+		guard_disarm(ctx->guard, ctx->slot);
+		ctx->slot = -1;
+	}
+	beat(ctx);
+}
+
+EXPORT int gpreempt_keepalive(struct gpreempt_ctx *ctx)
+{
+	ctx->promised = true;
+	ctx_call_end(ctx);
+	return 0;
+}
+
+EXPORT int gpreempt_guard_fd(const struct gpreempt_ctx *ctx)
+{
+	return ctx->guard ? guard_fd(ctx->guard) : -1;
+}
+
+/* A model's clock jumps; waiting without end for people and programs takes real time. */
+static int wait_a_while(struct gpreempt_ctx *ctx, struct pollfd *fds, size_t n, uint64_t ns,
+			bool endless)
+{
+	int r;
+
+	if (!endless || !gpreempt_is_modelled(ctx))
+		return gkfd_wait(ctx->k, fds, n, ns);
+	r = poll(fds, n, (int)(ns / NSEC_PER_MSEC));
+	return r < 0 ? -errno : r;
+}
+
+EXPORT int gpreempt_wait(struct gpreempt_ctx *ctx, struct pollfd *fds, size_t n,
+			 uint64_t timeout_ns)
+{
+	uint64_t start = gpreempt_now_ns(ctx);
+	bool endless = timeout_ns > UINT64_MAX - start;
+	uint64_t until = endless ? UINT64_MAX : start + timeout_ns;
+
+	for (;;) {
+		uint64_t now = gpreempt_now_ns(ctx);
+		uint64_t left = until > now ? until - now : 0;
+		int r;
+
+		beat(ctx);
+		r = wait_a_while(ctx, fds, n, MIN(left, BEAT_NS), endless);
+		beat(ctx);
+		if (r == -EINTR)
+			continue;
+		if (r < 0)
+			return ctx_fail_errno(ctx, r, "waiting");
+		if (r > 0 || (!endless && gpreempt_now_ns(ctx) >= until))
+			return r;
+	}
+}

@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: MIT */
+#include "lib/describe.h"
+
+/* Sizes are given per XCC; without their number the whole is not known. */
+static void set_cwsr_bytes(struct gpreempt_ctx *ctx, struct gpreempt_queue *q, uint32_t per_xcc)
+{
+	const struct gkfd_topology *topology;
+	const struct gkfd_node *node;
+
+	if (ctx_topology(ctx, &topology) < 0)
+		return;
+	node = gkfd_topology_find(topology, q->gpu_id);
+	if (!node || !(node->known & GKFD_NODE_NUM_XCC) || per_xcc == 0)
+		return;
+	q->cwsr_bytes = (uint64_t)per_xcc * node->num_xcc;
+	q->valid |= GPREEMPT_QUEUE_CWSR_BYTES;
+}
+
+static void set_cwsr_base(struct gpreempt_queue *q, uint64_t base)
+{
+	if (base == 0)
+		return;
+	q->cwsr_base = base;
+	q->valid |= GPREEMPT_QUEUE_CWSR_BASE;
+}
+
+void describe_entry(struct gpreempt_ctx *ctx, struct gpreempt_queue *q, pid_t pid,
+		    const struct kfd_queue_snapshot_entry *entry)
+{
+	*q = (struct gpreempt_queue){
+		.size = sizeof(*q),
+		.valid = GPREEMPT_QUEUE_RING_BASE | GPREEMPT_QUEUE_POINTERS |
+			 GPREEMPT_QUEUE_EXCEPTIONS,
+		.pid = pid,
+		.queue_id = entry->queue_id,
+		.gpu_id = entry->gpu_id,
+		.type = entry->queue_type <= GPREEMPT_QUEUE_SDMA_BY_ENGINE
+				? (enum gpreempt_queue_type)entry->queue_type
+				: GPREEMPT_QUEUE_OTHER,
+		.ring_base = entry->ring_base_address,
+		.ring_bytes = entry->ring_size,
+		.read_ptr_addr = entry->read_pointer_address,
+		.write_ptr_addr = entry->write_pointer_address,
+		.exceptions = entry->exception_status,
+	};
+	set_cwsr_base(q, entry->ctx_save_restore_address);
+	set_cwsr_bytes(ctx, q, entry->ctx_save_restore_area_size);
+}
+
+void describe_mqd(struct gpreempt_ctx *ctx, struct gpreempt_queue *q, const struct gkfd_mqd *mqd)
+{
+	q->ring_base = mqd->ring_base;
+	q->ring_bytes = mqd->ring_bytes;
+	q->read_ptr_addr = mqd->read_ptr_addr;
+	q->write_ptr_addr = mqd->write_ptr_addr;
+	q->priority = mqd->priority;
+	q->valid |= GPREEMPT_QUEUE_RING_BASE | GPREEMPT_QUEUE_POINTERS | GPREEMPT_QUEUE_PRIORITY;
+	set_cwsr_base(q, mqd->cwsr_base);
+	set_cwsr_bytes(ctx, q, mqd->cwsr_bytes);
+}
+
+void describe_progress(struct gpreempt_queue *q, const struct gkfd_progress *progress)
+{
+	if (progress->pointers_known) {
+		q->read_index = progress->read_index;
+		q->write_index = progress->write_index;
+		q->valid |= GPREEMPT_QUEUE_INDICES;
+	}
+	if (progress->state == GKFD_QUEUE_UNKNOWN)
+		return;
+	q->pending = progress->pending;
+	snprintf(q->state, sizeof(q->state), "%s", gkfd_queue_state_name(progress->state));
+	q->valid |= GPREEMPT_QUEUE_PENDING | GPREEMPT_QUEUE_STATE;
+}

@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: MIT */
+/* Filling in a queue's fields from what each source knows. */
+#ifndef GPREEMPT_LIB_DESCRIBE_H
+#define GPREEMPT_LIB_DESCRIBE_H
+
+#include "gpu/kfd/progress.h"
+#include "lib/internal.h"
+
+void describe_entry(struct gpreempt_ctx *ctx, struct gpreempt_queue *q, pid_t pid,
+		    const struct kfd_queue_snapshot_entry *entry);
+void describe_mqd(struct gpreempt_ctx *ctx, struct gpreempt_queue *q, const struct gkfd_mqd *mqd);
+void describe_progress(struct gpreempt_queue *q, const struct gkfd_progress *progress);
+
+#endif

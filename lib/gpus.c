@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: MIT */
+#include <errno.h>
+#include <string.h>
+
+#include "lib/internal.h"
+
+static const char *const scheduler_names[] = {
+	[GKFD_SCHED_HWS] = "hws",
+	[GKFD_SCHED_NO_HWS] = "no-hws",
+	[GKFD_SCHED_MES] = "mes",
+};
+
+static void describe(const struct gkfd_node *node, uint32_t index, int sched_policy,
+		     struct gpreempt_gpu *ret)
+{
+	enum gkfd_scheduler sched = gkfd_node_scheduler(node, sched_policy);
+
+	*ret = (struct gpreempt_gpu){ .size = sizeof(*ret),
+				      .index = index,
+				      .gpu_id = node->gpu_id };
+	snprintf(ret->name, sizeof(ret->name), "%s", node->name);
+	if (node->known & GKFD_NODE_GFX) {
+		gkfd_node_gfx_name(node, ret->gfx, sizeof(ret->gfx));
+		ret->valid |= GPREEMPT_GPU_GFX;
+	}
+	if (node->known & GKFD_NODE_NUM_XCC) {
+		ret->xcc = node->num_xcc;
+		ret->valid |= GPREEMPT_GPU_XCC;
+	}
+	if (gkfd_node_cus(node)) {
+		ret->cu = gkfd_node_cus(node);
+		ret->valid |= GPREEMPT_GPU_CU;
+	}
+	if (node->known & GKFD_NODE_CP_QUEUES) {
+		ret->hqd_total = node->num_cp_queues;
+		ret->valid |= GPREEMPT_GPU_HQD_TOTAL;
+	}
+	if ((node->known & GKFD_NODE_CWSR_SIZE) && (node->known & GKFD_NODE_NUM_XCC)) {
+		ret->cwsr_bytes = (uint64_t)node->cwsr_size * node->num_xcc;
+		ret->valid |= GPREEMPT_GPU_CWSR;
+	}
+	if (sched != GKFD_SCHED_UNKNOWN) {
+		snprintf(ret->scheduler, sizeof(ret->scheduler), "%s", scheduler_names[sched]);
+		ret->valid |= GPREEMPT_GPU_SCHEDULER;
+	}
+}
+
+EXPORT int gpreempt_get_gpus(struct gpreempt_ctx *ctx, struct gpreempt_gpu *ret, size_t max)
+{
+	const struct gkfd_topology *topology;
+	int sched_policy = gkfd_sched_policy(ctx->k);
+	struct out_array out;
+	int r;
+
+	r = out_array_init(ctx, &out, ret, max);
+	if (r < 0)
+		return r;
+	r = ctx_topology(ctx, &topology);
+	if (r < 0)
+		return r;
+	for (size_t i = 0; i < topology->n; i++) {
+		struct gpreempt_gpu gpu;
+
+		describe(&topology->nodes[i], (uint32_t)i, sched_policy, &gpu);
+		out_array_add(&out, &gpu);
+	}
+	return (int)out.n;
+}
+
+static bool debugfs_readable(struct gpreempt_ctx *ctx)
+{
+	_cleanup_free_ char *text = NULL;
+	size_t len;
+
+	return gkfd_read_file(ctx->k, GKFD_TREE_DEBUGFS, "mqds", &text, &len) >= 0;
+}
+
+static void read_yama(struct gpreempt_ctx *ctx, struct gpreempt_device_info *info)
+{
+	_cleanup_free_ char *text = NULL;
+	size_t len;
+
+	if (gkfd_read_file(ctx->k, GKFD_TREE_PROC, "sys/kernel/yama/ptrace_scope", &text, &len) < 0)
+		return;
+	info->yama_scope = (uint32_t)strtoul(text, NULL, 10);
+	info->valid |= GPREEMPT_DEVICE_YAMA;
+}
+
+EXPORT int gpreempt_get_device_info(struct gpreempt_ctx *ctx, struct gpreempt_device_info *ret)
+{
+	struct gpreempt_device_info info = { .size = sizeof(info) };
+	const struct gkfd_topology *topology;
+	int r;
+
+	r = ctx_topology(ctx, &topology);
+	if (r < 0)
+		return r;
+	snprintf(info.backend, sizeof(info.backend), "%s", ctx->backend);
+	snprintf(info.name, sizeof(info.name), "%s",
+		 gpreempt_is_modelled(ctx) ? "software device (modelled)" : "AMD GPU driver (KFD)");
+	if (ctx_open_device_quietly(ctx) >= 0) {
+		info.kfd_major = ctx->k->major;
+		info.kfd_minor = ctx->k->minor;
+		info.valid |= GPREEMPT_DEVICE_VERSION;
+	}
+	read_yama(ctx, &info);
+	info.debugfs = debugfs_readable(ctx);
+	info.global_pids = gkfd_pids_are_global(ctx->k);
+	info.hidden_gpus = (uint32_t)topology->forbidden;
+	out_struct(ret, &info);
+	return 0;
+}

@@ -1,0 +1,129 @@
+/* SPDX-License-Identifier: MIT */
+/* Hardware queue slots: how many there are, and how many are taken. */
+#include <errno.h>
+
+#include "lib/internal.h"
+#include "lib/processes.h"
+
+struct account {
+	const struct gkfd_topology *topology;
+	struct gpreempt_hqd_status *gpus; /* as the topology has them */
+	bool classes_known; /* of every process with queues */
+};
+
+static struct gpreempt_hqd_status *find(struct account *a, uint32_t gpu_id)
+{
+	for (size_t i = 0; i < a->topology->n; i++)
+		if (a->gpus[i].gpu_id == gpu_id)
+			return &a->gpus[i];
+	return NULL;
+}
+
+static int count_process(struct gpreempt_ctx *ctx, const struct gkfd_proc *proc,
+			 const struct gkfd_mqds *mqds, void *user)
+{
+	struct account *a = user;
+	bool offline = proc_class(mqds, proc) == GPREEMPT_CLASS_OFFLINE;
+	const struct gkfd_mqd *first;
+
+	if (proc_compute_queues(proc) > 0 && mqds_of(mqds, proc->pid, &first) == 0)
+		a->classes_known = false;
+	for (size_t i = 0; i < proc->n_queues; i++) {
+		struct gpreempt_hqd_status *gpu = find(a, proc->queues[i].gpu_id);
+
+		if (!gpu || !type_is_compute(proc->queues[i].type))
+			continue;
+		gpu->queues++;
+		gpu->offline_used += offline;
+	}
+	return 0;
+}
+
+/* A queue has a slot of the same number on every XCC: the first one tells. */
+static void count_slots(struct account *a, const struct gkfd_hqds *hqds)
+{
+	for (size_t i = 0; i < a->topology->n; i++)
+		a->gpus[i].active = 0;
+	for (size_t i = 0; i < hqds->n; i++) {
+		struct gpreempt_hqd_status *gpu = find(a, hqds->hqds[i].gpu_id);
+
+		if (gpu && hqds->hqds[i].xcc == 0 && !hqds->hqds[i].hiq && hqds->hqds[i].active)
+			gpu->active++;
+	}
+}
+
+static void begin(struct account *a)
+{
+	for (size_t i = 0; i < a->topology->n; i++) {
+		const struct gkfd_node *node = &a->topology->nodes[i];
+
+		a->gpus[i] = (struct gpreempt_hqd_status){ .size = sizeof(a->gpus[i]),
+							   .gpu_id = node->gpu_id };
+		if (!(node->known & GKFD_NODE_CP_QUEUES))
+			continue;
+		a->gpus[i].total = node->num_cp_queues;
+		a->gpus[i].valid |= GPREEMPT_HQD_TOTAL;
+	}
+}
+
+static void conclude(struct account *a, struct gpreempt_hqd_status *gpu)
+{
+	gpu->valid |= GPREEMPT_HQD_ACTIVE;
+	if (gpu->valid & GPREEMPT_HQD_TOTAL) {
+		gpu->active = MIN(gpu->active, gpu->total);
+		gpu->free = gpu->total - gpu->active;
+		gpu->offline_used = MIN(gpu->offline_used, gpu->total);
+	}
+	if (a->classes_known)
+		gpu->valid |= GPREEMPT_HQD_OFFLINE;
+	else
+		gpu->offline_used = 0;
+}
+
+static int account(struct gpreempt_ctx *ctx, struct account *a)
+{
+	struct gkfd_hqds hqds;
+	uint32_t line;
+	int r;
+
+	begin(a);
+	r = for_each_proc(ctx, count_process, a);
+	if (r < 0)
+		return r;
+	for (size_t i = 0; i < a->topology->n; i++)
+		a->gpus[i].active = a->gpus[i].queues;
+	if (gkfd_hqds_read(ctx->k, &hqds, &line) >= 0) {
+		if (hqds.n > 0)
+			count_slots(a, &hqds);
+		gkfd_hqds_done(&hqds);
+	}
+	for (size_t i = 0; i < a->topology->n; i++)
+		conclude(a, &a->gpus[i]);
+	return 0;
+}
+
+EXPORT int gpreempt_get_hqd_status(struct gpreempt_ctx *ctx, struct gpreempt_hqd_status *ret,
+				   size_t max)
+{
+	_cleanup_free_ struct gpreempt_hqd_status *gpus = NULL;
+	struct account a = { .classes_known = true };
+	struct out_array out;
+	int r;
+
+	r = out_array_init(ctx, &out, ret, max);
+	if (r < 0)
+		return r;
+	r = ctx_topology(ctx, &a.topology);
+	if (r < 0)
+		return r;
+	gpus = calloc(a.topology->n ? a.topology->n : 1, sizeof(*gpus));
+	if (!gpus)
+		return ctx_fail_errno(ctx, -ENOMEM, "slots");
+	a.gpus = gpus;
+	r = account(ctx, &a);
+	if (r < 0)
+		return r;
+	for (size_t i = 0; i < a.topology->n; i++)
+		out_array_add(&out, &gpus[i]);
+	return (int)out.n;
+}

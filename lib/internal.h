@@ -1,0 +1,122 @@
+/* SPDX-License-Identifier: MIT */
+/* What the files of the library share. Nothing here is exported. */
+#ifndef GPREEMPT_LIB_INTERNAL_H
+#define GPREEMPT_LIB_INTERNAL_H
+
+#include <sys/queue.h>
+
+#include "gpreempt/gpreempt.h"
+#include "gpu/guard.h"
+#include "gpu/kfd/debugfs.h"
+#include "gpu/kfd/kfd.h"
+#include "gpu/kfd/procs.h"
+#include "gpu/kfd/target.h"
+#include "gpu/kfd/topology.h"
+#include "util/macros.h"
+
+#define EXPORT __attribute__((visibility("default")))
+
+struct gpreempt_process {
+	LIST_ENTRY(gpreempt_process) link;
+	struct gpreempt_ctx *ctx;
+	struct gkfd_target *target;
+	pid_t pid;
+	bool look_only;
+	bool held;
+	uint32_t *held_ids;
+	size_t n_held;
+	struct gkfd_mqds mqds; /* of this process, sorted; read again when its queues change */
+	bool mqds_read;
+};
+
+struct gpreempt_ctx {
+	unsigned int refs;
+	struct gkfd *k;
+	char backend[16];
+	struct gpreempt_error last;
+	struct gkfd_topology topology; /* read once */
+	bool topology_read;
+	struct guard *guard; /* since the first attachment that may suspend */
+	bool promised; /* gpreempt_keepalive() was called */
+	int slot; /* the caller's, while it promised and something is held; -1 */
+	LIST_HEAD(, gpreempt_process) processes;
+};
+
+/* ---- error.c ---- */
+
+/* Notes a failure in @ctx and returns @r. @hint may be NULL. */
+int ctx_fail(struct gpreempt_ctx *ctx, int r, enum gpreempt_error_kind kind, const char *hint,
+	     const char *fmt, ...) _printf_(5, 6);
+/* The same for a step that failed with nothing to add to errno. */
+int ctx_fail_errno(struct gpreempt_ctx *ctx, int r, const char *what);
+int ctx_fail_target(struct gpreempt_ctx *ctx, int r, pid_t pid, const struct gkfd_failure *f);
+void ctx_clear_error(struct gpreempt_ctx *ctx);
+
+/* ---- ctx.c ---- */
+
+/* Opens /dev/kfd once. */
+int ctx_open_device(struct gpreempt_ctx *ctx);
+int ctx_open_device_quietly(struct gpreempt_ctx *ctx); /* notes no failure */
+pid_t ctx_own_pid(const struct gpreempt_ctx *ctx); /* as the device knows this process */
+int ctx_topology(struct gpreempt_ctx *ctx, const struct gkfd_topology **ret);
+/* Around calls that wait for the hardware: the owner cannot beat meanwhile. */
+void ctx_call_begin(struct gpreempt_ctx *ctx);
+void ctx_call_end(struct gpreempt_ctx *ctx);
+
+/* ---- array.c: results of callers with other ideas of a struct's size ---- */
+
+struct out_array {
+	char *base;
+	size_t stride, max, n;
+};
+
+/* -EINVAL: the caller's size is too small to hold even the size. */
+int out_array_init(struct gpreempt_ctx *ctx, struct out_array *a, void *ret, size_t max);
+/* Counts an entry, and copies what fits of it. @entry begins with its size. */
+void out_array_add(struct out_array *a, const void *entry);
+/* One struct: @ret's size says how much of @entry fits. */
+void out_struct(void *ret, const void *entry);
+/* The caller's options over @defaults, which have their full size: fields it lacks stay. */
+void in_struct(void *defaults, const void *given);
+
+/* ---- mqds.c ---- */
+
+/* Sorted by pid, GPU and ring, so that the finders below can search. SDMA entries are dropped. */
+int mqds_read(struct gpreempt_ctx *ctx, struct gkfd_mqds *ret);
+const struct gkfd_mqd *mqds_find(const struct gkfd_mqds *m, pid_t pid, uint32_t gpu_id,
+				 uint64_t ring_base);
+/* The entries of one process; how many. */
+size_t mqds_of(const struct gkfd_mqds *m, pid_t pid, const struct gkfd_mqd **ret_first);
+/* @n_compute: the compute queues it has, which all must be among @mqds. */
+enum gpreempt_class mqds_class(const struct gkfd_mqd *mqds, size_t n, size_t n_compute);
+bool type_is_compute(uint32_t type);
+
+/* ---- snapshot.c ---- */
+
+/* All queues of an attached process with everything known; *ret is the caller's to free. */
+int process_snapshot(struct gpreempt_process *p, struct gpreempt_queue **ret, size_t *ret_n);
+
+/* ---- suspend.c ---- */
+
+bool process_holds(const struct gpreempt_process *p, uint32_t queue_id);
+
+/* ---- analyse.c: statistics over samples ---- */
+
+struct tally { /* sorted by key */
+	struct gpreempt_count *counts;
+	size_t n, room;
+};
+
+struct analysis {
+	uint64_t samples, queues;
+	uint32_t min, max;
+	struct tally ids, gpus, types;
+	uint32_t *keys; /* of one sample */
+	size_t room;
+};
+
+int analysis_add(struct analysis *a, const struct gpreempt_queue *queues, size_t n);
+void analysis_stats(const struct analysis *a, struct gpreempt_stats *ret);
+void analysis_done(struct analysis *a);
+
+#endif

@@ -1,0 +1,123 @@
+/* SPDX-License-Identifier: MIT */
+/* Which ways to preempt this machine has, and why not the others. Attaches to nobody. */
+#include <errno.h>
+#include <stdarg.h>
+#include <string.h>
+
+#include "lib/internal.h"
+
+#define DEBUG_CAPABILITIES (GKFD_CAPABILITY_TRAP_DEBUG | GKFD_CAPABILITY_DEBUG_FIRMWARE)
+
+static void reason(struct gpreempt_level *level, const char *fmt, ...) _printf_(2, 3);
+
+static void reason(struct gpreempt_level *level, const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(level->reason, sizeof(level->reason), fmt, ap);
+	va_end(ap);
+}
+
+/* 0: it can be opened and is new enough. */
+static int check_device(struct gpreempt_ctx *ctx, struct gpreempt_level *level)
+{
+	int r = ctx_open_device_quietly(ctx);
+
+	if (r == -EACCES || r == -EPERM)
+		reason(level, "no right to open /dev/kfd: join the group 'render', or try sudo");
+	else if (r < 0)
+		reason(level, "cannot open /dev/kfd: %s", strerror(-r));
+	else if (!gkfd_has(ctx->k, GKFD_CAP_DEBUG))
+		reason(level, "the driver is too old: KFD %u.%u, need 1.13 (Linux 6.5)",
+		       ctx->k->major, ctx->k->minor);
+	else
+		return 0;
+	return -EOPNOTSUPP;
+}
+
+static int check_gpus(struct gpreempt_ctx *ctx, struct gpreempt_level *level)
+{
+	const struct gkfd_topology *topology;
+	size_t able = 0;
+	int r;
+
+	r = ctx_topology(ctx, &topology);
+	if (r < 0) {
+		reason(level, "the GPUs cannot be listed: %s", strerror(-r));
+		return r;
+	}
+	if (topology->n == 0) {
+		reason(level,
+		       topology->forbidden
+			       ? "this process may use none of the machine's GPUs (device cgroup)"
+			       : "the driver has no GPU");
+		return -EOPNOTSUPP;
+	}
+	if (gkfd_sched_policy(ctx->k) == 2) {
+		reason(level, "amdgpu runs with sched_policy=2, which has no debug interface");
+		return -EOPNOTSUPP;
+	}
+	for (size_t i = 0; i < topology->n; i++)
+		if ((topology->nodes[i].capability & DEBUG_CAPABILITIES) == DEBUG_CAPABILITIES)
+			able++;
+	if (able == 0) {
+		reason(level,
+		       "the GPU or its firmware has no debug support (topology: capability)");
+		return -EOPNOTSUPP;
+	}
+	if (able < topology->n)
+		reason(level, "debug interface, on %zu of %zu GPUs", able, topology->n);
+	return 0;
+}
+
+static void level_k2(struct gpreempt_ctx *ctx, struct gpreempt_level *level)
+{
+	reason(level,
+	       "debug interface: suspends queues of one process per call; needs the right to "
+	       "trace it");
+	level->available = check_device(ctx, level) >= 0 && check_gpus(ctx, level) >= 0;
+}
+
+static void level_k1(struct gpreempt_ctx *ctx, struct gpreempt_level *level)
+{
+	reason(level, "CRIU pause: not built in this version");
+}
+
+static void level_k3(struct gpreempt_ctx *ctx, struct gpreempt_level *level)
+{
+	reason(level, "kernel extension: not loaded");
+}
+
+static void level_k0(struct gpreempt_ctx *ctx, struct gpreempt_level *level)
+{
+	reason(level, "a program's own queues: only from inside that program, not by this command");
+}
+
+static const struct {
+	const char *name;
+	void (*tell)(struct gpreempt_ctx *ctx, struct gpreempt_level *level);
+} levels[] = {
+	{ "K3", level_k3 },
+	{ "K2", level_k2 },
+	{ "K1", level_k1 },
+	{ "K0", level_k0 },
+};
+
+EXPORT int gpreempt_get_levels(struct gpreempt_ctx *ctx, struct gpreempt_level *ret, size_t max)
+{
+	struct out_array out;
+	int r;
+
+	r = out_array_init(ctx, &out, ret, max);
+	if (r < 0)
+		return r;
+	for (size_t i = 0; i < ARRAY_SIZE(levels); i++) {
+		struct gpreempt_level level = { .size = sizeof(level) };
+
+		snprintf(level.level, sizeof(level.level), "%s", levels[i].name);
+		levels[i].tell(ctx, &level);
+		out_array_add(&out, &level);
+	}
+	return (int)out.n;
+}

@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: MIT */
+/* Attaching to one process. */
+#include <errno.h>
+
+#include "lib/internal.h"
+
+static int start_guard(struct gpreempt_ctx *ctx)
+{
+	int r;
+
+	if (ctx->guard && guard_alive(ctx->guard))
+		return 0;
+	/* A dead one may still be in use by processes attached before. */
+	if (ctx->guard && !LIST_EMPTY(&ctx->processes))
+		return ctx_fail(ctx, -EOWNERDEAD, GPREEMPT_ERROR_FAILED,
+				"detach from all processes and start again",
+				"the guard process has died");
+	guard_stop(ctx->guard);
+	ctx->guard = NULL;
+	r = guard_start(&ctx->guard);
+	return r < 0 ? ctx_fail_errno(ctx, r, "starting the guard process") : 0;
+}
+
+EXPORT int gpreempt_attach(struct gpreempt_ctx *ctx, pid_t pid, unsigned int flags,
+			   struct gpreempt_process **ret)
+{
+	struct gkfd_failure failure = { 0 };
+	struct gpreempt_process *p;
+	int r;
+
+	r = ctx_open_device(ctx);
+	if (r < 0)
+		return r;
+	p = calloc(1, sizeof(*p));
+	if (!p)
+		return ctx_fail_errno(ctx, -ENOMEM, "attach");
+	*p = (struct gpreempt_process){ .ctx = ctx, .pid = pid };
+	p->look_only = flags & GPREEMPT_ATTACH_LOOK_ONLY;
+	if (!p->look_only) {
+		r = start_guard(ctx);
+		if (r < 0)
+			goto fail;
+	}
+	ctx_call_begin(ctx);
+	r = gkfd_target_attach(ctx->k, pid, p->look_only ? NULL : ctx->guard, &p->target, &failure);
+	ctx_call_end(ctx);
+	if (r < 0) {
+		ctx_fail_target(ctx, r, pid, &failure);
+		goto fail;
+	}
+	LIST_INSERT_HEAD(&ctx->processes, p, link);
+	*ret = p;
+	return 0;
+fail:
+	free(p);
+	return r;
+}
+
+EXPORT struct gpreempt_process *gpreempt_detach(struct gpreempt_process *p)
+{
+	if (!p)
+		return NULL;
+	ctx_call_begin(p->ctx);
+	gkfd_target_release(p->target);
+	p->held = false;
+	ctx_call_end(p->ctx);
+	LIST_REMOVE(p, link);
+	gkfd_mqds_done(&p->mqds);
+	free(p->held_ids);
+	free(p);
+	return NULL;
+}
+
+EXPORT pid_t gpreempt_process_pid(const struct gpreempt_process *p)
+{
+	return p->pid;
+}
+
+EXPORT int gpreempt_process_fd(const struct gpreempt_process *p)
+{
+	return gkfd_target_fd(p->target);
+}
+
+static const struct {
+	int error;
+	enum gkfd_why why;
+} ends[] = {
+	[GKFD_TARGET_EXITED] = { -ESRCH, GKFD_WHY_EXITED },
+	[GKFD_TARGET_EXECED] = { -ESRCH, GKFD_WHY_EXECED },
+	[GKFD_TARGET_TAKEN] = { -EPERM, GKFD_WHY_TAKEN },
+	[GKFD_TARGET_GUARD_DIED] = { -EOWNERDEAD, GKFD_WHY_GUARD_DIED },
+	[GKFD_TARGET_FAILED] = { -EIO, GKFD_WHY_SYSTEM },
+};
+
+EXPORT int gpreempt_process_check(struct gpreempt_process *p)
+{
+	enum gkfd_target_state state = gkfd_target_state(p->target);
+	struct gkfd_failure failure = { .why = ends[state].why, .step = "preempting a queue" };
+
+	if (state == GKFD_TARGET_ATTACHED)
+		return 0;
+	p->held = false;
+	p->n_held = 0;
+	ctx_call_end(p->ctx);
+	return ctx_fail_target(p->ctx, ends[state].error, p->pid, &failure);
+}

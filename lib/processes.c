@@ -1,0 +1,152 @@
+/* SPDX-License-Identifier: MIT */
+#include <errno.h>
+#include <string.h>
+
+#include "gpu/kfd/release.h"
+#include "lib/internal.h"
+#include "lib/processes.h"
+
+EXPORT const char *gpreempt_class_name(enum gpreempt_class job_class)
+{
+	switch (job_class) {
+	case GPREEMPT_CLASS_ONLINE:
+		return "online";
+	case GPREEMPT_CLASS_OFFLINE:
+		return "offline";
+	default:
+		return "unknown";
+	}
+}
+
+size_t proc_compute_queues(const struct gkfd_proc *proc)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < proc->n_queues; i++)
+		n += type_is_compute(proc->queues[i].type);
+	return n;
+}
+
+enum gpreempt_class proc_class(const struct gkfd_mqds *mqds, const struct gkfd_proc *proc)
+{
+	const struct gkfd_mqd *first;
+	size_t n = mqds_of(mqds, proc->pid, &first);
+
+	return mqds_class(first, n, proc_compute_queues(proc));
+}
+
+static void add_gpu(struct gpreempt_process_info *info, uint32_t gpu_id)
+{
+	for (uint32_t i = 0; i < info->n_gpus; i++)
+		if (info->gpus[i] == gpu_id)
+			return;
+	if (info->n_gpus < GPREEMPT_MAX_GPUS)
+		info->gpus[info->n_gpus++] = gpu_id;
+}
+
+static const char *state_name(struct gpreempt_ctx *ctx, const struct gkfd_proc_ident *ident)
+{
+	pid_t holder;
+
+	if (ident->tracer_pid)
+		return gkfd_holder_of(ctx->k, ident->tracer_pid, &holder) == 1 ? "attached"
+									       : "traced";
+	switch (ident->state) {
+	case 'T':
+	case 't':
+		return "stopped";
+	case 'Z':
+	case 'X':
+		return "zombie";
+	default:
+		return "running";
+	}
+}
+
+static void identify(struct gpreempt_ctx *ctx, struct gpreempt_process_info *info)
+{
+	struct gkfd_proc_ident ident;
+
+	/* In another pid namespace sysfs speaks of pids that are somebody else's here. */
+	if (!gkfd_pids_are_global(ctx->k) || gkfd_proc_identify(ctx->k, info->pid, &ident) < 0)
+		return;
+	info->uid = ident.uid;
+	info->tracer_pid = ident.tracer_pid;
+	memcpy(info->comm, ident.comm, sizeof(info->comm));
+	info->comm[sizeof(info->comm) - 1] = '\0';
+	snprintf(info->state, sizeof(info->state), "%s", state_name(ctx, &ident));
+	info->valid |= GPREEMPT_PROC_COMM;
+}
+
+static void describe(struct gpreempt_ctx *ctx, const struct gkfd_proc *proc,
+		     const struct gkfd_mqds *mqds, struct gpreempt_process_info *ret)
+{
+	*ret = (struct gpreempt_process_info){ .size = sizeof(*ret), .pid = proc->pid };
+	ret->queues = (uint32_t)proc->n_queues;
+	for (size_t i = 0; i < proc->n_queues; i++)
+		add_gpu(ret, proc->queues[i].gpu_id);
+	for (size_t i = 0; i < proc->n_gpus; i++) {
+		if (!proc->gpus[i].has_vram)
+			continue;
+		ret->vram_bytes += proc->gpus[i].vram_bytes;
+		ret->valid |= GPREEMPT_PROC_VRAM;
+	}
+	ret->job_class = proc_class(mqds, proc);
+	identify(ctx, ret);
+}
+
+int for_each_proc(struct gpreempt_ctx *ctx, proc_visitor visit, void *user)
+{
+	_cleanup_free_ pid_t *pids = NULL;
+	struct gkfd_mqds mqds = { 0 };
+	size_t n = 0;
+	int r;
+
+	r = gkfd_proc_list(ctx->k, &pids, &n);
+	if (r < 0)
+		return ctx_fail_errno(ctx, r, "the list of GPU processes");
+	/* Without debugfs classes and priorities stay unknown, which is not a failure. */
+	if (mqds_read(ctx, &mqds) < 0)
+		mqds = (struct gkfd_mqds){ 0 };
+
+	for (size_t i = 0; i < n && r >= 0; i++) {
+		struct gkfd_proc proc;
+
+		r = gkfd_proc_read(ctx->k, pids[i], &proc);
+		if (r == -ESRCH) {
+			r = 0;
+			continue;
+		}
+		if (r < 0) {
+			ctx_fail_errno(ctx, r, "the list of GPU processes");
+			break;
+		}
+		r = visit(ctx, &proc, &mqds, user);
+		gkfd_proc_done(&proc);
+	}
+	gkfd_mqds_done(&mqds);
+	return r;
+}
+
+static int list_one(struct gpreempt_ctx *ctx, const struct gkfd_proc *proc,
+		    const struct gkfd_mqds *mqds, void *user)
+{
+	struct gpreempt_process_info info;
+
+	describe(ctx, proc, mqds, &info);
+	out_array_add(user, &info);
+	return 0;
+}
+
+EXPORT int gpreempt_list_processes(struct gpreempt_ctx *ctx, struct gpreempt_process_info *ret,
+				   size_t max)
+{
+	struct out_array out;
+	int r;
+
+	r = out_array_init(ctx, &out, ret, max);
+	if (r < 0)
+		return r;
+	r = for_each_proc(ctx, list_one, &out);
+	return r < 0 ? r : (int)out.n;
+}

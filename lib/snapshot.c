@@ -1,0 +1,176 @@
+/* SPDX-License-Identifier: MIT */
+/* One look at an attached process: the driver's snapshot, debugfs and its memory together. */
+#include <errno.h>
+#include <string.h>
+
+#include "lib/describe.h"
+#include "lib/internal.h"
+
+/* Descriptors change only with the queues: debugfs prints the whole machine, so ask rarely. */
+static bool mqds_are_current(const struct gpreempt_process *p, const struct gpreempt_queue *queues,
+			     size_t n)
+{
+	size_t compute = 0;
+
+	for (size_t i = 0; i < n; i++) {
+		if (!type_is_compute(queues[i].type))
+			continue;
+		compute++;
+		if (!mqds_find(&p->mqds, p->pid, queues[i].gpu_id, queues[i].ring_base))
+			return false;
+	}
+	return compute == p->mqds.n;
+}
+
+static void keep_own_mqds(struct gpreempt_process *p, struct gkfd_mqds *all)
+{
+	const struct gkfd_mqd *first;
+	size_t n = mqds_of(all, p->pid, &first);
+
+	if (n)
+		memmove(all->mqds, first, n * sizeof(*first));
+	all->n = n;
+	p->mqds = *all;
+}
+
+static void refresh_mqds(struct gpreempt_process *p, const struct gpreempt_queue *queues, size_t n)
+{
+	struct gkfd_mqds all;
+
+	if (p->mqds_read && mqds_are_current(p, queues, n))
+		return;
+	gkfd_mqds_done(&p->mqds);
+	p->mqds = (struct gkfd_mqds){ 0 };
+	p->mqds_read = mqds_read(p->ctx, &all) >= 0;
+	if (p->mqds_read)
+		keep_own_mqds(p, &all);
+}
+
+static void add_priorities(struct gpreempt_process *p, struct gpreempt_queue *queues, size_t n)
+{
+	enum gpreempt_class job_class;
+	size_t compute = 0;
+
+	refresh_mqds(p, queues, n);
+	for (size_t i = 0; i < n; i++)
+		compute += type_is_compute(queues[i].type);
+	job_class = mqds_class(p->mqds.mqds, p->mqds.n, compute);
+	for (size_t i = 0; i < n; i++) {
+		const struct gkfd_mqd *mqd =
+			mqds_find(&p->mqds, p->pid, queues[i].gpu_id, queues[i].ring_base);
+
+		queues[i].job_class = job_class;
+		if (!mqd)
+			continue;
+		queues[i].priority = mqd->priority;
+		queues[i].valid |= GPREEMPT_QUEUE_PRIORITY;
+	}
+}
+
+static int add_progress(struct gpreempt_process *p, struct gpreempt_queue *queues, size_t n)
+{
+	_cleanup_free_ struct gkfd_queue_addr *addrs = calloc(n, sizeof(*addrs));
+	_cleanup_free_ struct gkfd_progress *progress = calloc(n, sizeof(*progress));
+
+	if (!addrs || !progress)
+		return -ENOMEM;
+	for (size_t i = 0; i < n; i++)
+		addrs[i] = (struct gkfd_queue_addr){
+			.type = queues[i].type,
+			.ring_base = queues[i].ring_base,
+			.ring_bytes = queues[i].ring_bytes,
+			.read_ptr_addr = queues[i].read_ptr_addr,
+			.write_ptr_addr = queues[i].write_ptr_addr,
+		};
+	if (gkfd_progress_read(p->ctx->k, p->pid, addrs, n, progress) < 0)
+		return 0; /* unknown, which is not a failure of the snapshot */
+	for (size_t i = 0; i < n; i++)
+		describe_progress(&queues[i], &progress[i]);
+	return 0;
+}
+
+static void mark_held(struct gpreempt_process *p, struct gpreempt_queue *queues, size_t n)
+{
+	for (size_t i = 0; i < n; i++) {
+		if (!process_holds(p, queues[i].queue_id))
+			continue;
+		snprintf(queues[i].state, sizeof(queues[i].state), "suspended");
+		queues[i].valid |= GPREEMPT_QUEUE_STATE;
+	}
+}
+
+int process_snapshot(struct gpreempt_process *p, struct gpreempt_queue **ret, size_t *ret_n)
+{
+	_cleanup_free_ struct kfd_queue_snapshot_entry *entries = NULL;
+	_cleanup_free_ struct gpreempt_queue *queues = NULL;
+	struct gkfd_failure failure = { 0 };
+	uint32_t n = 0;
+	int r;
+
+	ctx_call_begin(p->ctx);
+	r = gkfd_target_snapshot(p->target, &entries, &n, &failure);
+	ctx_call_end(p->ctx);
+	if (r < 0)
+		return ctx_fail_target(p->ctx, r, p->pid, &failure);
+	queues = calloc(n ? n : 1, sizeof(*queues));
+	if (!queues)
+		return ctx_fail_errno(p->ctx, -ENOMEM, "snapshot");
+	for (uint32_t i = 0; i < n; i++)
+		describe_entry(p->ctx, &queues[i], p->pid, &entries[i]);
+	if (n) {
+		add_priorities(p, queues, n);
+		r = add_progress(p, queues, n);
+		if (r < 0)
+			return ctx_fail_errno(p->ctx, r, "snapshot");
+		mark_held(p, queues, n);
+	}
+	*ret = steal_ptr(&queues);
+	*ret_n = n;
+	return 0;
+}
+
+EXPORT int gpreempt_snapshot(struct gpreempt_process *p, struct gpreempt_queue *ret, size_t max,
+			     uint64_t *ret_time_ns)
+{
+	_cleanup_free_ struct gpreempt_queue *queues = NULL;
+	struct out_array out;
+	size_t n = 0;
+	int r;
+
+	r = out_array_init(p->ctx, &out, ret, max);
+	if (r < 0)
+		return r;
+	r = process_snapshot(p, &queues, &n);
+	if (r < 0)
+		return r;
+	for (size_t i = 0; i < n; i++)
+		out_array_add(&out, &queues[i]);
+	if (ret_time_ns)
+		*ret_time_ns = gpreempt_now_ns(p->ctx);
+	return (int)n;
+}
+
+EXPORT int gpreempt_is_queue_active(struct gpreempt_process *p, uint32_t queue_id)
+{
+	_cleanup_free_ struct gpreempt_queue *queues = NULL;
+	size_t n = 0;
+	int r;
+
+	r = process_snapshot(p, &queues, &n);
+	if (r < 0)
+		return r;
+	for (size_t i = 0; i < n; i++) {
+		if (queues[i].queue_id != queue_id)
+			continue;
+		if (!(queues[i].valid & GPREEMPT_QUEUE_STATE))
+			return ctx_fail(p->ctx, -ENODATA, GPREEMPT_ERROR_FAILED, NULL,
+					"what queue %u of process %d does cannot be told", queue_id,
+					(int)p->pid);
+		return strcmp(queues[i].state, "running") == 0 ||
+		       strcmp(queues[i].state, "pending") == 0 ||
+		       (strcmp(queues[i].state, "suspended") == 0 && queues[i].pending > 0);
+	}
+	return ctx_fail_target(
+		p->ctx, -EINVAL, p->pid,
+		&(struct gkfd_failure){ .why = GKFD_WHY_NO_SUCH_QUEUE, .queue_id = queue_id });
+}
