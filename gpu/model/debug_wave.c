@@ -6,7 +6,9 @@
 
 #define OVERRIDE_OR 0u
 #define OVERRIDE_REPLACE 1u
-#define TRAP_MASK_GFX9 0x1ffu
+#define TRAP_MASK_GFX942 0xc00001ffu
+#define TRAP_MASK_GFX90A 0x1ffu
+#define TRAP_MASK_OLDER 0x80u /* address watch only: the register is everybody's */
 #define FLAG_SINGLE_MEM_OP 1u
 #define FLAG_SINGLE_ALU_OP 2u
 #define CAP_PRECISE_MEMORY 0x40000u
@@ -41,20 +43,35 @@ int model_launch_mode(struct model *m, struct model_kproc *k, uint32_t mode)
 	return 0;
 }
 
+/* The chips' validate_trap_override_request() of Linux 6.12 amdgpu. */
+static int check_override(const struct model *m, uint32_t mode, uint32_t *ret_supported)
+{
+	uint32_t gfx = m->config.chip->gfx_target_version;
+
+	if (!m->config.n_gpus) {
+		*ret_supported = UINT32_MAX;
+		return 0;
+	}
+	if (gfx < 90010) {
+		*ret_supported = TRAP_MASK_OLDER;
+		return mode == OVERRIDE_OR ? 0 : -EINVAL;
+	}
+	*ret_supported = gfx == 90010 ? TRAP_MASK_GFX90A : TRAP_MASK_GFX942;
+	return mode == OVERRIDE_OR || mode == OVERRIDE_REPLACE ? 0 : -EPERM;
+}
+
 int model_launch_override(struct model *m, struct model_kproc *k,
 			  struct kfd_ioctl_dbg_trap_set_wave_launch_override_args *a)
 {
 	uint32_t bits = a->enable_mask, request = a->support_request_mask;
+	int r;
 
-	a->support_request_mask = m->config.n_gpus ? TRAP_MASK_GFX9 : UINT32_MAX;
-	if (m->config.n_gpus && a->override_mode != OVERRIDE_OR &&
-	    a->override_mode != OVERRIDE_REPLACE)
-		return -EPERM;
+	r = check_override(m, a->override_mode, &a->support_request_mask);
+	if (r < 0)
+		return r;
 	if (request & ~a->support_request_mask)
 		return -EACCES;
 	for (uint32_t i = 0; i < m->config.n_gpus; i++) {
-		int r;
-
 		a->enable_mask = k->pdds[i].override;
 		k->pdds[i].override = (bits & request) | (k->pdds[i].override & ~request);
 		r = model_dbg_refresh(&m->gpus[i]);

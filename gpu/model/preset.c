@@ -13,7 +13,7 @@
 #define TRAIN_PRIORITY 7 /* what a HIP stream has by default */
 #define INFER_PRIORITY 11 /* HIP's high */
 #define RING_PACKETS 64
-#define WG_PER_CU 25u /* so that a percent of all CUs is a whole number of workgroups */
+#define WG_PER_CU 32u /* one wave each: cu_occupancy shows the true share */
 #define WG_NS (200 * NSEC_PER_USEC)
 #define WG_STEP_NS (7 * NSEC_PER_USEC) /* queues must not end their work in step */
 #define GIB (1ull << 30)
