@@ -92,8 +92,11 @@ static int fake_read_mem(void *data, pid_t pid, struct gkfd_span *spans, size_t 
 	f->spans += (int)n;
 	if (f->dies_at_call && f->calls >= f->dies_at_call)
 		return -ESRCH;
-	for (size_t i = 0; i < n; i++)
+	for (size_t i = 0; i < n; i++) {
+		if (f->before_span)
+			f->before_span(f->arg, i);
 		spans[i].ok = read_span(f, &spans[i]);
+	}
 	return 0;
 }
 

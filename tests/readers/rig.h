@@ -37,6 +37,8 @@ struct fake {
 	size_t n_regions;
 	int calls, spans; /* of read_mem */
 	int dies_at_call; /* from that call on -ESRCH; 0: never */
+	void (*before_span)(void *arg, size_t i); /* the target moves meanwhile; may be NULL */
+	void *arg;
 };
 
 struct gkfd *fake_open(struct fake **ret);

@@ -231,6 +231,48 @@ static void nonsense_in_the_pointers_is_unknown(void **state)
 	assert_int_equal(look(w, UINT64_MAX - 2, UINT64_MAX).pending, 1); /* the very end is fine */
 }
 
+static void produce_meanwhile(void *arg, size_t i)
+{
+	struct world *w = arg;
+
+	if (w->f->calls == 1 && i > 0) {
+		*w->write += 1;
+		*w->read = *w->write - (i == 1 ? 0 : 1); /* past what was written at first */
+	}
+}
+
+static void a_queue_that_moves_while_it_is_read_still_makes_sense(void **state)
+{
+	struct world *w = *state;
+	struct gkfd_progress p;
+
+	w->f->before_span = produce_meanwhile;
+	w->f->arg = w;
+	packet(w, 6, AQL_KERNEL_DISPATCH);
+	p = look(w, 5, 5);
+	assert_true(p.pointers_known);
+	assert_int_equal(p.read_index, 6);
+	assert_int_equal(p.write_index, 7);
+	assert_int_equal(p.state, GKFD_QUEUE_PENDING);
+}
+
+static void write_backwards(void *arg, size_t i)
+{
+	struct world *w = arg;
+
+	if (i == 2)
+		*w->write -= 1;
+}
+
+static void a_write_pointer_that_goes_back_is_nonsense(void **state)
+{
+	struct world *w = *state;
+
+	w->f->before_span = write_backwards;
+	w->f->arg = w;
+	assert_false(look(w, 5, 9).pointers_known);
+}
+
 static void nonsense_in_the_addresses_reads_nothing(void **state)
 {
 	struct world *w = *state;
@@ -406,6 +448,8 @@ int main(void)
 		WORLD_TEST(a_full_queue_is_pending_even_with_producers_waiting),
 		WORLD_TEST(a_full_queue_that_shows_nothing_published_is_unknown),
 		WORLD_TEST(nonsense_in_the_pointers_is_unknown),
+		WORLD_TEST(a_queue_that_moves_while_it_is_read_still_makes_sense),
+		WORLD_TEST(a_write_pointer_that_goes_back_is_nonsense),
 		WORLD_TEST(nonsense_in_the_addresses_reads_nothing),
 		WORLD_TEST(unmapped_pointers_and_rings_are_unknown),
 		WORLD_TEST(queues_that_cannot_be_followed_are_pending_or_unknown),
