@@ -82,9 +82,9 @@ static bool number(struct gkfd_text *t, unsigned int base, uint64_t max, uint64_
 
 		if (digit >= base)
 			break;
-		if (digit > max || value > (max - digit) / base)
+		if (__builtin_mul_overflow(value, base, &value) ||
+		    __builtin_add_overflow(value, digit, &value) || value > max)
 			return false;
-		value = value * base + digit;
 	}
 	if (p == t->at)
 		return false;

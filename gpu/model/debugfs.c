@@ -13,16 +13,28 @@
 #define QUEUES_PER_PIPE 8u
 #define SDMA_FIRST_REG 0x5180u
 
+static char *put_hex(char *at, uint32_t value)
+{
+	for (int shift = 28; shift >= 0; shift -= 4)
+		*at++ = "0123456789abcdef"[value >> shift & 0xf];
+	return at;
+}
+
+/* By hand: a dump of all descriptors is the bulk of what a short-lived command costs. */
 void model_hex_dump(FILE *out, const char *indent, const uint32_t *words, size_t n)
 {
-	for (size_t i = 0; i < n; i++) {
-		if (i % WORDS_PER_ROW == 0)
-			fprintf(out, "%s%s%.8zx: ", i ? "\n" : "", indent, i * sizeof(*words));
-		else
-			fputc(' ', out);
-		fprintf(out, "%08x", words[i]);
+	for (size_t i = 0; i < n; i += WORDS_PER_ROW) {
+		char row[16 + 9 * WORDS_PER_ROW], *at = put_hex(row, (uint32_t)(i * sizeof(*words)));
+
+		*at++ = ':';
+		for (size_t j = i; j < n && j < i + WORDS_PER_ROW; j++) {
+			*at++ = ' ';
+			at = put_hex(at, words[j]);
+		}
+		*at++ = '\n';
+		fputs(indent, out);
+		fwrite(row, 1, (size_t)(at - row), out);
 	}
-	fputc('\n', out);
 }
 
 /* ---- mqds ---- */
