@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* Reading a real process. A page without access stands in for a GPU buffer's mapping: like it,
- * it is refused by process_vm_readv(2) and readable through /proc/PID/mem. */
+/*
+ * Reading a real process. A page without access stands in for a GPU buffer's mapping: like it,
+ * it is refused by process_vm_readv(2) and readable through /proc/PID/mem.
+ */
 #include <dirent.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/uio.h>
 #include <sys/wait.h>
 
@@ -191,6 +194,37 @@ static void a_zombie_has_no_memory(void **state)
 	child_end(&other);
 }
 
+static void hide(void *arg)
+{
+	if (prctl(PR_SET_DUMPABLE, 0) < 0)
+		_exit(4);
+}
+
+static void a_process_we_may_not_trace_is_eperm(void **state)
+{
+	struct memory *m = *state;
+	struct child hidden;
+	pid_t reader;
+	int status;
+
+	child_start(&hidden, hide, NULL);
+	reader = fork();
+	assert_true(reader >= 0);
+	if (reader == 0) {
+		uint64_t word;
+		struct gkfd_span span = {
+			.addr = address(m, PLAIN, 0), .buf = &word, .len = sizeof(word),
+		};
+
+		if (geteuid() == 0 && setresuid(65534, 65534, 65534) < 0)
+			_exit(3);
+		_exit(read_mem(m, hidden.pid, &span, 1) == -EPERM ? 0 : 1);
+	}
+	assert_int_equal(waitpid(reader, &status, 0), reader);
+	assert_int_equal(status, 0);
+	assert_int_equal(child_end(&hidden), 0);
+}
+
 static void no_descriptor_stays_open(void **state)
 {
 	struct memory *m = *state;
@@ -212,6 +246,7 @@ int main(void)
 		cmocka_unit_test(empty_spans_and_no_spans_are_fine),
 		cmocka_unit_test(a_process_that_is_gone_is_esrch),
 		cmocka_unit_test(a_zombie_has_no_memory),
+		cmocka_unit_test(a_process_we_may_not_trace_is_eperm),
 		cmocka_unit_test(no_descriptor_stays_open),
 	};
 
