@@ -3,9 +3,14 @@
 
 void rig_open(struct rig *rig, const char *chip)
 {
+	rig_open_chip(rig, model_chip_find(chip));
+}
+
+void rig_open_chip(struct rig *rig, const struct model_chip *chip)
+{
 	timeline_init(&rig->time);
-	rig->chip = model_chip_find(chip);
-	assert_non_null(rig->chip);
+	assert_non_null(chip);
+	rig->chip = chip;
 	rig->vm = mem_new();
 	assert_non_null(rig->vm);
 	rig->gpu = hw_gpu_new(rig->chip, &rig->time);

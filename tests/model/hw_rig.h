@@ -30,6 +30,7 @@ struct rig_queue {
 };
 
 void rig_open(struct rig *rig, const char *chip);
+void rig_open_chip(struct rig *rig, const struct model_chip *chip);
 void rig_close(struct rig *rig);
 void rig_run(struct rig *rig, uint64_t ns);
 

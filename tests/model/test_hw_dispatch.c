@@ -84,19 +84,20 @@ static void workgroups_are_dealt_to_the_xccs_in_turn_from_packet_to_packet(void 
 	assert_int_equal(hw_queue_waves(f->q[0].hw, 3), 1 * 32);
 }
 
-static void equal_queues_get_equal_room(void **state)
+static void equal_queues_take_turns(void **state)
 {
 	struct fixture *f = *state;
 	uint64_t kernel = rig_kernel(&f->rig, 1000, CU);
 
-	rig_dispatch(&f->q[0], kernel, 1000, 0, 0);
-	rig_dispatch(&f->q[1], kernel, 1000, 0, 0);
-	map_first(f, 2);
-	for (int i = 0; i < 5; i++) {
-		assert_int_equal(resident(f, 0), 40);
-		assert_int_equal(resident(f, 1), 40);
+	for (int i = 0; i < 3; i++)
+		rig_dispatch(&f->q[i], kernel, 1000, 0, 0);
+	map_first(f, 3);
+	for (uint32_t i = 0; i < 12; i++) {
+		assert_int_equal(resident(f, i % 3), 80);
 		rig_run(&f->rig, 1000);
 	}
+	for (int i = 0; i < 3; i++)
+		assert_int_equal(rig_packet(&f->q[i], 0).finished, 4 * 80);
 }
 
 static void room_one_queue_does_not_use_goes_to_the_others(void **state)
@@ -227,7 +228,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(a_compute_unit_holds_as_many_workgroups_as_fit_whole),
 		TEST(workgroups_are_dealt_to_the_xccs_in_turn_from_packet_to_packet),
-		TEST(equal_queues_get_equal_room),
+		TEST(equal_queues_take_turns),
 		TEST(room_one_queue_does_not_use_goes_to_the_others),
 		TEST(a_single_free_place_goes_round),
 		TEST(a_running_workgroup_is_never_displaced),

@@ -196,7 +196,7 @@ static void the_fence_of_a_dead_scheduler_never_comes(void **state)
 	struct fixture *f = *state;
 	struct hw_unmap op = { .grace_kclk = 1, .timeout_ns = RIG_TIMEOUT_NS, .dead = true };
 
-	rig_dispatch(&f->a, rig_kernel(&f->rig, 1000, CU), 80, 0, 0);
+	rig_dispatch(&f->a, rig_kernel(&f->rig, 1000, CU), 40, 0, 0);
 	rig_dispatch(&f->b, rig_kernel(&f->rig, 1000, CU), 8000, 0, 0);
 	map_both(f);
 	assert_int_equal(hw_unmap_all(f->rig.gpu, &op), -ETIME);
@@ -204,7 +204,9 @@ static void the_fence_of_a_dead_scheduler_never_comes(void **state)
 	assert_int_equal(op.saved_bytes, 0);
 	assert_int_equal(op.unmapped, 2);
 	assert_false(hw_queue_mapped(f->a.hw));
-	assert_in_range(rig_packet(&f->b, 0).finished, 1, 80);
+	assert_int_equal(rig_packet(&f->a, 0).finished, 40); /* what ran ran on */
+	assert_int_equal(rig_packet(&f->b, 0).finished, 40);
+	assert_false(hw_queue_failed(f->a.hw));
 	assert_true(hw_queue_failed(f->b.hw));
 	hw_reset(f->rig.gpu);
 	rig_map_one(&f->b);
@@ -348,6 +350,41 @@ static void saved_workgroups_without_room_wait_and_go_before_new_ones(void **sta
 	assert_int_equal(rig_packet(&f->b, 0).executed_ns, 200 * 50000);
 }
 
+static void what_is_saved_goes_before_new_work_that_would_fit(void **state)
+{
+	struct fixture *f = *state;
+
+	rig_dispatch(&f->b, rig_kernel(&f->rig, 100000, CU), 80, 0, 0);
+	rig_map_one(&f->b);
+	rig_unmap(&f->rig, 1);
+	rig_dispatch(&f->a, rig_kernel(&f->rig, 100000, CU / 2), 156, 0, 0);
+	rig_map_one(&f->a);
+	rig_unmap(&f->rig, 1);
+	rig_dispatch(&f->a, rig_kernel(&f->rig, 1000, CU / 4), 4, 0, 0);
+	map_both(f);
+	rig_run(&f->rig, 50000);
+	assert_int_equal(rig_stats(&f->a).resident, 156); /* half a unit is free on each XCC */
+	assert_int_equal(rig_stats(&f->b).saved, 80);
+	rig_run(&f->rig, 80000);
+	assert_int_equal(rig_stats(&f->b).resident, 80);
+	all_done(f, &f->a);
+	assert_true(rig_packet(&f->a, 1).started_ns >= rig_packet(&f->b, 0).done_ns);
+}
+
+static void a_save_counts_once_for_a_packet_whatever_its_parts(void **state)
+{
+	struct fixture *f = *state;
+
+	rig_dispatch(&f->b, rig_kernel(&f->rig, 10000, CU), 40, 0, 0);
+	rig_dispatch(&f->a, rig_kernel(&f->rig, 100000, CU), 80, 0, 0);
+	rig_map(&f->rig, (struct hw_queue *[]){ f->b.hw, f->a.hw }, 2);
+	rig_run(&f->rig, 20000); /* the first half runs since before the second could start */
+	assert_int_equal(rig_stats(&f->a).resident, 80);
+	rig_unmap(&f->rig, 1);
+	assert_int_equal(rig_packet(&f->a, 0).saves, 1);
+	assert_int_equal(rig_packet(&f->a, 0).executed_ns, 40 * 20476 + 40 * 10476);
+}
+
 static void part_of_what_was_saved_together_may_come_back_first(void **state)
 {
 	struct fixture *f = *state;
@@ -448,6 +485,8 @@ int main(void)
 		TEST(restored_workgroups_run_for_what_was_left_after_their_bytes_moved),
 		TEST(an_unmap_during_a_map_or_a_restore_loses_nothing),
 		TEST(saved_workgroups_without_room_wait_and_go_before_new_ones),
+		TEST(what_is_saved_goes_before_new_work_that_would_fit),
+		TEST(a_save_counts_once_for_a_packet_whatever_its_parts),
 		TEST(part_of_what_was_saved_together_may_come_back_first),
 		TEST(time_on_other_gpus_goes_on_during_an_unmap),
 		TEST(a_map_that_makes_no_sense_changes_nothing),
