@@ -7,10 +7,15 @@
 #include "lib/internal.h"
 #include "lib/model_stats.h"
 
-/* NULL on hardware. */
-static struct model *model_of(struct gpreempt_ctx *ctx)
+/* NULL on hardware. Tracer threads use the model too: to be given back soon. */
+static struct model *model_take(struct gpreempt_ctx *ctx)
 {
-	return gpreempt_is_modelled(ctx) ? model_transport_get(ctx->k->data) : NULL;
+	return gpreempt_is_modelled(ctx) ? model_transport_lock(ctx->k->data) : NULL;
+}
+
+static void model_give(struct gpreempt_ctx *ctx)
+{
+	model_transport_unlock(ctx->k->data);
 }
 
 static int fail_not_a_model(struct gpreempt_ctx *ctx)
@@ -21,12 +26,15 @@ static int fail_not_a_model(struct gpreempt_ctx *ctx)
 
 uint64_t model_save_ns(struct gpreempt_ctx *ctx)
 {
-	struct model *m = model_of(ctx);
+	struct model *m = model_take(ctx);
 	struct model_gpu_stats stats;
 	uint64_t sum = 0;
 
-	for (uint32_t i = 0; m && model_gpu_stats(m, i, &stats) >= 0; i++)
+	if (!m)
+		return 0;
+	for (uint32_t i = 0; model_gpu_stats(m, i, &stats) >= 0; i++)
 		sum += stats.save_ns;
+	model_give(ctx);
 	return sum;
 }
 
@@ -34,7 +42,7 @@ EXPORT int gpreempt_model_submit(struct gpreempt_ctx *ctx, pid_t pid, uint32_t q
 				 const struct gpreempt_model_work *work, uint64_t *ret_index)
 {
 	struct gpreempt_model_work w = { .size = sizeof(w) };
-	struct model *m = model_of(ctx);
+	struct model *m = model_take(ctx);
 	uint64_t index = 0;
 	int r;
 
@@ -47,6 +55,7 @@ EXPORT int gpreempt_model_submit(struct gpreempt_ctx *ctx, pid_t pid, uint32_t q
 					       .wg_per_cu = w.wg_per_cu ? w.wg_per_cu : 1,
 					       .signal = true },
 			 &index);
+	model_give(ctx);
 	if (r < 0)
 		return ctx_fail_errno(ctx, r, "submitting to the model");
 	if (ret_index)
@@ -57,13 +66,14 @@ EXPORT int gpreempt_model_submit(struct gpreempt_ctx *ctx, pid_t pid, uint32_t q
 EXPORT int gpreempt_model_get_queue(struct gpreempt_ctx *ctx, pid_t pid, uint32_t queue_id,
 				    struct gpreempt_model_queue *ret)
 {
-	struct model *m = model_of(ctx);
+	struct model *m = model_take(ctx);
 	struct model_queue_stats stats;
 	int r;
 
 	if (!m)
 		return fail_not_a_model(ctx);
 	r = model_queue_stats(m, pid, queue_id, &stats);
+	model_give(ctx);
 	if (r < 0)
 		return ctx_fail_target(ctx, r, pid,
 				       &(struct gkfd_failure){ .why = GKFD_WHY_NO_SUCH_QUEUE,
@@ -79,13 +89,14 @@ EXPORT int gpreempt_model_get_queue(struct gpreempt_ctx *ctx, pid_t pid, uint32_
 EXPORT int gpreempt_model_get_gpu(struct gpreempt_ctx *ctx, uint32_t index,
 				  struct gpreempt_model_gpu *ret)
 {
-	struct model *m = model_of(ctx);
+	struct model *m = model_take(ctx);
 	struct model_gpu_stats stats;
 	int r;
 
 	if (!m)
 		return fail_not_a_model(ctx);
 	r = model_gpu_stats(m, index, &stats);
+	model_give(ctx);
 	if (r < 0)
 		return ctx_fail(ctx, r, GPREEMPT_ERROR_ABSENT, NULL, "the model has no GPU %u",
 				index);
@@ -96,35 +107,45 @@ EXPORT int gpreempt_model_get_gpu(struct gpreempt_ctx *ctx, uint32_t index,
 	return 0;
 }
 
+static struct gpreempt_model_packet packet_of(const struct model_packet *p)
+{
+	return (struct gpreempt_model_packet){
+		.size = sizeof(struct gpreempt_model_packet),
+		.index = p->index,
+		.submitted_ns = p->submitted_ns,
+		.started_ns = p->started_ns,
+		.done_ns = p->done_ns,
+		.executed_ns = p->executed_ns,
+		.workgroups = p->workgroups,
+		.finished = p->finished,
+		.saves = p->saves,
+	};
+}
+
 EXPORT int gpreempt_model_get_packets(struct gpreempt_ctx *ctx, pid_t pid, uint32_t queue_id,
 				      uint64_t first, struct gpreempt_model_packet *ret, size_t max)
 {
-	struct model *m = model_of(ctx);
 	_cleanup_free_ struct model_packet *packets = NULL;
 	struct out_array out;
+	struct model *m;
 	size_t n;
 	int r;
 
-	if (!m)
-		return fail_not_a_model(ctx);
 	r = out_array_init(ctx, &out, ret, max);
 	if (r < 0)
 		return r;
 	packets = calloc(max ? max : 1, sizeof(*packets));
 	if (!packets)
 		return ctx_fail_errno(ctx, -ENOMEM, "packets");
+	m = model_take(ctx);
+	if (!m)
+		return fail_not_a_model(ctx);
 	n = model_packets(m, pid, queue_id, first, packets, max);
-	for (size_t i = 0; i < n; i++)
-		out_array_add(&out, &(struct gpreempt_model_packet){
-					    .size = sizeof(*ret),
-					    .index = packets[i].index,
-					    .submitted_ns = packets[i].submitted_ns,
-					    .started_ns = packets[i].started_ns,
-					    .done_ns = packets[i].done_ns,
-					    .executed_ns = packets[i].executed_ns,
-					    .workgroups = packets[i].workgroups,
-					    .finished = packets[i].finished,
-					    .saves = packets[i].saves,
-				    });
+	model_give(ctx);
+	for (size_t i = 0; i < n; i++) {
+		struct gpreempt_model_packet p = packet_of(&packets[i]);
+
+		out_array_add(&out, &p);
+	}
 	return (int)n;
 }

@@ -10,6 +10,7 @@
 #define ROUNDS_MAX 10000000
 #define WORK_MS_DEFAULT 10
 #define WORK_MS_MAX 3600000
+#define RUN_MIN_NS NSEC_PER_MSEC
 #define FAILURES_IN_A_ROW 3
 
 const char help_bench[] =
@@ -19,9 +20,9 @@ const char help_bench[] =
 	"                      1 (default) to 255\n"
 	"  --level LEVEL       insist on one way to do it; see gpreempt doctor\n"
 	"\n"
-	"Each round suspends all queues of the process, waits as long as the urgent work would\n"
-	"take, and resumes. Three failed rounds in a row end it. 'total' is suspend and resume\n"
-	"together, without the work.\n";
+	"Each round lets the process run, suspends all its queues, waits as long as the urgent\n"
+	"work would take, and resumes. Three failed rounds in a row end it. 'total' is suspend\n"
+	"and resume together, without the work.\n";
 
 enum { OPTION_WORK = 2001, OPTION_GRACE, OPTION_LEVEL };
 
@@ -91,6 +92,15 @@ static int attach(struct cli *cli, struct bench *b)
 	return EXIT_DONE;
 }
 
+/* Lets the job run before it is suspended again, or there would be nothing to save. */
+static int let_run(struct cli *cli, const struct bench *b)
+{
+	struct pollfd fd = { .fd = cli->signal_fd, .events = POLLIN };
+	int r = gpreempt_wait(cli->ctx, &fd, 1, MAX(b->work_ns, RUN_MIN_NS));
+
+	return r > 0 ? -EINTR : r;
+}
+
 /* 0, or -errno; -EINTR: a signal has come. */
 static int round_of(struct cli *cli, struct bench *b)
 {
@@ -121,13 +131,13 @@ static int round_of(struct cli *cli, struct bench *b)
 	if (down.has_saved)
 		b->saved_bytes += down.saved_bytes;
 	b->has_saved = down.has_saved;
+	b->ok++;
 	return waited > 0 ? -EINTR : 0;
 }
 
 static bool gave_up(struct cli *cli, struct bench *b, int r, unsigned int *in_a_row)
 {
 	if (r >= 0) {
-		b->ok++;
 		*in_a_row = 0;
 		return false;
 	}
@@ -148,11 +158,11 @@ static void run_rounds(struct cli *cli, struct bench *b)
 		b->signal = signals_take(cli);
 		if (b->signal || cli_stdout_broken())
 			break;
-		r = round_of(cli, b);
-		if (r == -EINTR) {
-			b->ok++;
-			continue;
-		}
+		r = let_run(cli, b);
+		if (r >= 0)
+			r = round_of(cli, b);
+		if (r == -EINTR)
+			continue; /* the signal waits to be taken */
 		if (gave_up(cli, b, r, &in_a_row))
 			break;
 		progress_show(&progress, "round %llu of %llu, %llu failed",

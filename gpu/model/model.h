@@ -70,7 +70,7 @@ void model_freep(struct model **m);
 
 /*
  * A populated model, as "--device model[:SPEC]" makes it. SPEC: a chip name, then optional
- * ",key=value" (gpus, occupancy in percent, seed, kfd_minor, runtime=old). NULL: mi308x.
+ * ",key=value" (gpus, occupancy in percent, seed, kfd_minor, runtime=old, log). NULL: mi308x.
  * pid 1001: offline, 10 busy queues on GPU 0; 1002: online, 2 queues on GPU 0; 1003: no queue.
  * -EINVAL and a line in *ret_why (the caller's to free) when SPEC makes no sense.
  */
@@ -128,6 +128,9 @@ int model_list_dir(struct model *m, enum gkfd_tree tree, const char *path, char 
 extern const struct gkfd_transport gkfd_transport_model;
 void *model_transport_new(struct model *m);
 struct model *model_transport_get(void *data); /* borrowed; for tests and the simulator */
+/* The same where tracer threads may be at work; every other call waits meanwhile. */
+struct model *model_transport_lock(void *data);
+void model_transport_unlock(void *data);
 
 /* ---- memory of a process ---- */
 

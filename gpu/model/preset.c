@@ -10,7 +10,7 @@
 #define IDLE_PID 1003
 #define TRAIN_QUEUES 10u
 #define INFER_QUEUES 2u
-#define TRAIN_PRIORITY 7 /* what a HIP stream has by default */
+#define TRAIN_PRIORITY 0 /* HIP's low */
 #define INFER_PRIORITY 11 /* HIP's high */
 #define RING_PACKETS 64
 #define WG_PER_CU 32u /* one wave each: cu_occupancy shows the true share */
@@ -73,8 +73,12 @@ static int parse_option(struct preset *p, char *option, char **ret_why)
 		if (!parse_number(value, KFD_IOCTL_MINOR_VERSION, &n) || !n)
 			return fail(ret_why, "kfd_minor is 1 to 17, not '%s'", value);
 		p->config.kfd_minor = (uint32_t)n;
+	} else if (!strcmp(option, "log")) {
+		if (!parse_number(value, 1, &n))
+			return fail(ret_why, "log is 0 or 1, not '%s'", value);
+		p->config.log_packets = n;
 	} else {
-		return fail(ret_why, "no option '%s' (gpus, occupancy, seed, kfd_minor, runtime)",
+		return fail(ret_why, "no option '%s' (gpus, occupancy, seed, kfd_minor, runtime, log)",
 			    option);
 	}
 	return 0;

@@ -30,6 +30,21 @@ struct model *model_transport_get(void *data)
 	return d->m;
 }
 
+struct model *model_transport_lock(void *data)
+{
+	struct device *d = data;
+
+	pthread_mutex_lock(&d->lock);
+	return d->m;
+}
+
+void model_transport_unlock(void *data)
+{
+	struct device *d = data;
+
+	pthread_mutex_unlock(&d->lock);
+}
+
 static struct device *enter(void *data)
 {
 	struct device *d = data;

@@ -54,7 +54,10 @@ struct gpreempt_model_packet {
 	uint32_t saves; /* how often some of it was saved */
 };
 
-/* Packets of a queue from @first on, oldest first; how many were written. Since: 0.1 */
+/*
+ * Packets of a queue from @first on, oldest first; how many were written: none unless the model
+ * was opened with "log=1" ("model:mi308x,log=1"). Since: 0.1
+ */
 int gpreempt_model_get_packets(struct gpreempt_ctx *ctx, pid_t pid, uint32_t queue_id,
 			       uint64_t first, struct gpreempt_model_packet *ret, size_t max);
 
