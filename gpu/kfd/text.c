@@ -61,14 +61,14 @@ bool gkfd_text_equals(const struct gkfd_text *t, const char *literal)
 	return left(t) == strlen(literal) && memcmp(t->at, literal, left(t)) == 0;
 }
 
-static int digit_of(char c)
+static uint32_t digit_of(char c)
 {
 	if (c >= '0' && c <= '9')
-		return c - '0';
+		return (uint32_t)(c - '0');
 	if (c >= 'a' && c <= 'f')
-		return c - 'a' + 10;
+		return (uint32_t)(c - 'a' + 10);
 	if (c >= 'A' && c <= 'F')
-		return c - 'A' + 10;
+		return (uint32_t)(c - 'A' + 10);
 	return 16;
 }
 
@@ -78,7 +78,7 @@ static bool number(struct gkfd_text *t, unsigned int base, uint64_t max, uint64_
 	uint64_t value = 0;
 
 	for (; p < t->end; p++) {
-		unsigned int digit = (unsigned int)digit_of(*p);
+		uint32_t digit = digit_of(*p);
 
 		if (digit >= base)
 			break;
@@ -113,13 +113,25 @@ bool gkfd_text_dec32(struct gkfd_text *t, uint32_t *ret)
 	return true;
 }
 
+/* Not by number(): a dump of all descriptors is mostly this, and a command reads it whole. */
 bool gkfd_text_hex32(struct gkfd_text *t, uint32_t *ret)
 {
-	uint64_t value;
+	const char *p = t->at;
+	uint32_t value = 0;
 
-	if (!number(t, 16, UINT32_MAX, &value))
+	for (; p < t->end; p++) {
+		uint32_t digit = digit_of(*p);
+
+		if (digit >= 16)
+			break;
+		if (value >> 28)
+			return false;
+		value = value << 4 | digit;
+	}
+	if (p == t->at)
 		return false;
-	*ret = (uint32_t)value;
+	t->at = p;
+	*ret = value;
 	return true;
 }
 
