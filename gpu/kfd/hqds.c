@@ -38,9 +38,8 @@ static int end_slot(struct parse *p)
 		return -EBADMSG;
 	p->slot.active = p->regs[REG(ACTIVE)] & 1;
 	p->slot.vmid = p->regs[REG(VMID)];
-	p->slot.ring_base = ((uint64_t)p->regs[REG(RING_BASE_HI)] << 32 |
-			     p->regs[REG(RING_BASE_LO)])
-			    << 8;
+	p->slot.ring_base =
+		((uint64_t)p->regs[REG(RING_BASE_HI)] << 32 | p->regs[REG(RING_BASE_LO)]) << 8;
 
 	grown = gkfd_grow(p->found.hqds, p->found.n, &p->room, sizeof(*grown));
 	if (!grown)

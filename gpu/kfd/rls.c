@@ -123,8 +123,7 @@ static int take_line(void *data, const struct gkfd_text *line)
 	return r < 0 ? r : begin_node(p, *line);
 }
 
-int gkfd_runlists_parse(const char *text, size_t len, struct gkfd_runlists *ret,
-			uint32_t *ret_line)
+int gkfd_runlists_parse(const char *text, size_t len, struct gkfd_runlists *ret, uint32_t *ret_line)
 {
 	struct parse p = { 0 };
 	int r;

@@ -144,8 +144,7 @@ void print_rows(FILE *out, const char *indent, uint32_t start, const uint32_t *w
 {
 	for (size_t i = 0; i < n; i++) {
 		if (i % 8 == 0)
-			fprintf(out, "%s%s%08x:", i ? "\n" : "", indent,
-				start + 4 * (uint32_t)i);
+			fprintf(out, "%s%s%08x:", i ? "\n" : "", indent, start + 4 * (uint32_t)i);
 		fprintf(out, " %08x", words[i]);
 	}
 	fputc('\n', out);

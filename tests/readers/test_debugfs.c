@@ -122,13 +122,12 @@ static void sdma_after_compute_has_as_many_dumps_and_is_one_queue(void **state)
 
 static void queues_without_a_descriptor_we_know_are_passed_over(void **state)
 {
-	static const char text[] =
-		"Process 1 PASID 0x1:\n"
-		"  Bad user queue type 5 on device ee4d\n"
-		"  Weird: Queue node with neither kernel nor user queue\n"
-		"  DIQ on device ee4d\n"
-		"    00000000: 00000000 00000001\n"
-		"  SDMA queue on device ee4d\n";
+	static const char text[] = "Process 1 PASID 0x1:\n"
+				   "  Bad user queue type 5 on device ee4d\n"
+				   "  Weird: Queue node with neither kernel nor user queue\n"
+				   "  DIQ on device ee4d\n"
+				   "    00000000: 00000000 00000001\n"
+				   "  SDMA queue on device ee4d\n";
 	struct gkfd_mqds found;
 	uint32_t line = 0;
 
@@ -185,7 +184,8 @@ static void bad_mqds_name_the_line(void **state)
 		{ HEAD "  SDMA queue on device 1 x\n", 2 },
 		{ HEAD "  Compute queue on device 1\n", 2 },
 		{ HEAD "  Compute queue on device 1\n" HEAD, 3 },
-		{ HEAD "  Compute queue on device 1\n    00000000: 00000000\n    00000000: 0\n", 4 },
+		{ HEAD "  Compute queue on device 1\n    00000000: 00000000\n    00000000: 0\n",
+		  4 },
 		{ HEAD "  SDMA queue on device 1\n    00000004: 00000000\n", 3 },
 		{ HEAD "  SDMA queue on device 1\n    00000000: 00000000\n    00000008: 0\n", 4 },
 		{ HEAD "  SDMA queue on device 1\n    00000000: 123456789\n", 3 },

@@ -101,7 +101,9 @@ static void what_the_fast_call_refuses_is_read_through_the_file(void **state)
 	struct iovec local = { bytes, sizeof(bytes) };
 	struct iovec remote = { m->pages + NO_ACCESS * PAGE, sizeof(bytes) };
 	struct gkfd_span span = {
-		.addr = address(m, NO_ACCESS, 0), .buf = bytes, .len = sizeof(bytes),
+		.addr = address(m, NO_ACCESS, 0),
+		.buf = bytes,
+		.len = sizeof(bytes),
 	};
 
 	assert_int_equal(process_vm_readv(m->child.pid, &local, 1, &remote, 1, 0), -1);
@@ -144,7 +146,9 @@ static void more_spans_than_one_call_takes_are_all_read(void **state)
 		enum page page = i % 700 == 699 ? GONE : i % 500 == 499 ? NO_ACCESS : PLAIN;
 
 		spans[i] = (struct gkfd_span){
-			.addr = address(m, page, i), .buf = &bytes[i], .len = 1,
+			.addr = address(m, page, i),
+			.buf = &bytes[i],
+			.len = 1,
 		};
 	}
 	assert_int_equal(read_mem(m, m->child.pid, spans, N), 0);
@@ -171,7 +175,9 @@ static void a_process_that_is_gone_is_esrch(void **state)
 	struct memory *m = *state;
 	struct child other;
 	uint64_t word;
-	struct gkfd_span span = { .addr = address(m, PLAIN, 0), .buf = &word, .len = 8, .ok = true };
+	struct gkfd_span span = {
+		.addr = address(m, PLAIN, 0), .buf = &word, .len = 8, .ok = true
+	};
 
 	child_start(&other, NULL, NULL);
 	assert_int_equal(child_end(&other), 0);
@@ -213,7 +219,9 @@ static void a_process_we_may_not_trace_is_eperm(void **state)
 	if (reader == 0) {
 		uint64_t word;
 		struct gkfd_span span = {
-			.addr = address(m, PLAIN, 0), .buf = &word, .len = sizeof(word),
+			.addr = address(m, PLAIN, 0),
+			.buf = &word,
+			.len = sizeof(word),
 		};
 
 		if (geteuid() == 0 && setresuid(65534, 65534, 65534) < 0)

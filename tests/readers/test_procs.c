@@ -6,9 +6,9 @@ static void queues_and_gpus_of_a_process_are_read(void **state)
 {
 	_cleanup_gkfd_ struct gkfd *k = tree_open("mi308x");
 	static const uint32_t types[] = {
-		KFD_IOC_QUEUE_TYPE_COMPUTE,	    KFD_IOC_QUEUE_TYPE_COMPUTE,
-		KFD_IOC_QUEUE_TYPE_SDMA,	    KFD_IOC_QUEUE_TYPE_SDMA_XGMI,
-		KFD_IOC_QUEUE_TYPE_SDMA_BY_ENG_ID,  GKFD_QUEUE_TYPE_OTHER,
+		KFD_IOC_QUEUE_TYPE_COMPUTE,	   KFD_IOC_QUEUE_TYPE_COMPUTE,
+		KFD_IOC_QUEUE_TYPE_SDMA,	   KFD_IOC_QUEUE_TYPE_SDMA_XGMI,
+		KFD_IOC_QUEUE_TYPE_SDMA_BY_ENG_ID, GKFD_QUEUE_TYPE_OTHER,
 	};
 	struct gkfd_proc p;
 
@@ -168,7 +168,12 @@ static void cut_off_proc_files_are_ebadmsg(void **state)
 {
 	_cleanup_gkfd_ struct gkfd *k = tree_open("truncated");
 	static const char *const stats[] = {
-		"", "1", "1 (a) S", "1 (a S 0 0\n", "x (a) S 1\n", "1 (a) S 1 2 3\n",
+		"",
+		"1",
+		"1 (a) S",
+		"1 (a S 0 0\n",
+		"x (a) S 1\n",
+		"1 (a) S 1 2 3\n",
 		"99999999999 (a) S 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1\n",
 		"1 (a) S 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 -5\n",
 		"1 (a) S 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 18446744073709551616\n",

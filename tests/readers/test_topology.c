@@ -195,7 +195,10 @@ static void gfx_names_count_in_hexadecimal(void **state)
 		uint32_t version;
 		const char *name;
 	} cases[] = {
-		{ 90010, "gfx90a" }, { 90402, "gfx942" }, { 110003, "gfx1103" }, { 0, "unknown" },
+		{ 90010, "gfx90a" },
+		{ 90402, "gfx942" },
+		{ 110003, "gfx1103" },
+		{ 0, "unknown" },
 	};
 	char name[16];
 
