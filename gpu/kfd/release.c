@@ -10,6 +10,7 @@
 #include "util/macros.h"
 
 #define ASK_NS (1500 * NSEC_PER_MSEC) /* a holder that is well lets go at once */
+#define LOOK_NS (20 * NSEC_PER_MSEC)
 #define DIE_NS GUARD_DRIVER_CALL_NS /* one that waits inside the driver dies only afterwards */
 
 /* Name and parent out of /proc/PID/stat; the name may hold anything, even ") R 1". */
@@ -67,6 +68,14 @@ int gkfd_holder_of(struct gkfd *k, pid_t tid, pid_t *ret_holder)
 	return 1;
 }
 
+/* A zombie that its parent has not buried yet holds nothing any more. */
+static bool is_dead(struct gkfd *k, pid_t pid)
+{
+	struct gkfd_proc_ident ident;
+
+	return gkfd_proc_identify(k, pid, &ident) < 0 || ident.state == 'Z' || ident.state == 'X';
+}
+
 static bool gone_within(struct gkfd *k, int pidfd, pid_t pid, uint64_t ns)
 {
 	struct pollfd end = { .fd = pidfd, .events = POLLIN };
@@ -74,9 +83,9 @@ static bool gone_within(struct gkfd *k, int pidfd, pid_t pid, uint64_t ns)
 
 	if (pidfd >= 0)
 		return gkfd_wait(k, &end, 1, ns) > 0;
-	while (kill(pid, 0) == 0 && gkfd_now_ns(k) < until)
-		gkfd_wait(k, NULL, 0, 20 * NSEC_PER_MSEC); /* a kernel without pidfds */
-	return kill(pid, 0) < 0;
+	while (!is_dead(k, pid) && gkfd_now_ns(k) < until)
+		gkfd_wait(k, NULL, 0, LOOK_NS); /* a kernel without pidfds */
+	return is_dead(k, pid);
 }
 
 /* SIGKILL reaches a holder in any state; its death is what makes the driver resume. */
