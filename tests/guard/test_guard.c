@@ -226,7 +226,7 @@ static void is_gone_in_time(enum fate fate)
 	assert_int_equal(job_tracer(h->job.pid), 0);
 	kill(h->job.pid, SIGUSR1);
 	assert_int_equal(job_hear(h->job.from_job), 'u');
-	print_message("gone after %llu ms\n",
+	print_message("# gone after %llu ms\n",
 		      (unsigned long long)((h->gone_ns - h->began_ns) / NSEC_PER_MSEC));
 }
 
@@ -328,7 +328,7 @@ static void a_slow_core_handler_does_not_delay_an_abort(void **state)
 		    write_pattern("|/bin/sleep 10");
 
 	if (!slow)
-		print_message("core_pattern is not ours to change: without a slow handler\n");
+		print_message("# core_pattern is not ours to change: without a slow handler\n");
 	close(h->say_fd);
 	job_end(&h->job);
 	start_holder(ABORTED);

@@ -172,7 +172,7 @@ static void another_users_holder_is_not_ours_to_end(void **state)
 	pid_t child;
 
 	if (getuid() != 0) {
-		print_message("not root: cannot become another user\n");
+		print_message("# not root: cannot become another user\n");
 		return;
 	}
 	start_holder(f, hold_with_guard, false);

@@ -258,7 +258,7 @@ static void another_users_process_is_refused(void **state)
 	pid_t child;
 
 	if (getuid() != 0) {
-		print_message("not root: cannot become another user\n");
+		print_message("# not root: cannot become another user\n");
 		return;
 	}
 	child = fork();
