@@ -3,6 +3,8 @@
 
 #include "gpu/kfd/dump.h"
 
+#define WORD_CHARS 9 /* " 01234567" */
+
 bool gkfd_dump_node(struct gkfd_text line, uint32_t *ret_node, uint32_t *ret_gpu_id)
 {
 	uint32_t node, gpu_id;
@@ -41,6 +43,19 @@ size_t gkfd_dump_row(struct gkfd_text line, uint32_t *ret_start,
 		n++;
 	}
 	return n;
+}
+
+size_t gkfd_dump_skip_row(struct gkfd_text line, uint32_t *ret_start)
+{
+	size_t chars;
+
+	if (!gkfd_text_blanks(&line) || !gkfd_text_hex32(&line, ret_start) ||
+	    !gkfd_text_skip(&line, ":"))
+		return 0;
+	chars = (size_t)(line.end - line.at);
+	if (chars % WORD_CHARS != 0 || chars / WORD_CHARS > GKFD_DUMP_ROW_WORDS)
+		return 0;
+	return chars / WORD_CHARS;
 }
 
 int gkfd_dump_lines(const char *text, size_t len,

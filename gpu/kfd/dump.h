@@ -16,6 +16,8 @@ bool gkfd_dump_heading(struct gkfd_text *line);
 /* "    00000020: 01234567 ...": where the row begins, and how many words it has; 0: no row. */
 size_t gkfd_dump_row(struct gkfd_text line, uint32_t *ret_start,
 		     uint32_t ret_words[GKFD_DUMP_ROW_WORDS]);
+/* The same for a row whose words nobody wants: of them only the number is looked at. */
+size_t gkfd_dump_skip_row(struct gkfd_text line, uint32_t *ret_start);
 
 /*
  * Feeds the lines of @text to @take until it fails, and NULL after the last. A last line
