@@ -3,7 +3,8 @@
  * The hardware half of the model: compute units, command processors, context save.
  *
  * It knows queues as descriptors in memory, never processes or rights. Workgroups of all mapped
- * queues compete for room on compute units; one that runs is never displaced but by a save.
+ * queues compete for room on compute units, in turns on each XCC; one that runs is never displaced
+ * but by a save.
  *
  * A dispatch packet (abi/aql.h) launches grid_x / workgroup_x workgroups (rounded up), dealt to
  * the XCCs in turn, going on where the queue's last packet stopped. Its kernel_object points at a

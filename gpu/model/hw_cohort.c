@@ -1,14 +1,24 @@
 /* SPDX-License-Identifier: MIT */
 #include <stdlib.h>
+#include <string.h>
 
 #include "gpu/model/hw_internal.h"
 #include "util/macros.h"
 
-uint64_t hw_cohort_bytes(const struct hw_cohort *c)
+uint64_t hw_cohort_bytes(const struct hw_cohort *c, uint32_t xcc)
 {
 	uint64_t per_cu = c->packet->q->gpu->chip.cwsr_bytes_per_cu;
 
-	return per_cu * c->count * c->packet->wg_units / HW_CU_UNITS;
+	return per_cu * c->count[xcc] * c->packet->wg_units / HW_CU_UNITS;
+}
+
+uint64_t hw_cohort_workgroups(const struct hw_cohort *c)
+{
+	uint64_t sum = 0;
+
+	for (uint32_t x = 0; x < c->packet->q->gpu->chip.n_xcc; x++)
+		sum += c->count[x];
+	return sum;
 }
 
 uint64_t hw_cohort_ran_ns(const struct hw_cohort *c)
@@ -28,14 +38,17 @@ static void occupy(const struct hw_packet *p, uint32_t xcc, uint32_t count)
 	q->resident += p->wg_room ? count : 0;
 }
 
-static void vacate(const struct hw_packet *p, uint32_t xcc, uint32_t count)
+static void vacate(const struct hw_cohort *c)
 {
+	const struct hw_packet *p = c->packet;
 	struct hw_queue *q = p->q;
 
-	q->gpu->free_room[xcc] += p->wg_room * count;
-	q->gpu->waves -= (uint64_t)p->wg_waves * count;
-	q->waves[xcc] -= p->wg_waves * count;
-	q->resident -= p->wg_room ? count : 0;
+	for (uint32_t x = 0; x < q->gpu->chip.n_xcc; x++) {
+		q->gpu->free_room[x] += p->wg_room * c->count[x];
+		q->gpu->waves -= (uint64_t)p->wg_waves * c->count[x];
+		q->waves[x] -= p->wg_waves * c->count[x];
+		q->resident -= p->wg_room ? c->count[x] : 0;
+	}
 }
 
 /* Even what takes no time ends later than it began. */
@@ -51,8 +64,8 @@ static void forget(struct hw_cohort *c, struct hw_cohorts *list)
 	struct hw_packet *p = c->packet;
 
 	timeline_cancel(p->q->gpu->time, &c->done);
-	if (p->fresh[c->xcc] == c)
-		p->fresh[c->xcc] = NULL;
+	if (p->fresh == c)
+		p->fresh = NULL;
 	TAILQ_REMOVE(list, c, link);
 	p->n_cohorts--;
 	free(c);
@@ -79,28 +92,27 @@ static void complete(struct hw_packet *p)
 static void cohort_done(struct event *e)
 {
 	struct hw_cohort *c = container_of(e, struct hw_cohort, done);
+	uint64_t workgroups = hw_cohort_workgroups(c);
 	struct hw_packet *p = c->packet;
 	struct hw_queue *q = p->q;
 
-	vacate(p, c->xcc, c->count);
-	hw_log_executed(p, c->count, c->left_ns);
-	hw_log_finished(p, c->count);
+	vacate(c);
+	hw_log_executed(p, workgroups, c->left_ns);
+	hw_log_finished(p, workgroups);
 	forget(c, &q->running);
 	if (!p->unlaunched && !p->n_cohorts)
 		complete(p);
 	hw_gpu_kick(q->gpu);
 }
 
-/* A cohort with a place on the timeline, not yet in a list. NULL: out of memory. */
-static struct hw_cohort *cohort_new(struct hw_packet *p, uint32_t xcc, uint32_t count)
+/* A cohort of nobody yet, with a place on the timeline, in no list. NULL: out of memory. */
+static struct hw_cohort *cohort_new(struct hw_packet *p)
 {
 	_cleanup_free_ struct hw_cohort *c = calloc(1, sizeof(*c));
 
 	if (!c)
 		return NULL;
 	c->packet = p;
-	c->xcc = xcc;
-	c->count = count;
 	c->left_ns = p->wg_ns;
 	c->done.run = cohort_done;
 	if (timeline_set(p->q->gpu->time, &c->done, TIMELINE_NEVER) < 0)
@@ -109,27 +121,35 @@ static struct hw_cohort *cohort_new(struct hw_packet *p, uint32_t xcc, uint32_t 
 	return steal_ptr(&c);
 }
 
-bool hw_launch(struct hw_packet *p, uint32_t xcc, uint32_t count)
+static struct hw_cohort *youngest(struct hw_packet *p)
 {
-	struct hw_gpu *gpu = p->q->gpu;
-	struct hw_cohort *c = p->fresh[xcc];
+	uint64_t now = p->q->gpu->time->now_ns;
+	struct hw_cohort *c = p->fresh;
 
-	if (c && c->since_ns == gpu->time->now_ns) {
-		c->count += count;
-	} else {
-		c = cohort_new(p, xcc, count);
-		if (!c) {
-			hw_gpu_kick_later(gpu);
-			return false;
-		}
-		c->since_ns = gpu->time->now_ns;
-		set_end(c);
-		TAILQ_INSERT_TAIL(&p->q->running, c, link);
-		p->fresh[xcc] = c;
-	}
+	if (c && c->since_ns == now)
+		return c;
+	c = cohort_new(p);
+	if (!c)
+		return NULL;
 	if (!p->started)
 		hw_log_started(p);
 	p->started = true;
+	c->since_ns = now;
+	set_end(c);
+	TAILQ_INSERT_TAIL(&p->q->running, c, link);
+	p->fresh = c;
+	return c;
+}
+
+bool hw_launch(struct hw_packet *p, uint32_t xcc, uint32_t count)
+{
+	struct hw_cohort *c = youngest(p);
+
+	if (!c) {
+		hw_gpu_kick_later(p->q->gpu);
+		return false;
+	}
+	c->count[xcc] += count;
 	occupy(p, xcc, count);
 	p->to_launch[xcc] -= count;
 	p->unlaunched -= count;
@@ -139,86 +159,103 @@ bool hw_launch(struct hw_packet *p, uint32_t xcc, uint32_t count)
 void hw_cohort_save(struct hw_cohort *c)
 {
 	struct hw_packet *p = c->packet;
+	uint64_t workgroups = hw_cohort_workgroups(c);
 	uint64_t ran = hw_cohort_ran_ns(c);
 
-	vacate(p, c->xcc, c->count);
-	hw_log_executed(p, c->count, ran);
+	vacate(c);
+	hw_log_executed(p, workgroups, ran);
 	c->left_ns -= ran;
 	timeline_set(p->q->gpu->time, &c->done, TIMELINE_NEVER);
-	if (p->fresh[c->xcc] == c)
-		p->fresh[c->xcc] = NULL;
+	p->fresh = NULL;
 	TAILQ_REMOVE(&p->q->running, c, link);
 	TAILQ_INSERT_TAIL(&p->q->saved, c, link);
-	p->q->parked += p->wg_room ? c->count : 0;
+	p->q->parked += p->wg_room ? workgroups : 0;
 }
 
-/* Divides off what fits, ahead of the rest. */
-static struct hw_cohort *split(struct hw_cohort *c, uint32_t count)
+/* How much of a saved cohort may come back to each XCC now. What is left over is waited for. */
+static uint64_t measure(const struct hw_cohort *c, uint32_t ret_fit[MODEL_MAX_XCC])
 {
-	struct hw_cohort *part = cohort_new(c->packet, c->xcc, count);
+	const struct hw_packet *p = c->packet;
+	struct hw_gpu *gpu = p->q->gpu;
+	uint64_t sum = 0;
+
+	for (uint32_t x = 0; x < gpu->chip.n_xcc; x++) {
+		uint64_t fit = c->count[x];
+
+		if (p->wg_room)
+			fit = gpu->waited_for[x] ? 0 : MIN(fit, gpu->free_room[x] / p->wg_room);
+		gpu->waited_for[x] |= fit < c->count[x];
+		ret_fit[x] = fit;
+		sum += fit;
+	}
+	return sum;
+}
+
+/* Divides off @count, ahead of the rest. */
+static struct hw_cohort *split(struct hw_cohort *c, const uint32_t count[MODEL_MAX_XCC])
+{
+	struct hw_cohort *part = cohort_new(c->packet);
 
 	if (!part)
 		return NULL;
 	part->left_ns = c->left_ns;
-	c->count -= count;
+	memcpy(part->count, count, sizeof(part->count));
+	for (uint32_t x = 0; x < MODEL_MAX_XCC; x++)
+		c->count[x] -= count[x];
 	TAILQ_INSERT_BEFORE(c, part, link);
 	return part;
 }
 
-/* Gives a saved cohort room; what of it got some is among the running, with no start yet. */
-static bool bring_back(struct hw_cohort *c, uint64_t *bytes)
+/* What of a saved cohort finds room is then among the running, with no start yet. */
+static void bring_back(struct hw_cohort *c, uint64_t bytes[MODEL_MAX_XCC])
 {
 	struct hw_packet *p = c->packet;
 	struct hw_queue *q = p->q;
-	uint64_t fit = p->wg_room ? q->gpu->free_room[c->xcc] / p->wg_room : c->count;
-	bool whole = fit >= c->count;
+	uint32_t fit[MODEL_MAX_XCC] = { 0 };
+	uint64_t workgroups = measure(c, fit);
 
-	if (!fit)
-		return false;
-	if (!whole) {
+	if (!workgroups)
+		return;
+	if (workgroups < hw_cohort_workgroups(c))
 		c = split(c, fit);
-		if (!c) {
-			hw_gpu_kick_later(q->gpu);
-			return false;
-		}
+	if (!c) {
+		hw_gpu_kick_later(q->gpu);
+		return;
 	}
 	TAILQ_REMOVE(&q->saved, c, link);
 	TAILQ_INSERT_TAIL(&q->running, c, link);
-	occupy(p, c->xcc, c->count);
-	q->parked -= p->wg_room ? c->count : 0;
 	c->since_ns = TIMELINE_NEVER;
-	*bytes += hw_cohort_bytes(c);
-	return whole;
+	q->parked -= p->wg_room ? workgroups : 0;
+	for (uint32_t x = 0; x < q->gpu->chip.n_xcc; x++) {
+		occupy(p, x, c->count[x]);
+		bytes[x] += hw_cohort_bytes(c, x);
+	}
 }
 
 uint64_t hw_restore(struct hw_gpu *gpu, uint64_t from_ns)
 {
 	uint64_t bytes[MODEL_MAX_XCC] = { 0 };
 	struct hw_cohort *c, *next;
-	uint64_t move_ns = 0;
+	uint64_t start_ns = from_ns;
 
-	for (uint32_t x = 0; x < gpu->chip.n_xcc; x++)
-		gpu->n_waiting[x] = 0;
+	memset(gpu->waited_for, 0, sizeof(gpu->waited_for));
 	for (size_t i = 0; i < gpu->n_mapped; i++) {
 		for (c = TAILQ_FIRST(&gpu->mapped[i]->saved); c; c = next) {
-			bool must_wait = c->packet->wg_room && gpu->n_waiting[c->xcc];
-
 			next = TAILQ_NEXT(c, link);
-			if (must_wait || !bring_back(c, &bytes[c->xcc]))
-				gpu->n_waiting[c->xcc]++;
+			bring_back(c, bytes);
 		}
 	}
 	for (uint32_t x = 0; x < gpu->chip.n_xcc; x++)
-		move_ns = MAX(move_ns, hw_gpu_move_ns(gpu, bytes[x]));
+		start_ns = MAX(start_ns, from_ns + hw_gpu_move_ns(gpu, bytes[x]));
 	for (size_t i = 0; i < gpu->n_mapped; i++) {
 		TAILQ_FOREACH(c, &gpu->mapped[i]->running, link) {
 			if (c->since_ns != TIMELINE_NEVER)
 				continue;
-			c->since_ns = from_ns + move_ns;
+			c->since_ns = start_ns;
 			set_end(c);
 		}
 	}
-	return from_ns + move_ns;
+	return start_ns;
 }
 
 void hw_queue_lose(struct hw_queue *q)
@@ -227,7 +264,7 @@ void hw_queue_lose(struct hw_queue *q)
 	struct hw_packet *p;
 
 	while ((c = TAILQ_FIRST(&q->running))) {
-		vacate(c->packet, c->xcc, c->count);
+		vacate(c);
 		forget(c, &q->running);
 	}
 	while ((c = TAILQ_FIRST(&q->saved)))

@@ -27,68 +27,66 @@ static bool advance(struct hw_queue *q)
 	return progress;
 }
 
-static bool wants(const struct hw_queue *q, uint32_t xcc, uint64_t room)
+static bool wants(const struct hw_queue *q, uint32_t xcc)
 {
 	const struct hw_packet *p = q->launching;
 
-	return p && p->wg_room && p->wg_room <= room && p->to_launch[xcc];
+	return p && p->to_launch[xcc] && p->wg_room && p->wg_room <= q->gpu->free_room[xcc];
 }
 
 /*
- * One round: each queue that has a workgroup for this XCC gets an equal part of the room, the
- * first being the one after the last that got some. Rounds go on until nothing more fits, so
- * what one does not use goes to the others.
+ * The queues take turns, and a turn is all the room there is: what came free at one instant is
+ * not divided up, so that what starts together is large and the events are few. What one does
+ * not need goes to the next; over time equal queues get equal shares.
  */
-static bool share(struct hw_gpu *gpu, uint32_t xcc)
+static bool fill(struct hw_gpu *gpu, uint32_t xcc)
 {
-	uint64_t room = gpu->free_room[xcc];
-	size_t first = gpu->turn[xcc];
-	size_t contenders = 0;
+	size_t at = gpu->turn[xcc] < gpu->n_mapped ? gpu->turn[xcc] : 0;
 	bool progress = false;
 
-	if (!room)
-		return false;
-	for (size_t i = 0; i < gpu->n_mapped; i++)
-		contenders += wants(gpu->mapped[i], xcc, room);
-	for (size_t i = 0; i < gpu->n_mapped && contenders; i++) {
-		size_t at = (first + i) % gpu->n_mapped;
+	for (size_t n = gpu->n_mapped; n && gpu->free_room[xcc]; n--) {
 		struct hw_queue *q = gpu->mapped[at];
-		uint64_t fit;
 
-		if (!wants(q, xcc, room))
-			continue;
-		fit = gpu->free_room[xcc] / q->launching->wg_room;
-		if (fit) {
-			uint64_t part = MAX(fit / contenders, 1u);
+		at = at + 1 < gpu->n_mapped ? at + 1 : 0;
+		if (wants(q, xcc)) {
+			struct hw_packet *p = q->launching;
+			uint64_t fit = gpu->free_room[xcc] / p->wg_room;
 
-			if (!hw_launch(q->launching, xcc, MIN(part, q->launching->to_launch[xcc])))
-				return progress;
-			gpu->turn[xcc] = at + 1;
+			if (!hw_launch(p, xcc, MIN(fit, p->to_launch[xcc])))
+				break;
+			gpu->turn[xcc] = at;
 			progress = true;
 		}
-		contenders--;
 	}
 	return progress;
 }
 
-void hw_dispatch(struct hw_gpu *gpu)
+static void restore_waiting(struct hw_gpu *gpu)
 {
-	uint64_t now = gpu->time->now_ns;
-	bool progress;
-
-	if (gpu->frozen || now < gpu->live_at_ns)
-		return;
 	for (uint32_t x = 0; x < gpu->chip.n_xcc; x++) {
-		if (gpu->n_waiting[x]) {
-			hw_restore(gpu, now);
-			break;
+		if (gpu->waited_for[x]) {
+			hw_restore(gpu, gpu->time->now_ns);
+			return;
 		}
 	}
+}
+
+void hw_dispatch(struct hw_gpu *gpu)
+{
+	bool progress;
+
+	if (gpu->frozen)
+		return;
+	if (gpu->time->now_ns < gpu->live_at_ns) {
+		hw_gpu_kick(gpu);
+		return;
+	}
+	restore_waiting(gpu);
 	do {
 		progress = false;
 		for (size_t i = 0; i < gpu->n_mapped; i++)
 			progress |= advance(gpu->mapped[i]);
 		for (uint32_t x = 0; x < gpu->chip.n_xcc; x++)
-			progress |= !gpu->n_waiting[x] && share(gpu, x);
+			progress |= !gpu->waited_for[x] && fill(gpu, x);
 	} while (progress);
 }

@@ -29,15 +29,15 @@ static inline uint64_t hw_add_sat(uint64_t a, uint64_t b)
 }
 
 /*
- * Workgroups of one packet that started together on one XCC, and end together: one event for
- * them all. Saved, its event is parked, so that it can be restored without allocating.
+ * Workgroups of one packet that started together, and end together: one event for them all, on
+ * whichever XCCs they are. Saved, its event is parked, so that it can be restored without
+ * allocating.
  */
 struct hw_cohort {
 	struct event done;
 	TAILQ_ENTRY(hw_cohort) link; /* in its queue's running or saved */
 	struct hw_packet *packet;
-	uint32_t xcc;
-	uint32_t count;
+	uint32_t count[MODEL_MAX_XCC];
 	uint64_t since_ns; /* runs from then on; later than now while its bytes move back */
 	uint64_t left_ns; /* of each workgroup, at since_ns */
 };
@@ -57,7 +57,7 @@ struct hw_packet {
 	uint32_t to_launch[MODEL_MAX_XCC];
 	uint64_t unlaunched; /* their sum */
 	size_t n_cohorts; /* running or saved */
-	struct hw_cohort *fresh[MODEL_MAX_XCC]; /* the youngest there, to which more may be added */
+	struct hw_cohort *fresh; /* the youngest running, to which more may be added */
 	uint64_t save_seq; /* the last save that took some of it */
 };
 TAILQ_HEAD(hw_packets, hw_packet);
@@ -69,6 +69,7 @@ struct hw_queue {
 	bool mapped;
 	bool failed;
 	bool unpublished; /* met an invalid header: waits for a doorbell */
+	bool barred; /* met a barrier bit: waits for packets to be empty */
 	bool waiting; /* at a barrier packet, for one of deps */
 	uint64_t read, write; /* in units of the ring's pointers */
 	uint32_t next_xcc; /* where the next packet's first workgroup goes */
@@ -100,7 +101,7 @@ struct hw_gpu {
 	uint64_t save_seq;
 	uint64_t free_room[MODEL_MAX_XCC];
 	size_t turn[MODEL_MAX_XCC]; /* into mapped: who is first asked */
-	size_t n_waiting[MODEL_MAX_XCC]; /* saved cohorts of mapped queues, with no room yet */
+	bool waited_for[MODEL_MAX_XCC]; /* saved workgroups of mapped queues have no room there */
 };
 
 /* hw_gpu.c */
@@ -129,7 +130,8 @@ void hw_dispatch(struct hw_gpu *gpu);
 /* hw_cohort.c */
 /* @count of the packet's workgroups for @xcc, for which there must be room. False: no memory. */
 bool hw_launch(struct hw_packet *p, uint32_t xcc, uint32_t count);
-uint64_t hw_cohort_bytes(const struct hw_cohort *c);
+uint64_t hw_cohort_bytes(const struct hw_cohort *c, uint32_t xcc);
+uint64_t hw_cohort_workgroups(const struct hw_cohort *c);
 /* How much of left_ns each workgroup has behind it. */
 uint64_t hw_cohort_ran_ns(const struct hw_cohort *c);
 /* Takes a running cohort off the compute units and puts it among the saved. */

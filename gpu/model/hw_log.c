@@ -111,7 +111,7 @@ size_t hw_queue_packets(const struct hw_queue *q, uint64_t first, struct model_p
 		uint64_t i = c->packet->index - first;
 
 		if (i < n)
-			ret[i].executed_ns += c->count * hw_cohort_ran_ns(c);
+			ret[i].executed_ns += hw_cohort_workgroups(c) * hw_cohort_ran_ns(c);
 	}
 	return n;
 }

@@ -138,7 +138,8 @@ static bool fetch_aql(struct hw_queue *q, const union slot *s)
 		q->unpublished = true;
 		return false;
 	}
-	if ((s->header & AQL_BARRIER_BIT) && !TAILQ_EMPTY(&q->packets))
+	q->barred = (s->header & AQL_BARRIER_BIT) && !TAILQ_EMPTY(&q->packets);
+	if (q->barred)
 		return false;
 	switch (type) {
 	case AQL_KERNEL_DISPATCH:
@@ -176,7 +177,7 @@ bool hw_ring_fetch(struct hw_queue *q)
 		return false;
 	if ((int64_t)behind < (int64_t)units_per_packet(q))
 		return false;
-	if (q->config.ring != HW_RING_AQL && !TAILQ_EMPTY(&q->packets))
+	if ((q->barred || q->config.ring != HW_RING_AQL) && !TAILQ_EMPTY(&q->packets))
 		return false;
 	/*
 	 * Only an AQL producer may be further ahead than the ring is long: it reserves first, and

@@ -6,15 +6,13 @@
 #include "gpu/model/hw_internal.h"
 #include "util/macros.h"
 
-/* False: the grace has no end and neither has some workgroup. */
-static bool grace_passes(struct hw_gpu *gpu, uint32_t grace_kclk, uint64_t deadline)
+static void wait_grace(struct hw_gpu *gpu, uint32_t grace_kclk, uint64_t deadline)
 {
 	uint64_t grace_ns = grace_kclk * NSEC_PER_MSEC / gpu->chip.clock_mhz;
 	uint64_t limit = grace_kclk ? MIN(gpu->time->now_ns + grace_ns, deadline) : deadline;
 
 	while (gpu->waves && timeline_step(gpu->time, limit))
 		;
-	return !gpu->waves || grace_kclk;
 }
 
 /* Stops all that runs. What was still on its way back has not left the save area. */
@@ -27,7 +25,8 @@ static void save_running(struct hw_gpu *gpu, struct hw_unmap *op)
 	for (size_t i = 0; i < gpu->n_mapped; i++) {
 		while ((c = TAILQ_FIRST(&gpu->mapped[i]->running))) {
 			if (c->since_ns <= gpu->time->now_ns) {
-				bytes[c->xcc] += hw_cohort_bytes(c);
+				for (uint32_t x = 0; x < gpu->chip.n_xcc; x++)
+					bytes[x] += hw_cohort_bytes(c, x);
 				if (c->packet->save_seq != gpu->save_seq)
 					hw_log_saved(c->packet);
 				c->packet->save_seq = gpu->save_seq;
@@ -47,8 +46,7 @@ static int take_off(struct hw_gpu *gpu, struct hw_unmap *op, uint64_t deadline)
 	uint64_t end;
 	int r = 0;
 
-	if (!grace_passes(gpu, op->grace_kclk, deadline))
-		return -ETIME;
+	wait_grace(gpu, op->grace_kclk, deadline);
 	if (op->stuck && op->stuck->gpu == gpu && op->stuck->mapped) {
 		hw_queue_lose(op->stuck);
 		r = -EREMOTEIO;
@@ -70,10 +68,12 @@ static void note_saved_state(struct hw_queue *q)
 
 	memset(q->left, 0, sizeof(q->left));
 	TAILQ_FOREACH(c, &q->saved, link) {
-		struct hw_saved_state *left = &q->left[c->xcc];
+		for (uint32_t x = 0; x < q->gpu->chip.n_xcc; x++) {
+			uint32_t waves = c->packet->wg_waves * c->count[x];
 
-		left->wave_bytes += hw_cohort_bytes(c);
-		left->ctl_stack_used += c->packet->wg_waves * c->count * HW_WAVE_CTL_BYTES;
+			q->left[x].wave_bytes += hw_cohort_bytes(c, x);
+			q->left[x].ctl_stack_used += waves * HW_WAVE_CTL_BYTES;
+		}
 	}
 }
 

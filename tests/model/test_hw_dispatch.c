@@ -55,11 +55,12 @@ static void a_compute_unit_holds_as_many_workgroups_as_fit_whole(void **state)
 
 	for (size_t i = 0; i < ARRAY_SIZE(shapes); i++) {
 		uint64_t kernel = rig_kernel(&f->rig, 100, shapes[i].units);
+		uint32_t per_cu = shapes[i].per_cu;
 
 		rig_dispatch(&f->q[0], kernel, 10000, 0, 0);
 		map_first(f, 1);
-		assert_int_equal(resident(f, 0), 80 * shapes[i].per_cu);
-		assert_int_equal(hw_queue_waves(f->q[0].hw, 3), 20 * shapes[i].per_cu * shapes[i].waves);
+		assert_int_equal(resident(f, 0), 80 * per_cu);
+		assert_int_equal(hw_queue_waves(f->q[0].hw, 3), 20 * per_cu * shapes[i].waves);
 		rig_run(&f->rig, NSEC_PER_MSEC);
 		assert_int_equal(resident(f, 0), 0);
 		assert_int_equal(hw_queue_waves(f->q[0].hw, 3), 0);
@@ -181,6 +182,40 @@ static void a_program_that_refills_with_empty_work_does_not_stop_the_clock(void 
 	assert_int_equal(rig_stats(&f->q[0]).completed, 1000);
 }
 
+struct loop {
+	struct rig_queue *q;
+	uint64_t kernel;
+};
+
+static void again(void *user, uint64_t index)
+{
+	struct loop *l = user;
+
+	rig_dispatch(l->q, l->kernel, 320, AQL_BARRIER_BIT, 0);
+}
+
+/* Long simulations stand or fall with it; counted, because a time would depend on the machine. */
+static void a_packet_costs_a_handful_of_events_however_many_workgroups(void **state)
+{
+	struct fixture *f = *state;
+	struct loop loops[3];
+	uint64_t packets = 0, before;
+
+	for (int i = 0; i < 3; i++) {
+		loops[i] = (struct loop){ &f->q[i], rig_kernel(&f->rig, 20000 + i, CU / 4) };
+		hw_queue_on_complete(f->q[i].hw, again, &loops[i]);
+		again(&loops[i], 0);
+		again(&loops[i], 0);
+	}
+	map_first(f, 3);
+	before = f->rig.time.seq;
+	rig_run(&f->rig, NSEC_PER_SEC);
+	for (int i = 0; i < 3; i++)
+		packets += rig_stats(&f->q[i]).completed;
+	assert_in_range(packets, 49000, 50000);
+	assert_true(f->rig.time.seq - before < packets * 8);
+}
+
 static void kernels_without_duration_and_without_end_are_run(void **state)
 {
 	struct fixture *f = *state;
@@ -234,6 +269,7 @@ int main(void)
 		TEST(a_running_workgroup_is_never_displaced),
 		TEST(a_small_workgroup_may_pass_a_large_one_that_does_not_fit),
 		TEST(a_program_that_refills_with_empty_work_does_not_stop_the_clock),
+		TEST(a_packet_costs_a_handful_of_events_however_many_workgroups),
 		TEST(kernels_without_duration_and_without_end_are_run),
 		TEST(progress_of_running_workgroups_shows),
 		TEST(chips_that_cannot_be_are_refused),

@@ -55,7 +55,8 @@ static void game_open(struct game *g, const char *chip, uint64_t seed)
 	rig_open(&g->rig, chip);
 	for (int i = 0; i < KERNELS; i++) {
 		g->kernels[i].wg_ns = rnd(g, i % 2 ? 100000 : 2000);
-		g->kernels[i].va = rig_kernel(&g->rig, g->kernels[i].wg_ns, 1 + rnd(g, HW_CU_UNITS));
+		g->kernels[i].va =
+			rig_kernel(&g->rig, g->kernels[i].wg_ns, 1 + rnd(g, HW_CU_UNITS));
 	}
 	for (int i = 0; i < QUEUES; i++) {
 		rig_queue_open(&g->rig, &g->players[i].q, rings[i], SLOTS);

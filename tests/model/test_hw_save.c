@@ -371,6 +371,23 @@ static void what_is_saved_goes_before_new_work_that_would_fit(void **state)
 	assert_true(rig_packet(&f->a, 1).started_ns >= rig_packet(&f->b, 0).done_ns);
 }
 
+static void what_is_saved_comes_back_in_order(void **state)
+{
+	struct fixture *f = *state;
+
+	rig_dispatch(&f->b, rig_kernel(&f->rig, 100000, CU), 4, 0, 0);
+	rig_dispatch(&f->b, rig_kernel(&f->rig, 100000, CU / 4), 4, 0, 0);
+	rig_map_one(&f->b);
+	rig_unmap(&f->rig, 1);
+	rig_dispatch(&f->a, rig_kernel(&f->rig, 100000, CU / 2), 156, 0, 0);
+	rig_map_one(&f->a);
+	rig_unmap(&f->rig, 1);
+	map_both(f);
+	assert_int_equal(rig_stats(&f->a).resident, 156);
+	assert_int_equal(rig_stats(&f->b).saved, 8); /* the small ones would fit */
+	all_done(f, &f->b);
+}
+
 static void a_save_counts_once_for_a_packet_whatever_its_parts(void **state)
 {
 	struct fixture *f = *state;
@@ -486,6 +503,7 @@ int main(void)
 		TEST(an_unmap_during_a_map_or_a_restore_loses_nothing),
 		TEST(saved_workgroups_without_room_wait_and_go_before_new_ones),
 		TEST(what_is_saved_goes_before_new_work_that_would_fit),
+		TEST(what_is_saved_comes_back_in_order),
 		TEST(a_save_counts_once_for_a_packet_whatever_its_parts),
 		TEST(part_of_what_was_saved_together_may_come_back_first),
 		TEST(time_on_other_gpus_goes_on_during_an_unmap),
