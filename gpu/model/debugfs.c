@@ -20,6 +20,18 @@ static char *put_hex(char *at, uint32_t value)
 	return at;
 }
 
+static char *put_word(char *at, uint32_t value)
+{
+	static const char zero[] = " 00000000"; /* what most of a descriptor is */
+
+	if (value) {
+		*at = ' ';
+		return put_hex(at + 1, value);
+	}
+	memcpy(at, zero, sizeof(zero) - 1);
+	return at + sizeof(zero) - 1;
+}
+
 /* By hand: a dump of all descriptors is the bulk of what a short-lived command costs. */
 void model_hex_dump(FILE *out, const char *indent, const uint32_t *words, size_t n)
 {
@@ -27,10 +39,8 @@ void model_hex_dump(FILE *out, const char *indent, const uint32_t *words, size_t
 		char row[16 + 9 * WORDS_PER_ROW], *at = put_hex(row, (uint32_t)(i * sizeof(*words)));
 
 		*at++ = ':';
-		for (size_t j = i; j < n && j < i + WORDS_PER_ROW; j++) {
-			*at++ = ' ';
-			at = put_hex(at, words[j]);
-		}
+		for (size_t j = i; j < n && j < i + WORDS_PER_ROW; j++)
+			at = put_word(at, words[j]);
 		*at++ = '\n';
 		fputs(indent, out);
 		fwrite(row, 1, (size_t)(at - row), out);

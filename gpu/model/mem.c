@@ -12,6 +12,15 @@
 #define END_VA 0x7ffffffff000ull
 #define GUARD_BYTES (16 * PAGE_BYTES) /* a run past the end must not hit the next region */
 
+/* Regions share a few mappings of the host: a mapping for each is what they would cost most. */
+#define CHUNK_BYTES (1ull << 30)
+
+struct chunk {
+	struct chunk *next;
+	unsigned char *host;
+	size_t bytes, used;
+};
+
 struct region {
 	uint64_t va;
 	size_t bytes;
@@ -22,6 +31,7 @@ struct mem_space {
 	struct region *regions; /* by address */
 	size_t n, cap;
 	uint64_t next_va;
+	struct chunk *chunks; /* the first has room */
 	LIST_HEAD(, mem_watch) watches;
 };
 
@@ -40,10 +50,46 @@ void mem_free(struct mem_space *s)
 {
 	if (!s)
 		return;
-	for (size_t i = 0; i < s->n; i++)
-		munmap(s->regions[i].host, s->regions[i].bytes);
+	while (s->chunks) {
+		struct chunk *c = s->chunks;
+
+		s->chunks = c->next;
+		munmap(c->host, c->bytes);
+		free(c);
+	}
 	free(s->regions);
 	free(s);
+}
+
+static int add_chunk(struct mem_space *s, size_t bytes)
+{
+	_cleanup_free_ struct chunk *c = calloc(1, sizeof(*c));
+
+	if (!c)
+		return -ENOMEM;
+	c->bytes = bytes;
+	c->host = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
+		       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	if (c->host == MAP_FAILED)
+		return -errno;
+	madvise(c->host, bytes, MADV_NOHUGEPAGE); /* pages are touched far apart */
+	c->next = s->chunks;
+	s->chunks = steal_ptr(&c);
+	return 0;
+}
+
+/* Zeroed memory of the host, lasting as long as the space; NULL: ENOMEM. */
+static unsigned char *take_host(struct mem_space *s, size_t bytes)
+{
+	struct chunk *c = s->chunks;
+
+	if (!c || c->bytes - c->used < bytes) {
+		if (add_chunk(s, MAX(bytes, CHUNK_BYTES)) < 0 && add_chunk(s, bytes) < 0)
+			return NULL;
+		c = s->chunks;
+	}
+	c->used += bytes;
+	return c->host + c->used - bytes;
 }
 
 static int make_room(struct mem_space *s)
@@ -65,13 +111,12 @@ uint64_t mem_map(struct mem_space *s, size_t bytes)
 {
 	size_t whole = (bytes + PAGE_BYTES - 1) & ~(PAGE_BYTES - 1);
 	uint64_t va = s->next_va;
-	void *host;
+	unsigned char *host;
 
 	if (!bytes || whole < bytes || whole > END_VA - va || make_room(s) < 0)
 		return 0;
-	host = mmap(NULL, whole, PROT_READ | PROT_WRITE,
-		    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-	if (host == MAP_FAILED)
+	host = take_host(s, whole);
+	if (!host)
 		return 0;
 	s->regions[s->n++] = (struct region){ .va = va, .bytes = whole, .host = host };
 	s->next_va = MIN(va + whole + GUARD_BYTES, END_VA);
