@@ -156,10 +156,14 @@ static int sample(struct cli *cli, struct watch *w, bool first)
 static int watch(struct cli *cli, struct watch *w)
 {
 	uint64_t next = 0;
-	int status = EXIT_DONE;
+	int status = EXIT_DONE, sig;
 
+	sig = signals_take(cli);
+	if (sig)
+		return cli_fail(cli, EXIT_FAILED, "nothing was seen yet", "interrupted: %s",
+				signal_word(sig));
 	w->began_ns = gpreempt_now_ns(cli->ctx);
-	while (status == EXIT_DONE && next <= w->duration_ns && !signals_take(cli)) {
+	while (status == EXIT_DONE && next <= w->duration_ns) {
 		struct pollfd fds[] = {
 			{ .fd = cli->signal_fd, .events = POLLIN },
 			{ .fd = gpreempt_process_fd(w->process), .events = POLLIN },
@@ -177,6 +181,8 @@ static int watch(struct cli *cli, struct watch *w)
 			break;
 		if (gpreempt_wait(cli->ctx, fds, ARRAY_SIZE(fds), next - passed) < 0)
 			status = cli_fail_ctx(cli);
+		if (signals_take(cli))
+			break;
 	}
 	return status;
 }

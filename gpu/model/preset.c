@@ -78,7 +78,8 @@ static int parse_option(struct preset *p, char *option, char **ret_why)
 			return fail(ret_why, "log is 0 or 1, not '%s'", value);
 		p->config.log_packets = n;
 	} else {
-		return fail(ret_why, "no option '%s' (gpus, occupancy, seed, kfd_minor, runtime, log)",
+		return fail(ret_why,
+			    "no option '%s' (gpus, occupancy, seed, kfd_minor, runtime, log)",
 			    option);
 	}
 	return 0;

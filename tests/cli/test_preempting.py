@@ -1,0 +1,161 @@
+# SPDX-License-Identifier: MIT
+"""hold, bench, release, demo on the software device."""
+import unittest
+
+from run import ABSENT, FAILED, REFUSED, USAGE, Case, model
+
+STATISTICS = ['min', 'avg', 'p50', 'p99', 'max']
+
+
+class Hold(Case):
+    def test_all_queues_for_a_while(self):
+        answer = self.json_of('hold', 1001, '--for', 1)
+        self.assertEqual([(h['pid'], h['queue_id']) for h in answer['held']],
+                         [(1001, i) for i in range(10)])
+        self.assertGreater(answer['suspend_us'], 0)
+        self.assertGreater(answer['resume_us'], 0)
+        self.assertIs(answer['modelled'], True)
+
+    def test_single_queues(self):
+        answer = self.json_of('hold', 1001, '--queue', 7, '--queue=3', '--for', 1)
+        self.assertEqual([h['queue_id'] for h in answer['held']], [3, 7])
+
+    def test_several_processes(self):
+        answer = self.json_of('hold', 1001, 1002, '--for', '0.1')
+        self.assertEqual(len(answer['held']), 12)
+        out = self.ok(model('hold', 1001, 1002, '--for', '0.1'))
+        self.assertIn('holding process 1001: 10 queues', out)
+        self.assertIn('12 queues are running again', out)
+        self.assertIn('(modelled)', out)
+
+    def test_a_process_without_queues(self):
+        self.assertEqual(self.json_of('hold', 1003, '--for', 1)['held'], [])
+
+    def test_one_bad_pid_and_nobody_is_held(self):
+        self.refused(ABSENT, 'hold', 1001, 999999, '--for', 1, says='no process 999999')
+
+    def test_bad_queues(self):
+        self.refused(ABSENT, 'hold', 1001, '--queue', 99, '--for', 1, says='no queue 99')
+        self.refused(USAGE, 'hold', 1001, '--queue', 3, '--queue', 3, '--for', 1, says='twice')
+        self.refused(USAGE, 'hold', 1001, '--queue', 'x', '--for', 1)
+        self.refused(USAGE, 'hold', 1001, 1002, '--queue', 1, '--for', 1, says='one pid')
+        many = [f'--queue={i}' for i in range(5000)]
+        self.refused(USAGE, 'hold', 1001, *many, '--for', 1, says='1024')
+
+    def test_bad_grace_is_explained(self):
+        for grace in ('0', '256', '512', '-1', 'x', '', '99999999999999999999'):
+            self.refused(USAGE, 'hold', 1001, f'--grace={grace}', '--for', 1, says='1 to 255')
+        for grace in (1, 255):
+            self.json_of('hold', 1001, '--grace', grace, '--for', 1)
+
+    def test_levels(self):
+        self.json_of('hold', 1001, '--level', 'K2', '--for', 1)
+        for level in ('K3', 'k1', 'K0'):
+            self.refused(REFUSED, 'hold', 1001, '--level', level, '--for', 1,
+                         says='not available')
+        self.refused(USAGE, 'hold', 1001, '--level', 'K9', '--for', 1, says='K9')
+
+    def test_bad_times(self):
+        for value in ('0', '-1', 'soon', 'inf'):
+            self.refused(USAGE, 'hold', 1001, f'--for={value}', says='--for')
+
+    def test_the_same_pid_twice(self):
+        self.refused(USAGE, 'hold', 1001, 1001, '--for', 1, says='twice')
+
+    def test_what_cannot_be_held_says_why(self):
+        self.refused(REFUSED, 'hold', 1001, '--for', 1, preset='mi308x,runtime=old',
+                     says='never enabled its ROCm runtime')
+        self.refused(REFUSED, 'hold', 1001, '--for', 1, preset='mi308x,kfd_minor=11',
+                     says='KFD 1.11, need 1.13')
+
+
+class Bench(Case):
+    def test_a_hundred_rounds(self):
+        answer = self.json_of('bench', 1001, '-n', 100)
+        self.assertEqual((answer['rounds'], answer['ok'], answer['failed']), (100, 100, 0))
+        self.assertIs(answer['modelled'], True)
+        for key in ('snapshot_us', 'suspend_us', 'resume_us', 'total_us', 'save_us'):
+            figures = [answer[key][s] for s in STATISTICS]
+            self.assertEqual(list(answer[key]), STATISTICS)
+            self.assertLessEqual(figures[0], figures[1])
+            self.assertEqual(figures[2:], sorted(figures[2:]))
+            self.assertGreater(figures[0], 0)
+        for key in ('open_us', 'attach_us', 'saved_bytes'):
+            self.assertGreater(answer[key], 0)
+        self.assertTrue(answer['advice'])
+
+    def save_us(self, preset):
+        return self.json_of('bench', 1001, '-n', 100, preset=preset)['save_us']['avg']
+
+    def test_save_time_follows_what_there_is_to_save(self):
+        full = self.save_us('mi308x')
+        half = self.save_us('mi308x,occupancy=50')
+        large = self.save_us('mi300x')
+        self.assertTrue(0.4 <= half / full <= 0.6, (half, full))
+        self.assertTrue(3.8 * 0.9 <= large / full <= 3.8 * 1.1, (large, full))
+
+    def test_text_ends_with_a_verdict(self):
+        out = self.ok(model('bench', 1001, '-n', 3)).splitlines()
+        self.assertEqual(out[0], 'process 1001: 10 queues, 3 of 3 rounds succeeded '
+                                 '(times are modelled)')
+        self.assertTrue(out[-1].startswith('verdict: '))
+
+    def test_work_is_optional(self):
+        self.assertEqual(self.json_of('bench', 1001, '--work', 0, '-n', 2)['ok'], 2)
+
+    def test_nothing_to_suspend(self):
+        answer = self.json_of('bench', 1003, '-n', 2)
+        self.assertEqual((answer['ok'], answer['queues']), (2, 0))
+        self.assertIn('no queues', answer['advice'])
+
+    def test_bad_input(self):
+        for count in ('0', '-3', 'x', '', '99999999999'):
+            self.refused(USAGE, 'bench', 1001, f'-n{count}' if count else '-n')
+        self.refused(USAGE, 'bench', 1001, '--work=x', says='--work')
+        self.refused(USAGE, 'bench', 1001, '--grace=256', says='1 to 255')
+        self.refused(USAGE, 'bench', 1001, 1002)
+        self.refused(REFUSED, 'bench', 1001, '--level', 'K3', says='K3')
+
+
+class Release(Case):
+    def test_nothing_is_held_on_a_fresh_machine(self):
+        for args in ([], ['--all'], [1001], [1001, 1002]):
+            self.assertEqual(self.json_of('release', *args), {'released': []})
+        self.assertEqual(self.ok(model('release')), 'nothing was held\n')
+
+    def test_bad_input(self):
+        self.refused(USAGE, 'release', '--all', 1001)
+        self.refused(USAGE, 'release', 'abc')
+        self.refused(ABSENT, 'release', 999999, says='999999')
+
+
+class Demo(Case):
+    def test_tells_the_story(self):
+        out = self.ok(model('demo'))
+        self.assertIn('modelled', out)
+        self.assertIn('200 of 200', out)
+
+    def test_requests_are_faster_and_nothing_is_lost(self):
+        answer = self.json_of('demo')
+        self.assertIs(answer['modelled'], True)
+        self.assertEqual(answer['lost'], 0)
+        self.assertEqual(answer['preempted']['complete'], answer['preempted']['kernels'])
+        self.assertGreater(answer['preempted']['saves'], 0)
+        self.assertLess(answer['preempted']['request_us']['max'] * 5,
+                        answer['shared']['request_us']['max'])
+
+    def test_needs_a_model(self):
+        self.refused(USAGE, 'demo', '--device', 'kfd', says='kfd')
+
+
+class Later(Case):
+    def test_names_that_are_spoken_for_say_what_they_lack(self):
+        self.refused(FAILED, 'sim', 'x', says='not built in this version')
+        self.refused(REFUSED, 'stop-gpu', 1, '--for', 1, '--yes', says='kernel extension')
+        for name in ('status', 'top', 'policy', 'hint', 'events', 'metrics', 'pause', 'continue',
+                     'rearm', 'run', 'class'):
+            self.refused(ABSENT, name, says='gpreemptd')
+
+
+if __name__ == '__main__':
+    unittest.main()
