@@ -85,6 +85,7 @@ int main(void)
 	struct subject few, many;
 	int r, r2;
 
+	go_before_others();
 	r = set_up(&few, FEW);
 	r2 = set_up(&many, MANY);
 	r = r < 0 ? r : r2;

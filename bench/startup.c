@@ -4,7 +4,7 @@
  *
  * How long a whole run of a command takes beside one of /bin/true. The two alternate, so that
  * whatever else the machine does hits both; what counts is the ratio of their medians. Where it
- * is allowed they go before everything else, as a command of several threads waits more often.
+ * is allowed they go before everything else: a command of several threads would wait more often.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -12,7 +12,6 @@
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -75,7 +74,7 @@ int main(int argc, char *argv[])
 	times = calloc(2 * rounds, sizeof(*times));
 	if (!times)
 		return 1;
-	before_others = setpriority(PRIO_PROCESS, 0, -20) == 0;
+	before_others = go_before_others();
 	r = alternate(commands, rounds, times);
 	if (r < 0) {
 		fprintf(stderr, "startup: %s: %s\n", argv[2], strerror(-r));
