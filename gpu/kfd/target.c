@@ -139,7 +139,8 @@ static void on_turn(void *user, const struct pollfd *fds, size_t n)
 	if (fds[1].revents || (t->slot >= 0 && guard_fd(t->guard) < 0 && !guard_alive(t->guard)))
 		lose_guard(t);
 	if (t->slot >= 0)
-		guard_beat(t->guard, t->slot, fds[0].revents ? GUARD_DRIVER_CALL_NS : GUARD_SILENCE_NS);
+		guard_beat(t->guard, t->slot,
+			   fds[0].revents ? GUARD_DRIVER_CALL_NS : GUARD_SILENCE_NS);
 	if (fds[0].revents && t->session.enabled && gkfd_session_service(&t->session, &fail) < 0) {
 		note_failure(t, &fail);
 		resume_now(t); /* held wholly or not at all */

@@ -268,7 +268,8 @@ static void tracer_free(struct tracer *tr)
 	free(tr);
 }
 
-static struct tracer *tracer_new(struct gkfd *k, pid_t pid, const struct tracer_ops *ops, void *user)
+static struct tracer *tracer_new(struct gkfd *k, pid_t pid, const struct tracer_ops *ops,
+				 void *user)
 {
 	struct tracer *tr = calloc(1, sizeof(*tr));
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* /sys/kernel/debug/kfd: descriptors, hardware queue slots and runlists as the driver dumps them. */
+/* /sys/kernel/debug/kfd: descriptors, hardware queue slots and runlists, as the driver's dumps. */
 #include <errno.h>
 #include <string.h>
 
@@ -36,7 +36,8 @@ static char *put_word(char *at, uint32_t value)
 void model_hex_dump(FILE *out, const char *indent, const uint32_t *words, size_t n)
 {
 	for (size_t i = 0; i < n; i += WORDS_PER_ROW) {
-		char row[16 + 9 * WORDS_PER_ROW], *at = put_hex(row, (uint32_t)(i * sizeof(*words)));
+		char row[16 + 9 * WORDS_PER_ROW];
+		char *at = put_hex(row, (uint32_t)(i * sizeof(*words)));
 
 		*at++ = ':';
 		for (size_t j = i; j < n && j < i + WORDS_PER_ROW; j++)
@@ -149,7 +150,8 @@ static void print_sdma_slots(const struct model_gpu *gpu, FILE *out)
 		for (uint32_t rlc = 0; rlc < SDMA_QUEUES_PER_ENGINE; rlc++) {
 			fprintf(out, "  SDMA Engine %u, RLC %u\n", engine, rlc);
 			for (size_t i = 0; i < ARRAY_SIZE(ranges); i++) {
-				dump_regs(out, SDMA_FIRST_REG + ranges[i].offset, zero, ranges[i].n);
+				dump_regs(out, SDMA_FIRST_REG + ranges[i].offset, zero,
+					  ranges[i].n);
 				fputc('\n', out);
 			}
 		}

@@ -136,7 +136,8 @@ static size_t put_queue(uint32_t *at, const struct model_queue *q)
 	at[0] = PM4_HEADER(MAP_QUEUES, MAP_QUEUES_DWORDS);
 	at[1] = 1u << 4 /* slots are the firmware's choice */ | engine << 26 | 1u << 29;
 	at[2] = q->doorbell_id << 3;
-	put64(at + 3, 0xff00000000ull + ((uint64_t)q->owner->pasid << 24) + ((uint64_t)q->id << 12));
+	put64(at + 3,
+	      0xff00000000ull + ((uint64_t)q->owner->pasid << 24) + ((uint64_t)q->id << 12));
 	put64(at + 5, q->write_ptr);
 	return MAP_QUEUES_DWORDS;
 }

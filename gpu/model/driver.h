@@ -85,7 +85,7 @@ struct model_queue {
 	uint32_t doorbell_id;
 	uint32_t sdma_id, sdma_engine, sdma_queue;
 	uint32_t logical_xcc_start;
-	uint64_t saved_read, saved_write; /* indices as the last unmap left them in the descriptor */
+	uint64_t saved_read, saved_write; /* indices in the descriptor, from the last unmap */
 	struct model_program *program; /* what fills it, if we do */
 };
 
@@ -236,7 +236,8 @@ int model_dbg_activate(struct model *m, struct model_kproc *k);
 void model_dbg_deactivate(struct model *m, struct model_kproc *k);
 void model_dbg_disable(struct model *m, struct model_kproc *k);
 /* Sets status bits; one '.' to the debugger when it subscribed to any of @mask. */
-void model_dbg_raise(struct model_kproc *k, uint64_t mask, struct model_gpu *gpu, uint32_t queue_id);
+void model_dbg_raise(struct model_kproc *k, uint64_t mask, struct model_gpu *gpu,
+		     uint32_t queue_id);
 void model_dbg_notify(struct model_kproc *k);
 int model_dbg_refresh(struct model_gpu *gpu);
 int model_suspend_queues(struct model *m, struct model_kproc *k,

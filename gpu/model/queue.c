@@ -119,7 +119,8 @@ static uint32_t max_queues_per_pdd(const struct model_chip *chip)
 static int attach_hw(struct model_queue *q)
 {
 	struct hw_queue_config config = {
-		.ring = q->type != QUEUE_COMPUTE ? HW_RING_SDMA : q->aql ? HW_RING_AQL : HW_RING_PM4,
+		.ring = q->type != QUEUE_COMPUTE ? HW_RING_SDMA :
+			q->aql ? HW_RING_AQL : HW_RING_PM4,
 		.vm = q->owner->proc->mm,
 		.ring_va = q->ring_base,
 		.ring_bytes = q->ring_bytes,

@@ -75,7 +75,8 @@ static _Noreturn void parent_main(int in, int out, int tell)
 			say(tell, 'C');
 		} else {
 			say(tell, WIFEXITED(status) ? 'E' : 'K');
-			say(tell, (char)(WIFEXITED(status) ? WEXITSTATUS(status) : WTERMSIG(status)));
+			say(tell,
+			    (char)(WIFEXITED(status) ? WEXITSTATUS(status) : WTERMSIG(status)));
 			break;
 		}
 	}

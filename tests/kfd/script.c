@@ -63,7 +63,8 @@ static void render(char *buf, size_t size, unsigned long request,
 			   a->suspend_queues.num_queues);
 		break;
 	case KFD_IOC_DBG_TRAP_RESUME_QUEUES:
-		snprintf(buf, size, a->resume_queues.queue_array_ptr ? "resume ids=" : "resume all");
+		snprintf(buf, size,
+			 a->resume_queues.queue_array_ptr ? "resume ids=" : "resume all");
 		if (a->resume_queues.queue_array_ptr)
 			render_ids(buf, size, (const uint32_t *)a->resume_queues.queue_array_ptr,
 				   a->resume_queues.num_queues);
@@ -202,8 +203,8 @@ static int play_step(struct script *s, unsigned long request, void *arg)
 	render(line, sizeof(line), request, arg);
 	if (strcmp(line, expected)) {
 		if (!s->wrong[0])
-			snprintf(s->wrong, sizeof(s->wrong), "call %zu: expected \"%s\", got \"%s\"",
-				 s->next, expected, line);
+			snprintf(s->wrong, sizeof(s->wrong),
+				 "call %zu: expected \"%s\", got \"%s\"", s->next, expected, line);
 		return -EPROTO;
 	}
 	return answer(&s->steps[s->next++], request, arg);
@@ -224,8 +225,9 @@ static int play_ioctl(void *data, unsigned long request, void *arg)
 	pthread_mutex_lock(&s->lock);
 	maybe_block(s, request, arg);
 	if (s->calls++ >= s->vanish_at) {
-		r = request == AMDKFD_IOC_GET_VERSION ? answer(&(struct script_step){ 0 }, request, arg) :
-							-ESRCH;
+		r = request == AMDKFD_IOC_GET_VERSION ?
+			    answer(&(struct script_step){ 0 }, request, arg) :
+			    -ESRCH;
 	} else if (!s->steps) {
 		r = oblige(s, request, arg);
 	} else {
@@ -263,11 +265,12 @@ static int play_read_file(void *data, enum gkfd_tree tree, const char *path, cha
 	if (tree != GKFD_TREE_PROC || strncmp(path, prefix, strlen(prefix)))
 		return -ENOENT;
 	if (strstr(path, "/stat") && !strstr(path, "/status"))
-		n = asprintf(ret_text, "%d (job) S 1 1 1 0 -1 0 0 0 0 0 0 0 0 0 20 0 1 0 %llu 0\n", s->pid,
-			     (unsigned long long)s->start);
+		n = asprintf(ret_text, "%d (job) S 1 1 1 0 -1 0 0 0 0 0 0 0 0 0 20 0 1 0 %llu 0\n",
+			     s->pid, (unsigned long long)s->start);
 	else
-		n = asprintf(ret_text, "Name:\tjob\nState:\tS (sleeping)\nTgid:\t%d\nPid:\t%d\nPPid:\t1\n"
-				       "TracerPid:\t%d\nUid:\t0\t0\t0\t0\nNSpid:\t%d\n",
+		n = asprintf(ret_text,
+			     "Name:\tjob\nState:\tS (sleeping)\nTgid:\t%d\nPid:\t%d\nPPid:\t1\n"
+			     "TracerPid:\t%d\nUid:\t0\t0\t0\t0\nNSpid:\t%d\n",
 			     s->pid, s->pid, s->tracer, s->pid);
 	*ret_len = (size_t)n;
 	return n < 0 ? -ENOMEM : 0;

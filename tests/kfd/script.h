@@ -33,7 +33,8 @@ struct script *script_new(const struct gkfd_trace_ops *trace);
 void script_play(struct script *s, const struct script_step *steps, size_t n);
 #define SCRIPT_PLAY(s, ...) \
 	script_play(s, (const struct script_step[]){ __VA_ARGS__ }, \
-		    sizeof((const struct script_step[]){ __VA_ARGS__ }) / sizeof(struct script_step))
+		    sizeof((const struct script_step[]){ __VA_ARGS__ }) / \
+			    sizeof(struct script_step))
 /* Fails the test unless every step was played. */
 void script_done(struct script *s);
 

@@ -59,8 +59,8 @@ static void begin(struct fixture *f)
 
 static int hold_all(struct fixture *f, uint32_t grace)
 {
-	return gkfd_session_hold(&f->s, &(struct gkfd_hold_request){ .grace_kclk = grace }, &f->hold,
-				 &f->fail);
+	return gkfd_session_hold(&f->s, &(struct gkfd_hold_request){ .grace_kclk = grace },
+				 &f->hold, &f->fail);
 }
 
 static int hold_ids(struct fixture *f, const uint32_t *ids, uint32_t n)
@@ -72,8 +72,8 @@ static int hold_ids(struct fixture *f, const uint32_t *ids, uint32_t n)
 static void begin_and_hold(struct fixture *f)
 {
 	begin(f);
-	SCRIPT_PLAY(f->script, { NEW, 0, .queues = 2, .ids = { 5, 3 } }, { "suspend grace=1 ids=5,3", 2 },
-		    { COUNT, 0, .queues = 2 });
+	SCRIPT_PLAY(f->script, { NEW, 0, .queues = 2, .ids = { 5, 3 } },
+		    { "suspend grace=1 ids=5,3", 2 }, { COUNT, 0, .queues = 2 });
 	assert_int_equal(hold_all(f, 1), 0);
 	script_done(f->script);
 }
@@ -234,9 +234,10 @@ static void a_queue_created_between_look_and_suspend_is_held_too(void **state)
 	struct fixture *f = *state;
 
 	begin(f);
-	SCRIPT_PLAY(f->script, { NEW, 0, .queues = 1, .ids = { 1 } }, { "suspend grace=1 ids=1", 1 },
-		    { COUNT, 0, .queues = 2 }, { NEW, 0, .queues = 2, .ids = { 2, 1 } },
-		    { "suspend grace=1 ids=2,1", 2 }, { COUNT, 0, .queues = 2 });
+	SCRIPT_PLAY(f->script, { NEW, 0, .queues = 1, .ids = { 1 } },
+		    { "suspend grace=1 ids=1", 1 }, { COUNT, 0, .queues = 2 },
+		    { NEW, 0, .queues = 2, .ids = { 2, 1 } }, { "suspend grace=1 ids=2,1", 2 },
+		    { COUNT, 0, .queues = 2 });
 	assert_int_equal(hold_all(f, 1), 0);
 	assert_int_equal(f->hold.n, 2);
 	script_done(f->script);
@@ -307,8 +308,8 @@ static void some_queues_of_a_process_can_be_held(void **state)
 	struct fixture *f = *state;
 
 	begin(f);
-	SCRIPT_PLAY(f->script, { NEW, 0, .queues = 2, .ids = { 1, 2 } }, { "suspend grace=1 ids=2", 1 },
-		    { "resume ids=2", 1 });
+	SCRIPT_PLAY(f->script, { NEW, 0, .queues = 2, .ids = { 1, 2 } },
+		    { "suspend grace=1 ids=2", 1 }, { "resume ids=2", 1 });
 	assert_int_equal(hold_ids(f, some, 1), 0);
 	assert_int_equal(gkfd_session_resume(&f->s, &f->resumed, &f->fail), 0);
 	script_done(f->script);
@@ -372,8 +373,8 @@ static void a_runtime_event_is_answered_each_time(void **state)
 	begin(f);
 	SCRIPT_PLAY(f->script, { "query", 0, .pending = KFD_EC_MASK(EC_PROCESS_RUNTIME) },
 		    { "runtime-event", 0 },
-		    { "query", 0, .pending = KFD_EC_MASK(EC_PROCESS_RUNTIME) }, { "runtime-event", 0 },
-		    { "query", -EAGAIN });
+		    { "query", 0, .pending = KFD_EC_MASK(EC_PROCESS_RUNTIME) },
+		    { "runtime-event", 0 }, { "query", -EAGAIN });
 	assert_int_equal(gkfd_session_service(&f->s, &f->fail), 0);
 	script_done(f->script);
 }

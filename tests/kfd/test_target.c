@@ -198,8 +198,9 @@ static void nothing_is_held_without_a_guard(void **state)
 	struct fixture *f = *state;
 
 	attach(f);
-	assert_int_equal(gkfd_target_hold(f->t, &(struct gkfd_hold_request){ 0 }, &f->hold, &f->fail),
-			 -EOWNERDEAD);
+	assert_int_equal(
+		gkfd_target_hold(f->t, &(struct gkfd_hold_request){ 0 }, &f->hold, &f->fail),
+		-EOWNERDEAD);
 	assert_int_equal(f->fail.why, GKFD_WHY_GUARD_DIED);
 	assert_int_equal(script_suspended(f->script), 0);
 }
@@ -214,9 +215,11 @@ static void a_hold_ends_when_the_guard_dies(void **state)
 	kill(guard_pid(f->guard), SIGKILL);
 	assert_int_equal(next_state(f->t), GKFD_TARGET_GUARD_DIED);
 	assert_int_equal(script_suspended(f->script), 0);
-	assert_int_equal(waitid(P_PID, (id_t)guard_pid(f->guard), &info, WEXITED | WNOWAIT | __WALL), 0);
-	assert_int_equal(gkfd_target_hold(f->t, &(struct gkfd_hold_request){ 0 }, &f->hold, &f->fail),
-			 -EOWNERDEAD);
+	assert_int_equal(
+		waitid(P_PID, (id_t)guard_pid(f->guard), &info, WEXITED | WNOWAIT | __WALL), 0);
+	assert_int_equal(
+		gkfd_target_hold(f->t, &(struct gkfd_hold_request){ 0 }, &f->hold, &f->fail),
+		-EOWNERDEAD);
 }
 
 static void a_hold_ends_by_itself_after_its_longest_time(void **state)
@@ -293,8 +296,9 @@ static void twenty_targets_are_held_at_once(void **state)
 		many[i].script = script_new(&gkfd_trace_syscall);
 		many[i].k = script_gkfd(many[i].script);
 		job_start(&many[i].job);
-		assert_int_equal(gkfd_target_attach(many[i].k, many[i].job.pid, f->guard, &many[i].t,
-						    &f->fail), 0);
+		assert_int_equal(gkfd_target_attach(many[i].k, many[i].job.pid, f->guard,
+						    &many[i].t, &f->fail),
+				 0);
 		assert_int_equal(gkfd_target_hold(many[i].t, &request, &f->hold, &f->fail), 0);
 	}
 	for (size_t i = 0; i < ARRAY_SIZE(many); i++) {

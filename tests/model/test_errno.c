@@ -645,8 +645,9 @@ int main(void)
 		T(without_ptrace_everything_is_eperm),
 		T(another_thread_than_the_tracer_is_eperm),
 		T(the_debugger_keeps_its_rights_after_detach),
-		cmocka_unit_test_setup_teardown(older_drivers_need_the_live_tracer_for_all_but_disable,
-						rig_setup_old_permission, rig_teardown),
+		cmocka_unit_test_setup_teardown(
+			older_drivers_need_the_live_tracer_for_all_but_disable,
+			rig_setup_old_permission, rig_teardown),
 		T(disable_without_ptrace_is_eperm_on_the_current_driver),
 		T(any_thread_id_of_the_target_names_it),
 		T(before_enable_every_other_op_is_einval),

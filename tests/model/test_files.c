@@ -109,8 +109,9 @@ static void a_process_has_its_directory_from_open_to_exit(void **state)
 	rig_target(r, 0);
 	expect_file(r, GKFD_TREE_SYSFS, "proc/100/pasid", "32771\n");
 	expect_list(r, GKFD_TREE_SYSFS, "proc", "100 300 200");
-	expect_list(r, GKFD_TREE_SYSFS, "proc/100",
-		    "pasid queues sdma_11547 stats_11547 vram_11547 sdma_18256 stats_18256 vram_18256");
+	expect_list(
+		r, GKFD_TREE_SYSFS, "proc/100",
+		"pasid queues sdma_11547 stats_11547 vram_11547 sdma_18256 stats_18256 vram_18256");
 	expect_list(r, GKFD_TREE_SYSFS, "proc/100/queues", "");
 	model_proc_exit(r->m, TARGET);
 	assert_null(rig_file(r, GKFD_TREE_SYSFS, "proc/100/pasid"));
@@ -252,8 +253,9 @@ static void hqds_list_every_slot_of_every_xcc(void **state)
 
 	rig_target(r, 3);
 	text = rig_file(r, GKFD_TREE_DEBUGFS, "hqds");
-	assert_int_equal(strncmp(text, "Node 1, gpu_id 2d1b:\n   Inst 0, HIQ on MEC 2 Pipe 0 Queue 0\n"
-				       "    0000c914: 00000000 ",
+	assert_int_equal(strncmp(text,
+				 "Node 1, gpu_id 2d1b:\n   Inst 0, HIQ on MEC 2 Pipe 0 Queue 0\n"
+				 "    0000c914: 00000000 ",
 				 81),
 			 0);
 	assert_int_equal(count(text, "HIQ on MEC 2"), 2 * 4);

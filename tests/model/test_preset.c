@@ -142,7 +142,8 @@ static void options_choose_gpus_and_version(void **state)
 {
 	struct model_task self = { MODEL_SELF_PID, MODEL_SELF_PID };
 	struct kfd_ioctl_get_version_args version = { 0 };
-	struct model *m = preset("mi300x,gpus=3,kfd_minor=11,seed=18446744073709551615,occupancy=0");
+	struct model *m =
+		preset("mi300x,gpus=3,kfd_minor=11,seed=18446744073709551615,occupancy=0");
 
 	(void)state;
 	model_kfd_open(m, self);
@@ -156,10 +157,22 @@ static void options_choose_gpus_and_version(void **state)
 static void nonsense_is_refused_with_a_reason(void **state)
 {
 	static const char *const specs[] = {
-		"mi999", "mi308x,", "mi308x,gpus", "mi308x,gpus=0", "mi308x,gpus=9", "mi308x,gpus=-1",
-		"mi308x,gpus=1x", "mi308x,occupancy=101", "mi308x,seed=", "mi308x,kfd_minor=18",
-		"mi308x,kfd_minor=0", "mi308x,runtime=mad", "mi308x,colour=red", ",gpus=1",
-		"mi308x,seed=99999999999999999999", "mi308x,gpus= 1",
+		"mi999",
+		"mi308x,",
+		"mi308x,gpus",
+		"mi308x,gpus=0",
+		"mi308x,gpus=9",
+		"mi308x,gpus=-1",
+		"mi308x,gpus=1x",
+		"mi308x,occupancy=101",
+		"mi308x,seed=",
+		"mi308x,kfd_minor=18",
+		"mi308x,kfd_minor=0",
+		"mi308x,runtime=mad",
+		"mi308x,colour=red",
+		",gpus=1",
+		"mi308x,seed=99999999999999999999",
+		"mi308x,gpus= 1",
 	};
 
 	(void)state;
