@@ -3,6 +3,7 @@
 import json
 import os
 import pty
+import re
 import select
 import signal
 import subprocess
@@ -81,6 +82,32 @@ class Help(Case):
 
     def test_in_json_too(self):
         self.assertIn('usage', json.loads(self.ok(run('--json', 'hold', '--help')))['help'])
+
+
+class ManPages(Case):
+    def page(self, name):
+        with open(os.path.join(os.environ['MAN_PAGES'], name + '.scd')) as f:
+            return f.read()
+
+    def test_every_option_of_every_command_is_explained(self):
+        everywhere = {'--device', '--json', '--help', '--version'}
+        for command in COMMANDS:
+            page = self.page(f'gpreempt-{command}.1')
+            for option in set(re.findall(r'--[a-z-]+', self.ok(run(command, '--help')))):
+                if option not in everywhere:
+                    self.assertIn(option, page, command)
+        for option in everywhere:
+            self.assertIn(option, self.page('gpreempt.1'))
+
+    def test_every_key_of_the_answers_is_named(self):
+        for command in (['doctor'], ['list'], ['queues', '1001'], ['hqd'], ['bench', '1001'],
+                        ['hold', '1001', '--for', '1'], ['monitor', '1001'], ['release']):
+            page = self.page(f'gpreempt-{command[0]}.1')
+            answer = json.loads(self.ok(model('--json', *command)))
+            if command[0] == 'monitor':
+                del answer['queues']
+            for key in re.findall(r'"([a-z]\w*)":', json.dumps(answer)):
+                self.assertIn(f'"{key}"', page, command)
 
 
 class BrokenOutput(Case):
