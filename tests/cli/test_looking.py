@@ -5,8 +5,8 @@ import unittest
 
 from run import ABSENT, DONE, USAGE, Case, model, run
 
-QUEUE_KEYS = {'pid', 'queue_id', 'gpu_id', 'type', 'ring_base', 'ring_bytes', 'read_ptr', 'write_ptr',
-              'cwsr_base', 'cwsr_bytes', 'priority', 'pending', 'state'}
+QUEUE_KEYS = {'pid', 'queue_id', 'gpu_id', 'type', 'ring_base', 'ring_bytes', 'read_ptr',
+              'write_ptr', 'cwsr_base', 'cwsr_bytes', 'priority', 'pending', 'state'}
 
 
 class Doctor(Case):
