@@ -17,6 +17,7 @@
 #define CACHE_POLICY_LAST 1u /* 0 coherent, 1 non-coherent */
 #define WAIT_RESULT_COMPLETE 0u
 #define WAIT_RESULT_FAIL 2u
+#define KMALLOC_MAX_BYTES (4u << 20) /* x86-64 */
 #define GPU_COUNTER_NS 10u /* 100 MHz */
 
 int model_ioc_get_clock_counters(struct call *c, void *data)
@@ -129,14 +130,16 @@ int model_ioc_free_memory(struct call *c, void *data)
 
 static int check_device_array(uint64_t array, uint32_t n, uint32_t n_success)
 {
-	uint32_t id;
+	_cleanup_free_ uint32_t *ids = NULL;
 
 	if (!n || n_success > n)
 		return -EINVAL;
-	for (uint32_t i = 0; i < n; i++)
-		if (model_copy_from_user(&id, array + i * sizeof(id), sizeof(id)) < 0)
-			return -EFAULT;
-	return 0;
+	if (n > KMALLOC_MAX_BYTES / sizeof(*ids))
+		return -ENOMEM;
+	ids = calloc(n, sizeof(*ids));
+	if (!ids)
+		return -ENOMEM;
+	return model_copy_from_user(ids, array, n * sizeof(*ids));
 }
 
 int model_ioc_map_memory(struct call *c, void *data)
