@@ -24,8 +24,9 @@ int model_ioc_get_clock_counters(struct call *c, void *data)
 {
 	struct kfd_ioctl_get_clock_counters_args *a = data;
 	uint64_t now = model_now_ns(c->m);
+	bool known = model_pdd_by_id(c->m, c->kproc, a->gpu_id);
 
-	a->gpu_clock_counter = model_pdd_by_id(c->m, c->kproc, a->gpu_id) ? now / GPU_COUNTER_NS : 0;
+	a->gpu_clock_counter = known ? now / GPU_COUNTER_NS : 0;
 	a->cpu_clock_counter = now;
 	a->system_clock_counter = now;
 	a->system_clock_freq = NSEC_PER_SEC;

@@ -82,7 +82,8 @@ static void a_descriptor_of_another_process_is_ebadf(void **state)
 	assert_int_equal(model_ioctl(r->m, r->second, DAEMON, AMDKFD_IOC_GET_VERSION, &version),
 			 -EBADF);
 	assert_int_equal(model_proc_fork(r->m, DAEMON, 500), 0);
-	assert_int_equal(model_ioctl(r->m, child, DAEMON, AMDKFD_IOC_GET_VERSION, &version), -EBADF);
+	assert_int_equal(model_ioctl(r->m, child, DAEMON, AMDKFD_IOC_GET_VERSION, &version),
+			 -EBADF);
 	assert_int_equal(model_ioctl(r->m, child, 500, AMDKFD_IOC_GET_VERSION, &version), -EBADF);
 	assert_int_equal(model_kfd_open(r->m, child), 0);
 	assert_int_equal(model_ioctl(r->m, child, 500, AMDKFD_IOC_GET_VERSION, &version), 0);
