@@ -35,16 +35,18 @@ static char *put_word(char *at, uint32_t value)
 /* By hand: a dump of all descriptors is the bulk of what a short-lived command costs. */
 void model_hex_dump(FILE *out, const char *indent, const uint32_t *words, size_t n)
 {
+	size_t margin = strlen(indent);
+	char row[32 + 9 * WORDS_PER_ROW];
+
+	memcpy(row, indent, margin);
 	for (size_t i = 0; i < n; i += WORDS_PER_ROW) {
-		char row[16 + 9 * WORDS_PER_ROW];
-		char *at = put_hex(row, (uint32_t)(i * sizeof(*words)));
+		char *at = put_hex(row + margin, (uint32_t)(i * sizeof(*words)));
 
 		*at++ = ':';
 		for (size_t j = i; j < n && j < i + WORDS_PER_ROW; j++)
 			at = put_word(at, words[j]);
 		*at++ = '\n';
-		fputs(indent, out);
-		fwrite(row, 1, (size_t)(at - row), out);
+		fwrite_unlocked(row, 1, (size_t)(at - row), out);
 	}
 }
 
