@@ -46,14 +46,12 @@ struct model_gpu {
 	uint32_t watch_ids; /* in use */
 	uint32_t total_queues;
 	uint8_t sdma_used[2], xgmi_used[16]; /* a bit per SDMA queue slot */
-	uint32_t next_logical_xcc;
 	struct model_gpu_stats stats;
 };
 
 struct model_pdd { /* what one KFD process has on one GPU */
 	struct model_gpu *gpu;
 	bool vm_acquired;
-	int drm_fd;
 	bool has_reset_queue;
 	uint32_t queue_count;
 	uint32_t evicted; /* nested */
@@ -84,7 +82,6 @@ struct model_queue {
 	uint32_t cu_mask[32];
 	uint32_t doorbell_id;
 	uint32_t sdma_id, sdma_engine, sdma_queue;
-	uint32_t logical_xcc_start;
 	uint64_t saved_read, saved_write; /* indices in the descriptor, from the last unmap */
 	struct model_program *program; /* what fills it, if we do */
 };
@@ -226,7 +223,7 @@ uint32_t model_engines_per_xcc(const struct model_chip *chip); /* shader engines
 struct model_pdd *model_pdd_by_id(struct model *m, struct model_kproc *k, uint32_t gpu_id);
 struct model_queue *model_queue_find(const struct model_kproc *k, uint32_t id);
 /* The second half of a destroy, once nothing holds the queue. */
-int model_queue_destroy_now(struct model *m, struct model_queue *q);
+int model_queue_destroy_now(struct model_queue *q);
 /* When the process dies: no events, one cycle per GPU. */
 void model_queues_terminate(struct model *m, struct model_kproc *k);
 

@@ -124,10 +124,8 @@ struct model_kproc *model_kproc_get(struct model *m, struct model_proc *p)
 	k->serial = m->next_serial++;
 	k->pasid = m->next_pasid++;
 	k->dbg_fd = -1;
-	for (uint32_t i = 0; i < m->config.n_gpus; i++) {
+	for (uint32_t i = 0; i < m->config.n_gpus; i++)
 		k->pdds[i].gpu = &m->gpus[i];
-		k->pdds[i].drm_fd = -1;
-	}
 	k->next = m->kprocs;
 	m->kprocs = k;
 	p->kproc = k;

@@ -77,7 +77,7 @@ static void resume_call(struct model *m, struct blocked *b)
 		return;
 	}
 	q = model_queue_find(b->kproc, b->queue_id);
-	finish(b, q ? model_queue_destroy_now(m, q) : -EINVAL);
+	finish(b, q ? model_queue_destroy_now(q) : -EINVAL);
 }
 
 void model_run_woken(struct model *m)

@@ -171,8 +171,6 @@ static int insert_queue(struct model_queue *q, uint32_t ioc_type)
 	r = attach_hw(q);
 	if (r < 0)
 		goto fail_doorbell;
-	if (q->type == QUEUE_COMPUTE)
-		q->logical_xcc_start = q->gpu->next_logical_xcc++;
 	q->is_evicted = q->pdd->evicted > 0;
 	q->is_active = model_queue_wants_run(q);
 	q->next = q->owner->queues;
@@ -248,7 +246,7 @@ fail:
 
 /* ---- destruction ---- */
 
-int model_queue_destroy_now(struct model *m, struct model_queue *q)
+int model_queue_destroy_now(struct model_queue *q)
 {
 	struct model_kproc *k = q->owner;
 	struct model_gpu *gpu = q->gpu;
@@ -267,7 +265,6 @@ int model_queue_destroy_now(struct model *m, struct model_queue *q)
 		q->pdd->num_gws = 0;
 	model_bit_clear(k->ids, q->id);
 	free_queue(q);
-	(void)m;
 	return r;
 }
 
@@ -283,7 +280,7 @@ int model_ioc_destroy_queue(struct call *c, void *data)
 		return -EBUSY;
 	q->is_being_destroyed = true;
 	if (!c->kproc->debug_enabled || !q->is_suspended)
-		return model_queue_destroy_now(c->m, q);
+		return model_queue_destroy_now(q);
 	b = model_block(c->m, c->task, c->kproc, BLOCKED_DESTROY);
 	if (!b) {
 		q->is_being_destroyed = false;
