@@ -89,7 +89,7 @@ static void fill_snapshot(struct kfd_ioctl_dbg_trap_args *a, const uint32_t *ids
 
 	for (uint32_t i = 0; i < n && i < a->queue_snapshot.num_queues; i++)
 		entries[i] = (struct kfd_queue_snapshot_entry){
-			.queue_id = ids ? ids[i] : i,
+			.queue_id = ids && i < SCRIPT_MAX_IDS ? ids[i] : i,
 			.gpu_id = 1,
 			.queue_type = KFD_IOC_QUEUE_TYPE_COMPUTE_AQL,
 			.ring_size = 65536,

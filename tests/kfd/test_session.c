@@ -123,6 +123,7 @@ static void a_session_taken_by_accident_is_given_up_at_once(void **state)
 	SCRIPT_PLAY(f->script, { COUNT, -EINVAL }, { "enable", -EALREADY }, { "disable", 0 });
 	assert_int_equal(gkfd_session_begin(&f->s, f->k, PID, &f->fail), -EBUSY);
 	assert_int_equal(f->fail.why, GKFD_WHY_DEBUGGED);
+	assert_true(gkfd_is_stained(f->k));
 	script_done(f->script);
 }
 
@@ -168,8 +169,9 @@ static void a_snapshot_grows_until_everything_fits(void **state)
 
 	begin(f);
 	SCRIPT_PLAY(f->script, { NEW, 0, .queues = 70 },
-		    { "snapshot mask=40000000 room=134", 0, .queues = 0 });
+		    { "snapshot mask=40000000 room=134", 0, .queues = 71 });
 	assert_int_equal(gkfd_session_snapshot(&f->s, &entries, &n, &f->fail), 0);
+	assert_int_equal(n, 71);
 	script_done(f->script);
 }
 
