@@ -161,6 +161,10 @@ static const struct plain_failure plain_failures[] = {
 	  "resume it first" },
 	{ GKFD_WHY_GUARD_DIED, GPREEMPT_ERROR_FAILED,
 	  "was let go because the guard process has died", "nothing is held; start again" },
+	{ GKFD_WHY_STAINED, GPREEMPT_ERROR_REFUSED,
+	  "cannot be held by the caller, which has ended somebody else's debug session: the driver "
+	  "would not resume it should the caller die",
+	  "start the caller again" },
 };
 
 static int fail_plain(struct gpreempt_ctx *ctx, int r, pid_t pid, enum gkfd_why why)

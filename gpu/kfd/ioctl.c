@@ -34,6 +34,16 @@ void gkfd_freep(struct gkfd **k)
 	gkfd_free(*k);
 }
 
+void gkfd_stain(struct gkfd *k)
+{
+	__atomic_store_n(&k->stained, true, __ATOMIC_RELEASE);
+}
+
+bool gkfd_is_stained(const struct gkfd *k)
+{
+	return __atomic_load_n(&k->stained, __ATOMIC_ACQUIRE);
+}
+
 int gkfd_ioctl(struct gkfd *k, unsigned long request, void *arg)
 {
 	return k->transport->ioctl(k->data, request, arg);

@@ -14,7 +14,17 @@ struct gkfd {
 	void *data;
 	uint32_t major, minor; /* 0.0 until gkfd_open_device() */
 	bool opened;
+
+	/*
+	 * This process has ended a debug session it had not begun. The driver counts that one off
+	 * against it (Linux 6.12 kfd_dbg_trap_disable) and would no longer resume its next target
+	 * when it dies: it must hold nothing any more. Set with gkfd_stain(), from any thread.
+	 */
+	bool stained;
 };
+
+void gkfd_stain(struct gkfd *k);
+bool gkfd_is_stained(const struct gkfd *k);
 
 enum gkfd_cap {
 	GKFD_CAP_CRIU, /* since 1.7 */

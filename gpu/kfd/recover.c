@@ -12,8 +12,11 @@ struct recover_args {
 static int do_recover(void *arg)
 {
 	struct recover_args *a = arg;
+	int r = gkfd_session_recover(a->k, a->pid, a->fail);
 
-	return gkfd_session_recover(a->k, a->pid, a->fail);
+	if (r > 0)
+		gkfd_stain(a->k);
+	return r;
 }
 
 int gkfd_target_recover(struct gkfd *k, pid_t pid, struct gkfd_failure *ret_failure)

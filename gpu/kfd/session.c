@@ -70,6 +70,7 @@ static int enable_failed(struct gkfd_session *s, int error, struct gkfd_failure 
 		 * Disabling is the one way out that leaves no dangling session in the driver.
 		 */
 		gkfd_dbg_disable(s->k, s->pid);
+		gkfd_stain(s->k);
 		return gkfd_fail(fail, -EBUSY, GKFD_WHY_DEBUGGED, "enable");
 	case -ESRCH:
 		return gkfd_fail(fail, error, GKFD_WHY_NO_KFD_PROCESS, "enable");

@@ -246,6 +246,8 @@ static int do_hold(void *arg)
 		return r;
 	if (t->session.holding)
 		return gkfd_fail(a->fail, -EALREADY, GKFD_WHY_ALREADY_HELD, "hold");
+	if (gkfd_is_stained(t->k))
+		return gkfd_fail(a->fail, -EUCLEAN, GKFD_WHY_STAINED, "hold");
 	r = arm(t, a->fail);
 	if (r < 0)
 		return r;

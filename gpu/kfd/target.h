@@ -42,6 +42,7 @@ enum gkfd_why {
 	GKFD_WHY_PREEMPTION_FAILED, /* -EIO: queue_id could not be taken off the GPU */
 	GKFD_WHY_ALREADY_HELD, /* -EALREADY: by us */
 	GKFD_WHY_GUARD_DIED, /* -EOWNERDEAD: nothing is held without a guard */
+	GKFD_WHY_STAINED, /* -EUCLEAN: our death would not resume it any more (gkfd_stain) */
 };
 
 struct gkfd_failure {

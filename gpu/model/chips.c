@@ -42,6 +42,19 @@ const struct model_chip model_chips[] = {
 		.vram_bytes = 192 * GIB,
 		.costs = ASSUMED_COSTS,
 	},
+	{
+		.name = "mi100",
+		.gfx_target_version = 90008,
+		.n_xcc = 1,
+		.cu_per_xcc = 120,
+		.cwsr_bytes_per_cu = GFX94_CU_BYTES, /* the same registers and LDS */
+		.n_cp_queues = 24,
+		.n_vmid = 13,
+		.clock_mhz = 1502,
+		.hbm_bytes_per_s = 1230000000000ull, /* the vendor's peak */
+		.vram_bytes = 32 * GIB,
+		.costs = ASSUMED_COSTS,
+	},
 	{ .name = NULL },
 };
 

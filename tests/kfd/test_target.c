@@ -205,6 +205,20 @@ static void nothing_is_held_without_a_guard(void **state)
 	assert_int_equal(script_suspended(f->script), 0);
 }
 
+/* Its death would not resume the target any more (Linux 6.12 kfd_process.c). */
+static void nothing_is_held_after_ending_a_strangers_session(void **state)
+{
+	struct fixture *f = *state;
+
+	assert_int_equal(guard_start(&f->guard), 0);
+	attach(f);
+	gkfd_stain(f->k);
+	assert_int_equal(gkfd_target_hold(f->t, &(struct gkfd_hold_request){ 0 }, &f->hold, &f->fail),
+			 -EUCLEAN);
+	assert_int_equal(f->fail.why, GKFD_WHY_STAINED);
+	assert_int_equal(script_suspended(f->script), 0);
+}
+
 static void a_hold_ends_when_the_guard_dies(void **state)
 {
 	struct fixture *f = *state;
@@ -374,6 +388,7 @@ int main(void)
 		T(an_exec_from_another_thread_is_seen_while_held),
 		T(release_resumes_and_lets_go),
 		T(nothing_is_held_without_a_guard),
+		T(nothing_is_held_after_ending_a_strangers_session),
 		T(a_hold_ends_when_the_guard_dies),
 		T(a_hold_ends_by_itself_after_its_longest_time),
 		T(processes_we_cannot_have_are_told_apart),
