@@ -8,6 +8,8 @@
 struct account {
 	const struct gkfd_topology *topology;
 	struct gpreempt_hqd_status *gpus; /* as the topology has them */
+	bool queues_known; /* the driver lists its processes */
+	bool slots_known; /* read from the hardware */
 	bool classes_known; /* of every process with queues */
 };
 
@@ -66,18 +68,19 @@ static void begin(struct account *a)
 	}
 }
 
-static void conclude(struct account *a, struct gpreempt_hqd_status *gpu)
+static void conclude(const struct account *a, struct gpreempt_hqd_status *gpu)
 {
-	gpu->valid |= GPREEMPT_HQD_ACTIVE;
+	if (a->queues_known)
+		gpu->valid |= GPREEMPT_HQD_QUEUES;
+	if (a->queues_known || a->slots_known)
+		gpu->valid |= GPREEMPT_HQD_ACTIVE;
 	if (gpu->valid & GPREEMPT_HQD_TOTAL) {
 		gpu->active = MIN(gpu->active, gpu->total);
 		gpu->free = gpu->total - gpu->active;
 		gpu->offline_used = MIN(gpu->offline_used, gpu->total);
 	}
-	if (a->classes_known)
+	if (a->queues_known && a->classes_known)
 		gpu->valid |= GPREEMPT_HQD_OFFLINE;
-	else
-		gpu->offline_used = 0;
 }
 
 static int account(struct gpreempt_ctx *ctx, struct account *a)
@@ -88,12 +91,14 @@ static int account(struct gpreempt_ctx *ctx, struct account *a)
 
 	begin(a);
 	r = for_each_proc(ctx, count_process, a);
-	if (r < 0)
+	if (r < 0 && r != -ENOENT)
 		return r;
+	a->queues_known = r >= 0;
 	for (size_t i = 0; i < a->topology->n; i++)
 		a->gpus[i].active = a->gpus[i].queues;
 	if (gkfd_hqds_read(ctx->k, &hqds, &line) >= 0) {
-		if (hqds.n > 0)
+		a->slots_known = hqds.n > 0;
+		if (a->slots_known)
 			count_slots(a, &hqds);
 		gkfd_hqds_done(&hqds);
 	}

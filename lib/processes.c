@@ -103,6 +103,9 @@ int for_each_proc(struct gpreempt_ctx *ctx, proc_visitor visit, void *user)
 	int r;
 
 	r = gkfd_proc_list(ctx->k, &pids, &n);
+	if (r == -ENOENT)
+		return ctx_fail(ctx, r, GPREEMPT_ERROR_REFUSED, "needs a newer kernel",
+				"this driver does not list its processes");
 	if (r < 0)
 		return ctx_fail_errno(ctx, r, "the list of GPU processes");
 	/* Without debugfs classes and priorities stay unknown, which is not a failure. */

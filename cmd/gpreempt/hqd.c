@@ -32,7 +32,8 @@ static struct json_object *status_to_json(const struct gpreempt_hqd_status *s, b
 
 	if (with_id)
 		json_add_uint(o, "gpu_id", s->gpu_id);
-	json_add_uint(o, "queues", s->queues);
+	if (s->valid & GPREEMPT_HQD_QUEUES)
+		json_add_uint(o, "queues", s->queues);
 	if (s->valid & GPREEMPT_HQD_TOTAL)
 		json_add_uint(o, "total", s->total);
 	if (s->valid & GPREEMPT_HQD_ACTIVE)
@@ -66,7 +67,7 @@ static void cell(struct libscols_table *t, size_t column, bool known, uint32_t v
 
 static void print_row(struct libscols_table *t, const struct gpreempt_hqd_status *s)
 {
-	cell(t, 1, true, s->queues);
+	cell(t, 1, s->valid & GPREEMPT_HQD_QUEUES, s->queues);
 	cell(t, 2, s->valid & GPREEMPT_HQD_TOTAL, s->total);
 	cell(t, 3, s->valid & GPREEMPT_HQD_ACTIVE, s->active);
 	cell(t, 4, knows_free(s), s->free);

@@ -141,6 +141,7 @@ enum {
 	GPREEMPT_HQD_ACTIVE = 1 << 1, /* with TOTAL also: free */
 	GPREEMPT_HQD_RESERVED = 1 << 2,
 	GPREEMPT_HQD_OFFLINE = 1 << 3,
+	GPREEMPT_HQD_QUEUES = 1 << 4,
 };
 
 struct gpreempt_hqd_status {
