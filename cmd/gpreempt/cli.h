@@ -117,6 +117,13 @@ void json_add(struct json_object *object, const char *key, struct json_object *v
 void json_add_uint(struct json_object *object, const char *key, uint64_t value);
 void json_add_string(struct json_object *object, const char *key, const char *value);
 
+/* ---- clean.c ---- */
+
+/* One line of valid UTF-8: what is not is replaced, in place. */
+void text_clean(char *text);
+
+/* ---- output.c, for people ---- */
+
 const char *bold(const struct cli *cli, const char *text, char *buf, size_t size);
 
 /* "1.5 ms": three figures and a unit. */
@@ -150,6 +157,8 @@ struct progress {
 
 void progress_begin(struct progress *p);
 void progress_show(struct progress *p, const char *fmt, ...) _printf_(2, 3);
+/* At once: before a call that may wait for the hardware or for somebody to die. */
+void progress_now(struct progress *p, const char *fmt, ...) _printf_(2, 3);
 void progress_end(struct progress *p);
 
 #endif

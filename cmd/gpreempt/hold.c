@@ -113,12 +113,18 @@ static int interrupted(struct cli *cli, int sig)
 
 static int attach_all(struct cli *cli, struct hold *h)
 {
+	struct progress progress;
+
+	progress_begin(&progress);
 	for (size_t i = 0; i < h->n; i++) {
-		int sig = signals_take(cli);
+		int sig = signals_take(cli), r;
 
 		if (sig)
 			return interrupted(cli, sig);
-		if (gpreempt_attach(cli->ctx, h->pids[i], 0, &h->procs[i]) < 0)
+		progress_now(&progress, "attaching to process %d", (int)h->pids[i]);
+		r = gpreempt_attach(cli->ctx, h->pids[i], 0, &h->procs[i]);
+		progress_end(&progress);
+		if (r < 0)
 			return cli_fail_ctx(cli);
 	}
 	gpreempt_keepalive(cli->ctx);
@@ -150,10 +156,14 @@ static int note_held(struct cli *cli, struct hold *h, struct gpreempt_process *p
 static int suspend_all(struct cli *cli, struct hold *h)
 {
 	uint64_t began = gpreempt_now_ns(cli->ctx);
+	struct progress progress;
 	int status = EXIT_DONE, r;
 
-	r = h->ids ? gpreempt_suspend_queues(h->procs[0], h->ids, h->n_ids, &h->options, NULL)
-		   : gpreempt_batch_unmap_queues(h->procs, h->n, &h->options);
+	progress_begin(&progress);
+	progress_now(&progress, "taking the queues off the GPU");
+	r = h->ids ? gpreempt_suspend_queues(h->procs[0], h->ids, h->n_ids, &h->options, NULL) :
+		     gpreempt_batch_unmap_queues(h->procs, h->n, &h->options);
+	progress_end(&progress);
 	if (r < 0)
 		return cli_fail_ctx(cli);
 	h->suspend_ns = gpreempt_now_ns(cli->ctx) - began;
@@ -188,9 +198,9 @@ static int wait_held(struct cli *cli, struct hold *h)
 	progress_begin(&progress);
 	while ((sig = signals_take(cli)) == 0) {
 		uint64_t passed = gpreempt_now_ns(cli->ctx) - began;
-		uint64_t left = h->for_ns == UINT64_MAX ? UINT64_MAX
-				: passed < h->for_ns	? h->for_ns - passed
-							: 0;
+		uint64_t left = h->for_ns == UINT64_MAX ? UINT64_MAX :
+				passed < h->for_ns	? h->for_ns - passed :
+							  0;
 
 		if (left == 0 || h->ended == h->n)
 			break;

@@ -40,6 +40,7 @@ static int fail_v(struct cli *cli, int status, const char *hint, const char *fmt
 	struct gpreempt_error e = { .size = sizeof(e), .kind = (enum gpreempt_error_kind)status };
 
 	vsnprintf(e.message, sizeof(e.message), fmt, ap);
+	text_clean(e.message);
 	snprintf(e.hint, sizeof(e.hint), "%s", hint ? hint : "");
 	return cli_fail_error(cli, &e);
 }
@@ -125,9 +126,14 @@ void json_add_uint(struct json_object *object, const char *key, uint64_t value)
 	json_object_object_add(object, key, json_object_new_uint64(value));
 }
 
+/* Help is the one text of several lines; it is ours. */
 void json_add_string(struct json_object *object, const char *key, const char *value)
 {
-	json_object_object_add(object, key, json_object_new_string(value));
+	_cleanup_free_ char *clean = strchr(value, '\n') ? NULL : strdup(value);
+
+	if (clean)
+		text_clean(clean);
+	json_object_object_add(object, key, json_object_new_string(clean ? clean : value));
 }
 
 struct json_object *json_decimal(double value, int digits)

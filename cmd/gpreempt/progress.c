@@ -22,24 +22,37 @@ void progress_begin(struct progress *p)
 	*p = (struct progress){ .wanted = isatty(STDERR_FILENO), .began_ns = person_ns() };
 }
 
+static void show(struct progress *p, const char *fmt, va_list ap)
+{
+	fflush(stdout);
+	fputs("\r\033[K", stderr);
+	vfprintf(stderr, fmt, ap);
+	fflush(stderr);
+	p->last_ns = person_ns();
+	p->shown = true;
+}
+
 void progress_show(struct progress *p, const char *fmt, ...)
 {
-	uint64_t now;
+	uint64_t now = person_ns();
+	va_list ap;
+
+	if (!p->wanted || now - p->began_ns < QUIET_NS || now - p->last_ns < REPEAT_NS)
+		return;
+	va_start(ap, fmt);
+	show(p, fmt, ap);
+	va_end(ap);
+}
+
+void progress_now(struct progress *p, const char *fmt, ...)
+{
 	va_list ap;
 
 	if (!p->wanted)
 		return;
-	now = person_ns();
-	if (now - p->began_ns < QUIET_NS || now - p->last_ns < REPEAT_NS)
-		return;
-	fflush(stdout);
-	fputs("\r\033[K", stderr);
 	va_start(ap, fmt);
-	vfprintf(stderr, fmt, ap);
+	show(p, fmt, ap);
 	va_end(ap);
-	fflush(stderr);
-	p->last_ns = now;
-	p->shown = true;
 }
 
 void progress_end(struct progress *p)

@@ -57,6 +57,7 @@ int cmd_release(struct cli *cli, int argc, char **argv)
 	_cleanup_free_ pid_t *pids = calloc(2 * MAX_PIDS, sizeof(*pids));
 	struct gpreempt_error e = { .size = sizeof(e) };
 	pid_t *released = pids + MAX_PIDS;
+	struct progress progress;
 	size_t n = 0;
 	int status, r;
 
@@ -67,7 +68,10 @@ int cmd_release(struct cli *cli, int argc, char **argv)
 		status = cli_open(cli);
 	if (status != EXIT_DONE)
 		return status;
+	progress_begin(&progress);
+	progress_now(&progress, "asking the holders to let go");
 	r = gpreempt_release(cli->ctx, n ? pids : NULL, n, released, MAX_PIDS);
+	progress_end(&progress);
 	if (r < 0)
 		return cli_fail_ctx(cli);
 	gpreempt_get_error(cli->ctx, &e);

@@ -44,6 +44,18 @@ class BadInput(Case):
             self.assertEqual((result.status, result.err), (USAGE, ''), args)
             self.assertEqual(json.loads(result.out)['error']['code'], USAGE)
 
+    def test_what_was_typed_cannot_break_the_answer(self):
+        for text in ('a\nb', 'a\033[2Jb', b'\xff\xfe', b'caf\xc3', b'\xed\xa0\x80', '"', 'ü'):
+            for args in (['queues', text], [text], ['list', '--class', text]):
+                result = subprocess.run([GPREEMPT, '--json', *args], stdout=subprocess.PIPE,
+                                        stderr=subprocess.PIPE, check=False)
+                error = json.loads(result.stdout.decode())['error']
+                self.assertNotRegex(error['message'], r'[\x00-\x1f\x7f]')
+                self.assertEqual(result.returncode, USAGE)
+                plain = subprocess.run([GPREEMPT, *args], stdout=subprocess.PIPE,
+                                       stderr=subprocess.PIPE, check=False)
+                self.assertEqual(len(plain.stderr.decode().splitlines()), 2)
+
     def test_devices(self):
         self.assertEqual(run('--device', 'toaster', 'list').status, USAGE)
         for device in ('model:mi999', 'model:', 'model:mi308x,gpus=0', 'model:mi308x,x=1'):
@@ -250,6 +262,27 @@ class Terminal(Case):
         os.close(leader)
         self.assertEqual(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]), DONE)
         self.assertIn(b'running again', out)
+
+
+class Completion(Case):
+    def complete(self, *words):
+        script = ('source "$0"; COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _gpreempt "$1"; '
+                  'printf "%s\\n" "${COMPREPLY[@]}"')
+        p = subprocess.run(['bash', '-c', script, os.environ['COMPLETION'], *words],
+                           stdout=subprocess.PIPE, text=True, check=True)
+        return p.stdout.split()
+
+    def test_commands_options_and_values(self):
+        self.assertEqual(self.complete('gpreempt', 'mon'), ['monitor'])
+        self.assertEqual(set(self.complete('gpreempt', '')) & set(COMMANDS), set(COMMANDS))
+        self.assertEqual(self.complete('gpreempt', '--json', 'hold', '--gr'), ['--grace'])
+        self.assertEqual(self.complete('gpreempt', 'list', '--class', 'o'), ['online', 'offline'])
+
+    def test_every_option_of_every_command(self):
+        for command in COMMANDS:
+            known = set(self.complete('gpreempt', command, '-'))
+            wanted = set(re.findall(r'(?m)^  (--[a-z-]+|-n) ', self.ok(run(command, '--help'))))
+            self.assertLessEqual(wanted, known, command)
 
 
 class HistoricalNames(Case):

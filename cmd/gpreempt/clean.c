@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: MIT */
+/* Text from outside (names of processes, arguments) may be anything; what we print may not. */
+#include <string.h>
+
+#include "cmd/gpreempt/cli.h"
+
+/* How many bytes the character at @s has; 0: it is none. Overlong and surrogate forms are none. */
+static size_t utf8_length(const unsigned char *s)
+{
+	size_t n = s[0] < 0x80 ? 1 : s[0] < 0xc2 ? 0 : s[0] < 0xe0 ? 2 : s[0] < 0xf0 ? 3 : 4;
+
+	if (s[0] > 0xf4)
+		return 0;
+	for (size_t i = 1; i < n; i++)
+		if ((s[i] & 0xc0) != 0x80)
+			return 0;
+	if ((s[0] == 0xe0 && s[1] < 0xa0) || (s[0] == 0xed && s[1] > 0x9f) ||
+	    (s[0] == 0xf0 && s[1] < 0x90) || (s[0] == 0xf4 && s[1] > 0x8f))
+		return 0;
+	return n;
+}
+
+void text_clean(char *text)
+{
+	unsigned char *s = (unsigned char *)text;
+
+	while (*s) {
+		size_t n = utf8_length(s);
+
+		if (n == 0 || (n == 1 && (*s < 0x20 || *s == 0x7f))) {
+			*s = '?';
+			n = 1;
+		}
+		s += n;
+	}
+}
