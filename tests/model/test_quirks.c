@@ -321,6 +321,23 @@ static void a_grace_of_1000_is_cut_to_232(void **state)
 	assert_int_equal(rig_queue_stats(r, 0).saved, 0);
 }
 
+static void a_grace_of_1000_is_no_more_than_232(void **state)
+{
+	struct rig *r = *state;
+	struct model_work work = { .workgroups = 80, .wg_ns = 300 * NSEC_PER_USEC, .wg_per_cu = 1 };
+	uint32_t id = 0;
+	int ret;
+
+	/* 1000 k clocks would be 476 us, and enough for what has 200 us to go. */
+	rig_attached(r, 1);
+	assert_int_equal(model_submit(r->m, TARGET, 0, &work, NULL), 0);
+	model_advance(r->m, 100 * NSEC_PER_USEC);
+	suspend_time(r, 1000, &ret, &id);
+	assert_int_equal(ret, 1);
+	assert_int_equal(rig_queue_stats(r, 0).completed, 0);
+	assert_int_equal(rig_queue_stats(r, 0).saved, 80);
+}
+
 static void a_grace_of_256_never_ends_and_costs_the_gpu(void **state)
 {
 	struct rig *r = *state;
@@ -464,6 +481,7 @@ int main(void)
 		T(a_failed_enable_leaves_its_caller_the_debugger),
 		T(a_grace_of_zero_means_one),
 		T(a_grace_of_1000_is_cut_to_232),
+		T(a_grace_of_1000_is_no_more_than_232),
 		T(a_grace_of_256_never_ends_and_costs_the_gpu),
 		T(a_failed_suspend_leaves_the_queue_suspended_and_inactive),
 		T(the_runtime_semaphore_counts_a_post_made_in_advance),

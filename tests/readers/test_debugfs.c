@@ -192,6 +192,9 @@ static void bad_mqds_name_the_line(void **state)
 		{ HEAD "  SDMA queue on device 1\n    00000000: 1 2 3 4 5 6 7 8 9\n", 3 },
 		{ HEAD "  SDMA queue on device 1\n    00000000:\n", 3 },
 		{ HEAD "  SDMA queue on device 1\n    00000000: 0000", 3 },
+		{ HEAD "  SDMA queue on device 1\n    00000000: 00000000\n    00000000: 00000000\n"
+		       "    00000000: 00000000 0000\n",
+		  5 },
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(bad); i++) {
