@@ -151,6 +151,19 @@ class BrokenOutput(Case):
             self.assertNotEqual(result.returncode, 0)
 
 
+    def test_a_missing_descriptor_is_not_taken_by_something_else(self):
+        p = subprocess.Popen(['sh', '-c', 'exec "$@" <&- >&-', 'sh', GPREEMPT, '--json',
+                              '--device', 'model', 'monitor', '1001', '--duration', '900000'],
+                             stderr=subprocess.PIPE)
+        self.addCleanup(p.stderr.close)
+        while not os.path.exists(f'/proc/{p.pid}/fd/3'):  # its own descriptors come after these
+            select.select([p.stderr], [], [], 0.01)
+        for fd in (0, 1):
+            self.assertEqual(os.readlink(f'/proc/{p.pid}/fd/{fd}'), '/dev/null')
+        p.kill()
+        p.wait(timeout=30)
+
+
 class Signals(Case):
     def holder(self, *args):
         p = subprocess.Popen([GPREEMPT, '--device', 'model', 'hold', '1001', *args], text=True,

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The public interface, as a program uses it, on the software device. */
+#include <dirent.h>
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -7,6 +8,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
 
 #include <cmocka.h>
 
@@ -300,10 +302,23 @@ static void the_stock_driver_says_what_it_cannot_do(void **state)
 	assert_int_equal(last_kind(*state), GPREEMPT_ERROR_REFUSED);
 }
 
+static int count_threads(void)
+{
+	DIR *tasks = opendir("/proc/self/task");
+	int n = 0;
+
+	assert_non_null(tasks);
+	while (readdir(tasks))
+		n++;
+	closedir(tasks);
+	return n;
+}
+
 static void the_last_reference_gives_everything_back(void **state)
 {
 	struct gpreempt_ctx *ctx = NULL;
 	struct gpreempt_process *p;
+	int threads = count_threads();
 
 	assert_int_equal(gpreempt_open("model", &ctx, NULL), 0);
 	p = attach(ctx, TRAIN);
@@ -312,7 +327,10 @@ static void the_last_reference_gives_everything_back(void **state)
 	assert_ptr_equal(gpreempt_ref(ctx), ctx);
 	assert_null(gpreempt_unref(ctx));
 	assert_int_equal(gpreempt_process_check(p), 0);
+	assert_true(count_threads() > threads);
 	assert_null(gpreempt_unref(ctx));
+	assert_int_equal(count_threads(), threads);
+	assert_int_equal(waitpid(-1, NULL, __WALL | WNOHANG), -1); /* no guard is left */
 }
 
 static void a_device_that_is_not_there_is_explained(void **state)
