@@ -3,13 +3,14 @@
 #
 #   make demo       the whole story on a software GPU     make test      all tests
 #   make            build                                 make check     fast ones, under a minute
-#   make install    DESTDIR=, prefix=                     make clean
+#   make install    DESTDIR=, prefix=, libdir=            make clean
 #   make bench      figures, as JSON and as a table       make mutants   do tests notice bugs?
 #   make fuzz       FUZZ_SECONDS=600                      make test-asan test-tsan test-long
 #   make format     make format-check                     VERBOSE=1      shows the commands
 
 B := build
 prefix ?= /usr/local
+libdir ?= lib
 FUZZ_SECONDS ?= 600
 BASE ?= HEAD
 
@@ -53,8 +54,9 @@ bench: all
 
 install:
 	scripts/deps build
-	scripts/build $(B) -Dprefix=$(prefix)
+	scripts/build $(B) -Dprefix=$(prefix) -Dlibdir=$(libdir)
 	meson install -C $(B) --no-rebuild $(if $(filter 1,$(VERBOSE)),,--quiet)
+	$(if $(DESTDIR),,PATH=$$PATH:/sbin:/usr/sbin ldconfig || true)
 
 format format-check:
 	scripts/deps format

@@ -213,8 +213,9 @@ static void nothing_is_held_after_ending_a_strangers_session(void **state)
 	assert_int_equal(guard_start(&f->guard), 0);
 	attach(f);
 	gkfd_stain(f->k);
-	assert_int_equal(gkfd_target_hold(f->t, &(struct gkfd_hold_request){ 0 }, &f->hold, &f->fail),
-			 -EUCLEAN);
+	assert_int_equal(
+		gkfd_target_hold(f->t, &(struct gkfd_hold_request){ 0 }, &f->hold, &f->fail),
+		-EUCLEAN);
 	assert_int_equal(f->fail.why, GKFD_WHY_STAINED);
 	assert_int_equal(script_suspended(f->script), 0);
 }
