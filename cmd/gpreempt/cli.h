@@ -110,6 +110,7 @@ int cli_print_json(struct cli *cli, struct json_object *object);
 /* Everything written must have arrived: an exit status, @status when it has. */
 int cli_finish(struct cli *cli, int status);
 bool cli_stdout_broken(void);
+bool is_terminal(int fd); /* one that understands more than text */
 
 struct json_object *json_us(uint64_t ns); /* microseconds */
 struct json_object *json_decimal(double value, int digits);

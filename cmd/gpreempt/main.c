@@ -180,7 +180,7 @@ int main(int argc, char **argv)
 	keep_standard_descriptors();
 	signal(SIGPIPE, SIG_IGN);
 	cli.json = wants_json(argc, argv);
-	cli.colour = isatty(STDOUT_FILENO) && !getenv("NO_COLOR");
+	cli.colour = is_terminal(STDOUT_FILENO) && !getenv("NO_COLOR");
 	status = run(&cli, argc, argv);
 	closep(&cli.signal_fd);
 	return cli_finish(&cli, status);

@@ -108,6 +108,13 @@ bool cli_stdout_broken(void)
 	return fflush(stdout) != 0 || ferror(stdout);
 }
 
+bool is_terminal(int fd)
+{
+	const char *term = getenv("TERM");
+
+	return isatty(fd) && term && strcmp(term, "dumb") != 0;
+}
+
 int cli_finish(struct cli *cli, int status)
 {
 	if (!cli_stdout_broken())

@@ -19,7 +19,7 @@ static uint64_t person_ns(void)
 
 void progress_begin(struct progress *p)
 {
-	*p = (struct progress){ .wanted = isatty(STDERR_FILENO), .began_ns = person_ns() };
+	*p = (struct progress){ .wanted = is_terminal(STDERR_FILENO), .began_ns = person_ns() };
 }
 
 static void show(struct progress *p, const char *fmt, va_list ap)

@@ -254,6 +254,7 @@ class Terminal(Case):
     def test_colours_only_where_they_are_wanted(self):
         self.assertIn('\033[1m', self.on_terminal('doctor', TERM='xterm'))
         self.assertNotIn('\033', self.on_terminal('doctor', TERM='xterm', NO_COLOR='1'))
+        self.assertNotIn('\033', self.on_terminal('doctor', TERM='dumb'))
         self.assertNotIn('\033', model('doctor').out)
 
     def test_ctrl_c_from_the_keyboard(self):
