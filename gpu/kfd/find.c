@@ -31,13 +31,18 @@ static int check_process(struct gkfd *k, pid_t pid, struct gkfd_proc_ident *ret,
 int gkfd_seize_failed(struct gkfd *k, pid_t pid, int error, struct gkfd_failure *fail)
 {
 	struct gkfd_proc_ident now;
+	int r;
 
 	if (error == -ESRCH)
 		return gkfd_fail(fail, error, GKFD_WHY_NO_PROCESS, "seize");
 	if (error != -EPERM && error != -EACCES)
 		return gkfd_fail(fail, error, GKFD_WHY_SYSTEM, "seize");
-	if (gkfd_proc_identify(k, pid, &now) < 0)
-		return gkfd_fail(fail, -ESRCH, GKFD_WHY_NO_PROCESS, "seize");
+	r = gkfd_proc_identify(k, pid, &now);
+	if (r < 0)
+		return gkfd_fail(fail, r, r == -ESRCH ? GKFD_WHY_NO_PROCESS : GKFD_WHY_SYSTEM,
+				 "identify");
+	if (now.state == 'Z' || now.state == 'X')
+		return gkfd_fail(fail, -ESRCH, GKFD_WHY_EXITED, "seize");
 	if (!now.tracer_pid)
 		return gkfd_fail(fail, -EPERM, GKFD_WHY_NO_RIGHT, "seize");
 	gkfd_fail(fail, -EBUSY, GKFD_WHY_TRACED, "seize");

@@ -192,6 +192,8 @@ static int do_begin(void *arg)
 
 	/* The pid may have passed to another process between the look and the seizure. */
 	r = gkfd_proc_identify(t->k, t->ident.pid, &now);
+	if (r < 0 && r != -ESRCH)
+		return gkfd_fail(a->fail, r, GKFD_WHY_SYSTEM, "identify");
 	if (r < 0 || now.start_ticks != t->ident.start_ticks)
 		return gkfd_fail(a->fail, -ESRCH, GKFD_WHY_NO_PROCESS, "seize");
 	return gkfd_session_begin(&t->session, t->k, t->ident.pid, a->fail);

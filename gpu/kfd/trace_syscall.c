@@ -4,13 +4,16 @@
  * leave its target running.
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <stdint.h>
+#include <stdio.h>
+#include <string.h>
 #include <sys/ptrace.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
 #include "gpu/kfd/transport.h"
+#include "util/macros.h"
 
 #ifndef SYS_pidfd_open
 #define SYS_pidfd_open 434 /* the same on every architecture since Linux 5.3 */
@@ -46,15 +49,69 @@ static int trace_detach(void *data, pid_t pid, int sig)
 	return request(PTRACE_DETACH, pid, (unsigned long)sig);
 }
 
+/*
+ * A host program that waits for any child takes the stops of its tracees as well, without
+ * knowing; such a target is stopped, and no wait(2) will ever tell of it again.
+ */
+static int taken_stop(pid_t pid, int *ret_status)
+{
+	siginfo_t info;
+	int event;
+
+	if (ptrace(PTRACE_GETSIGINFO, pid, NULL, &info) < 0)
+		return 0; /* it runs, or PTRACE_LISTENs */
+	event = info.si_code >> 8;
+	if (event != PTRACE_EVENT_STOP && event != PTRACE_EVENT_EXEC)
+		event = 0;
+	*ret_status = event << 16 | W_STOPCODE(info.si_signo);
+	return 1;
+}
+
+static bool is_own_child(pid_t pid)
+{
+	char path[sizeof("/proc//stat") + 3 * sizeof(pid_t)], text[512] = "";
+	_cleanup_close_ int fd = -1;
+	const char *close;
+	int parent;
+
+	snprintf(path, sizeof(path), "/proc/%d/stat", pid);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0 || read(fd, text, sizeof(text) - 1) <= 0)
+		return false;
+	close = strrchr(text, ')'); /* the name before it may hold anything */
+	return close && sscanf(close + 1, " %*c %d", &parent) == 1 && parent == getpid();
+}
+
+static bool is_end(const siginfo_t *info)
+{
+	return info->si_code == CLD_EXITED || info->si_code == CLD_KILLED ||
+	       info->si_code == CLD_DUMPED;
+}
+
+/*
+ * The end of a stranger's child must be taken, or its parent never hears of it; that of a child
+ * of the host program is for the host program to take.
+ */
 static int trace_reap(void *data, pid_t pid, int *ret_status)
 {
+	siginfo_t info = { 0 };
 	int status;
-	pid_t r = waitpid(pid, &status, WNOHANG | __WALL);
+	pid_t r;
 
+	if (waitid(P_PID, (id_t)pid, &info, WEXITED | WSTOPPED | WNOHANG | WNOWAIT | __WALL) < 0)
+		return -errno;
+	if (info.si_pid == 0)
+		return taken_stop(pid, ret_status);
+	if (is_end(&info) && is_own_child(pid)) {
+		*ret_status = info.si_code == CLD_EXITED ? W_EXITCODE(info.si_status, 0) :
+							   info.si_status;
+		return 1;
+	}
+	r = waitpid(pid, &status, WNOHANG | __WALL);
 	if (r < 0)
 		return -errno;
 	if (r == 0)
-		return 0;
+		return taken_stop(pid, ret_status);
 	*ret_status = status;
 	return 1;
 }

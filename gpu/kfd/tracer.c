@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+#include <dlfcn.h>
 #include <errno.h>
 #include <pthread.h>
 #include <semaphore.h>
@@ -12,6 +13,8 @@
 
 /* How long a target may take to stop for a clean detach before its tracer just ends. */
 #define DETACH_WAIT_MS 200
+/* How long a stop may go unnoticed that the host program's own wait(2) has taken. */
+#define LOOK_MS 250
 
 struct call {
 	int (*fn)(void *arg);
@@ -160,6 +163,15 @@ static bool take_call(struct tracer *tr)
 	return leaving;
 }
 
+static int next_look_ms(const struct tracer *tr)
+{
+	int ms = tr->ops ? tr->ops->timeout_ms(tr->user) : -1;
+
+	if (tr->ended || !tr->has_waiter)
+		return ms;
+	return ms < 0 ? LOOK_MS : MIN(ms, LOOK_MS);
+}
+
 static void loop(struct tracer *tr)
 {
 	bool leaving = false;
@@ -171,11 +183,10 @@ static void loop(struct tracer *tr)
 			{ .fd = tr->ended ? -1 : tr->pid_fd, .events = POLLIN },
 		};
 		size_t n = tr->ops ? tr->ops->watch(tr->user, &fds[3]) : 0;
-		int timeout_ms = tr->ops ? tr->ops->timeout_ms(tr->user) : -1;
 
-		if (poll(fds, 3 + n, timeout_ms) < 0)
+		if (poll(fds, 3 + n, next_look_ms(tr)) < 0)
 			continue; /* EINTR: the host program's signal, not for us */
-		if (fds[1].revents || fds[2].revents)
+		if (fds[1].revents || fds[2].revents || tr->has_waiter)
 			take_stops(tr);
 		if (fds[1].revents) {
 			hush(tr->stop_fd);
@@ -201,10 +212,9 @@ static void detach(struct tracer *tr)
 	}
 	if (trace->interrupt(tr->k->data, tr->pid) < 0)
 		return;
-	if (poll(&stop, 1, DETACH_WAIT_MS) <= 0)
-		return; /* stuck in the kernel: the end of this thread will detach it */
+	poll(&stop, 1, DETACH_WAIT_MS);
 	if (trace->reap(tr->k->data, tr->pid, &status) <= 0 || !WIFSTOPPED(status))
-		return;
+		return; /* stuck in the kernel: the end of this thread will detach it */
 	if (status >> 16 == 0)
 		sig = WSTOPSIG(status);
 	trace->detach(tr->k->data, tr->pid, sig);
@@ -219,10 +229,21 @@ static void end_waiter(struct tracer *tr)
 	tr->has_waiter = false;
 }
 
+/* pthread_cancel() loads this when first used, and ends the program where it cannot. */
+static int load_unwinder(void)
+{
+	errno = 0;
+	if (dlopen("libgcc_s.so.1", RTLD_NOW))
+		return 0;
+	return errno ? -errno : -ELIBACC;
+}
+
 static int begin(struct tracer *tr)
 {
-	int r = trace_of(tr)->seize(tr->k->data, tr->pid);
+	int r = trace_of(tr)->peek ? load_unwinder() : 0;
 
+	if (r >= 0)
+		r = trace_of(tr)->seize(tr->k->data, tr->pid);
 	if (r < 0)
 		return r;
 	if (!trace_of(tr)->peek)
@@ -268,25 +289,28 @@ static void tracer_free(struct tracer *tr)
 	free(tr);
 }
 
-static struct tracer *tracer_new(struct gkfd *k, pid_t pid, const struct tracer_ops *ops,
-				 void *user)
+static int tracer_new(struct gkfd *k, pid_t pid, const struct tracer_ops *ops, void *user,
+		      struct tracer **ret)
 {
 	struct tracer *tr = calloc(1, sizeof(*tr));
 
 	if (!tr)
-		return NULL;
+		return -ENOMEM;
 	*tr = (struct tracer){ .k = k, .pid = pid, .ops = ops, .user = user };
 	pthread_mutex_init(&tr->lock, NULL);
 	pthread_cond_init(&tr->answered, NULL);
 	sem_init(&tr->look_again, 0, 0);
+	tr->pid_fd = k->transport->trace->pidfd(k->data, pid);
 	tr->wake_fd = eventfd(0, EFD_CLOEXEC);
 	tr->stop_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-	tr->pid_fd = k->transport->trace->pidfd(k->data, pid);
 	if (tr->wake_fd < 0 || tr->stop_fd < 0) {
+		int r = -errno;
+
 		tracer_free(tr);
-		return NULL;
+		return r;
 	}
-	return tr;
+	*ret = tr;
+	return 0;
 }
 
 /* Waits until the thread has answered @call; the lock is held. */
@@ -313,12 +337,13 @@ static int create_thread(struct tracer *tr)
 int tracer_start(struct gkfd *k, pid_t pid, const struct tracer_ops *ops, void *user,
 		 struct tracer **ret)
 {
-	struct tracer *tr = tracer_new(k, pid, ops, user);
 	struct call started = { 0 };
+	struct tracer *tr = NULL;
 	int r;
 
-	if (!tr)
-		return -ENOMEM;
+	r = tracer_new(k, pid, ops, user, &tr);
+	if (r < 0)
+		return r;
 	tr->call = &started;
 	r = create_thread(tr);
 	if (r < 0) {

@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /* Real processes, seized by the real tracer, over a driver that obliges. */
 #include <errno.h>
+#include <fcntl.h>
 #include <pthread.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <sys/ptrace.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 
@@ -374,6 +376,102 @@ static void a_driver_call_that_blocks_keeps_no_other_targets_signals(void **stat
 	close(fds[1]);
 }
 
+/* Takes whatever there is, as the SIGCHLD handlers of many programs do. */
+static void *wait_for_any_main(void *arg)
+{
+	const int *stop = arg;
+	struct pollfd p = { .fd = *stop, .events = POLLIN };
+
+	while (poll(&p, 1, 0) == 0)
+		waitpid(-1, NULL, WNOHANG);
+	return NULL;
+}
+
+static void a_host_that_waits_for_any_child_freezes_no_target(void **state)
+{
+	struct fixture *f = *state;
+	pthread_t thread;
+	int fds[2];
+
+	attach(f);
+	assert_int_equal(pipe2(fds, O_CLOEXEC), 0);
+	assert_int_equal(pthread_create(&thread, NULL, wait_for_any_main, &fds[0]), 0);
+	for (int i = 0; i < 20; i++) {
+		kill(f->job.pid, SIGUSR1);
+		assert_int_equal(job_hear(f->job.from_job), 'u');
+	}
+	kill(f->job.pid, SIGSTOP);
+	assert_int_equal(job_hear(f->job.from_parent), 'S');
+	kill(f->job.pid, SIGCONT);
+	assert_int_equal(job_hear(f->job.from_parent), 'C');
+	assert_int_equal(write(fds[1], "x", 1), 1);
+	pthread_join(thread, NULL);
+	close(fds[0]);
+	close(fds[1]);
+}
+
+static void the_end_of_the_hosts_own_child_is_left_to_the_host(void **state)
+{
+	struct fixture *f = *state;
+	pid_t child = fork();
+	int status;
+
+	if (child == 0) {
+		pause();
+		_exit(1);
+	}
+	assert_int_equal(gkfd_target_attach(f->k, child, NULL, &f->t, &f->fail), 0);
+	kill(child, SIGTERM);
+	assert_int_equal(next_state(f->t), GKFD_TARGET_EXITED);
+	assert_int_equal(waitpid(child, &status, 0), child);
+	assert_true(WIFSIGNALED(status) && WTERMSIG(status) == SIGTERM);
+}
+
+static void attach_with_descriptors_left(struct fixture *f, int n)
+{
+	struct gkfd_target *t = NULL;
+	int last = open("/dev/null", O_RDONLY | O_CLOEXEC);
+	int r;
+
+	setrlimit(RLIMIT_NOFILE, &(struct rlimit){ (rlim_t)(last + n), (rlim_t)(last + n) });
+	close(last);
+	r = gkfd_target_attach(f->k, f->job.pid, NULL, &t, &f->fail);
+	gkfd_target_release(t);
+	_exit(r >= 0 ? 0 : r == -EMFILE || r == -ELIBACC ? 1 : 2);
+}
+
+static void running_out_of_descriptors_is_an_error_like_another(void **state)
+{
+	struct fixture *f = *state;
+	int status = 1;
+
+	for (int n = 1; n < 20 && status != 0; n++) {
+		pid_t child = fork();
+
+		if (child == 0)
+			attach_with_descriptors_left(f, n);
+		assert_int_equal(waitpid(child, &status, 0), child);
+		assert_true(WIFEXITED(status));
+		assert_in_range(WEXITSTATUS(status), 0, 1);
+		assert_int_equal(job_tracer(f->job.pid), 0);
+	}
+	assert_int_equal(status, 0);
+}
+
+static void a_zombie_is_no_process_any_more(void **state)
+{
+	struct fixture *f = *state;
+	pid_t child = fork();
+	siginfo_t info;
+
+	if (child == 0)
+		_exit(0);
+	assert_int_equal(waitid(P_PID, (id_t)child, &info, WEXITED | WNOWAIT), 0);
+	assert_int_equal(gkfd_target_attach(f->k, child, NULL, &f->t, &f->fail), -ESRCH);
+	assert_int_equal(f->fail.why, GKFD_WHY_EXITED);
+	assert_int_equal(waitpid(child, NULL, 0), child);
+}
+
 #define T(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 int main(void)
@@ -396,6 +494,10 @@ int main(void)
 		T(another_users_process_is_refused),
 		T(twenty_targets_are_held_at_once),
 		T(a_driver_call_that_blocks_keeps_no_other_targets_signals),
+		T(a_host_that_waits_for_any_child_freezes_no_target),
+		T(the_end_of_the_hosts_own_child_is_left_to_the_host),
+		T(running_out_of_descriptors_is_an_error_like_another),
+		T(a_zombie_is_no_process_any_more),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL) != 0;
