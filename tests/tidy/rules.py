@@ -30,7 +30,7 @@ def rule(bad, good=()):
 # ---- what every file looks like ----
 
 @rule(bad=[('lib/a.c', 'int a;\n'), ('scripts/a.sh', '#!/bin/bash\nset -e\n'),
-           ('core/a.c', C_HEAD), ('abi/a.h', C_HEAD), ('Makefile', 'all:\n'),
+           ('core/a.c', C_HEAD), ('abi/a.h', C_HEAD), ('kernel/a/a.c', C_HEAD), ('Makefile', 'all:\n'),
            ('lib/meson.build', "subdir('a')\n")],
       good=[('lib/a.c', C_HEAD), ('core/a.c', '/* SPDX-License-Identifier: GPL-2.0 OR MIT */\n'),
             ('scripts/a', '#!/bin/bash\n# SPDX-License-Identifier: MIT\n'), ('NEWS', 'text\n')])
@@ -38,7 +38,8 @@ def licence_in_the_first_line(src):
     if not src.is_code:
         return
     line = src.lines[1 if src.text.startswith('#!') else 0] if src.lines else ''
-    licence = 'GPL-2.0 OR MIT' if src.under('abi', 'core') and src.is_c else 'MIT'
+    dual = (src.under('abi', 'core') and src.is_c) or src.under('kernel')
+    licence = 'GPL-2.0 OR MIT' if dual else 'MIT'
     form = '/* %s */' if src.is_c else '# %s'
     if line != form % f'SPDX-License-Identifier: {licence}':
         yield 1, f'must begin with the SPDX line of {licence}'

@@ -1,0 +1,26 @@
+# SPDX-License-Identifier: MIT
+# What the scripts of tests/vm share. Sourced; sets $root, $cache and the functions below.
+set -euo pipefail
+root=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
+cache=${GPREEMPT_VM_CACHE:-$root/build/vm}
+SKIPPED=77
+tools=(qemu-system-x86_64 busybox cpio modinfo xz make gcc flock)
+
+say()
+{
+	echo "vm: $*" >&2
+}
+
+# Nobody may mistake "could not look" for "all is well".
+skip()
+{
+	say "SKIPPED: $*"
+	say "SKIPPED: nothing was tested against the real driver"
+	exit $SKIPPED
+}
+
+fail()
+{
+	say "$*"
+	exit 1
+}
