@@ -65,5 +65,8 @@ format format-check:
 clean:
 	rm -rf $(B)
 
+help:
+	sed -n 's/^#   //p' Makefile
+
 .PHONY: all demo test check test-asan test-tsan test-long fuzz mutants bench install format \
-	format-check clean
+	format-check clean help
