@@ -1,0 +1,211 @@
+/* SPDX-License-Identifier: MIT */
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/ptrace.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+
+#include "abi/kfd_memory.h"
+#include "tests/conformance/actor.h"
+
+static struct actor_channels channels;
+
+static void *pointer(uint64_t address)
+{
+	return (void *)(uintptr_t)address;
+}
+
+static int64_t result_of(long r)
+{
+	return r < 0 ? -errno : r;
+}
+
+/* A copy of another process's descriptor, for one call. */
+static int64_t foreign_ioctl(const struct order *o)
+{
+	_cleanup_close_ int pidfd = (int)syscall(SYS_pidfd_open, o->pid, 0);
+	_cleanup_close_ int fd = -1;
+
+	if (pidfd < 0)
+		return -errno;
+	fd = (int)syscall(SYS_pidfd_getfd, pidfd, o->fd, 0);
+	if (fd < 0)
+		return -errno;
+	return result_of(ioctl(fd, o->request, pointer(o->arg)));
+}
+
+/*
+ * Memory that process and GPU see at one address. The arguments of the calls are in the arena,
+ * prepared but for what only this process knows.
+ */
+static int64_t map_memory(const struct order *o)
+{
+	struct kfd_ioctl_alloc_memory_of_gpu_args *alloc = pointer(o->arg);
+	struct kfd_ioctl_map_memory_to_gpu_args map = { .n_devices = 1 };
+	void *at =
+		mmap(NULL, o->len, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+
+	if (at == MAP_FAILED)
+		return -errno;
+	alloc->va_addr = (uintptr_t)at;
+	if (ioctl(o->fd, AMDKFD_IOC_ALLOC_MEMORY_OF_GPU, alloc) < 0)
+		return -errno;
+	at = mmap(at, o->len, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, o->fd2,
+		  (off_t)alloc->mmap_offset);
+	if (at == MAP_FAILED)
+		return -errno;
+	map.handle = alloc->handle;
+	map.device_ids_array_ptr = (uintptr_t)&alloc->gpu_id;
+	if (ioctl(o->fd, AMDKFD_IOC_MAP_MEMORY_TO_GPU, &map) < 0)
+		return -errno;
+	return (int64_t)(uintptr_t)at;
+}
+
+static int64_t detach(pid_t pid)
+{
+	int status;
+
+	if (ptrace(PTRACE_INTERRUPT, pid, NULL, NULL) < 0)
+		return -errno;
+	if (waitpid(pid, &status, __WALL) != pid || !WIFSTOPPED(status))
+		return -ECHILD;
+	return result_of(ptrace(PTRACE_DETACH, pid, NULL, NULL));
+}
+
+static int64_t pass_signal(pid_t pid)
+{
+	int status;
+
+	if (waitpid(pid, &status, __WALL) != pid || !WIFSTOPPED(status))
+		return -ECHILD;
+	return result_of(ptrace(PTRACE_CONT, pid, NULL, pointer((uint64_t)WSTOPSIG(status))));
+}
+
+static int64_t reap(pid_t pid)
+{
+	int status;
+
+	while (waitpid(pid, &status, __WALL) == pid)
+		if (!WIFSTOPPED(status))
+			return 0;
+	return 0;
+}
+
+static int64_t exec_self(const struct order *o)
+{
+	char text[2 * ACTOR_THREADS + 1][12];
+	const char *argv[ARRAY_SIZE(text) + 3] = { "conformance", "--actor" };
+
+	for (size_t i = 0; i < ACTOR_THREADS; i++) {
+		snprintf(text[i], sizeof(text[i]), "%d", channels.own[i]);
+		snprintf(text[ACTOR_THREADS + i], sizeof(text[0]), "%d", channels.spare[i]);
+	}
+	snprintf(text[2 * ACTOR_THREADS], sizeof(text[0]), "%d", o->fd);
+	for (size_t i = 0; i < ARRAY_SIZE(text); i++)
+		argv[2 + i] = text[i];
+	execv("/proc/self/exe", (char *const *)argv);
+	return -errno;
+}
+
+static int64_t fork_self(void)
+{
+	struct actor_channels child = { .spare = { -1, -1 } };
+	pid_t pid;
+
+	memcpy(child.own, channels.spare, sizeof(child.own));
+	pid = fork();
+	if (pid == 0)
+		actor_serve(&child);
+	return result_of(pid);
+}
+
+static int64_t obey(const struct order *o)
+{
+	switch (o->kind) {
+	case ORDER_OPEN:
+		return result_of(open(pointer(o->arg), O_RDWR | O_CLOEXEC));
+	case ORDER_IOCTL:
+		return o->pid ? foreign_ioctl(o) :
+				result_of(ioctl(o->fd, o->request, pointer(o->arg)));
+	case ORDER_MAP:
+		return map_memory(o);
+	case ORDER_PEEK:
+		memcpy(pointer(o->arg), pointer(o->va), o->len);
+		return 0;
+	case ORDER_POKE:
+		memcpy(pointer(o->va), pointer(o->arg), o->len);
+		return 0;
+	case ORDER_SEIZE:
+		return result_of(ptrace(PTRACE_SEIZE, o->pid, NULL, NULL));
+	case ORDER_DETACH:
+		return detach(o->pid);
+	case ORDER_PASS_SIGNAL:
+		return pass_signal(o->pid);
+	case ORDER_REAP:
+		return reap(o->pid);
+	case ORDER_FORK:
+		return fork_self();
+	case ORDER_EXEC:
+		return exec_self(o);
+	case ORDER_END_THREAD:
+		break;
+	}
+	return -EINVAL;
+}
+
+static void *serve(void *channel)
+{
+	int fd = *(int *)channel;
+	int64_t answer = syscall(SYS_gettid);
+	struct order o;
+
+	while (send(fd, &answer, sizeof(answer), MSG_NOSIGNAL) == sizeof(answer) &&
+	       recv(fd, &o, sizeof(o), 0) == sizeof(o) && o.kind != ORDER_END_THREAD)
+		answer = obey(&o);
+	close(fd);
+	return NULL;
+}
+
+static void ignore(int sig)
+{
+	(void)sig;
+}
+
+void actor_serve(const struct actor_channels *c)
+{
+	struct sigaction interrupt = { .sa_handler = ignore };
+	pthread_t thread;
+
+	channels = *c;
+	sigaction(SIGUSR1, &interrupt, NULL);
+	if (pthread_create(&thread, NULL, serve, &channels.own[1]) != 0)
+		_exit(2);
+	serve(&channels.own[0]);
+	_exit(0);
+}
+
+void actor_main(char **argv)
+{
+	struct actor_channels c;
+	int fds[2 * ACTOR_THREADS + 1];
+
+	for (size_t i = 0; i < ARRAY_SIZE(fds); i++) {
+		if (!argv[i])
+			_exit(2);
+		fds[i] = (int)strtol(argv[i], NULL, 10);
+	}
+	for (size_t i = 0; i < ACTOR_THREADS; i++) {
+		c.own[i] = fds[i];
+		c.spare[i] = fds[ACTOR_THREADS + i];
+	}
+	if (mmap((void *)(uintptr_t)ARENA_ADDRESS, ARENA_BYTES, PROT_READ | PROT_WRITE,
+		 MAP_SHARED | MAP_FIXED_NOREPLACE, fds[2 * ACTOR_THREADS], 0) == MAP_FAILED)
+		_exit(2);
+	actor_serve(&c);
+}

@@ -1,0 +1,138 @@
+/* SPDX-License-Identifier: MIT */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdarg.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "tests/conformance/world.h"
+
+void broken(const char *fmt, ...)
+{
+	va_list ap;
+
+	fputs("conformance: ", stderr);
+	va_start(ap, fmt);
+	vfprintf(stderr, fmt, ap);
+	va_end(ap);
+	fputc('\n', stderr);
+	exit(2);
+}
+
+static int open_arena(struct world *w)
+{
+	void *at;
+
+	w->arena_fd = memfd_create("conformance", 0);
+	if (w->arena_fd < 0 || ftruncate(w->arena_fd, ARENA_BYTES) < 0)
+		return -errno;
+	at = mmap((void *)(uintptr_t)ARENA_ADDRESS, ARENA_BYTES, PROT_READ | PROT_WRITE,
+		  MAP_SHARED | MAP_FIXED_NOREPLACE, w->arena_fd, 0);
+	if (at == MAP_FAILED)
+		return -errno;
+	w->arena = at;
+	return 0;
+}
+
+int world_open(const char *spec, bool old_rule, struct world *w)
+{
+	int r;
+
+	*w = (struct world){ .arena_fd = -1, .out = stdout };
+	memset(w->pipes, 0xff, sizeof(w->pipes));
+	r = open_arena(w);
+	if (r < 0)
+		return r;
+	if (!strcmp(spec, "driver"))
+		return world_driver_open(w);
+	if (!strncmp(spec, "model:", 6))
+		return world_model_open(w, spec + 6, old_rule);
+	return -EINVAL;
+}
+
+static void close_pipes(struct world *w)
+{
+	for (size_t i = 0; i < WORLD_PIPES; i++) {
+		for (size_t end = 0; end < 2; end++) {
+			closep(&w->pipes[i][end]);
+			w->pipes[i][end] = -1;
+		}
+	}
+}
+
+void world_close(struct world *w)
+{
+	if (w->ops)
+		w->ops->free(w);
+	if (w->arena)
+		munmap(w->arena, ARENA_BYTES);
+	closep(&w->arena_fd);
+}
+
+int world_begin(struct world *w, const char *case_name)
+{
+	memset(w->arena, 0, w->arena_used);
+	w->arena_used = 0;
+	w->n_actors = 0;
+	w->n_names = 0;
+	w->case_name = case_name;
+	for (size_t i = 0; i < WORLD_PIPES; i++)
+		if (pipe2(w->pipes[i], O_NONBLOCK) < 0)
+			return -errno;
+	return w->ops->start(w);
+}
+
+void world_end(struct world *w)
+{
+	w->ops->stop(w);
+	close_pipes(w);
+	fflush(w->out);
+}
+
+void *arena(struct world *w, size_t bytes)
+{
+	void *p = w->arena + w->arena_used;
+
+	bytes = (bytes + 63) & ~(size_t)63;
+	if (bytes > ARENA_BYTES - w->arena_used)
+		broken("%s: no room left", w->case_name);
+	w->arena_used += bytes;
+	return p;
+}
+
+bool in_arena(const struct world *w, const void *p)
+{
+	return (uintptr_t)p - (uintptr_t)w->arena < ARENA_BYTES;
+}
+
+void world_name(struct world *w, enum name_kind kind, uint64_t value, uint64_t bytes,
+		const char *fmt, ...)
+{
+	struct name *n = &w->names[w->n_names];
+	va_list ap;
+
+	if (w->n_names == MAX_NAMES)
+		broken("%s: too many names", w->case_name);
+	*n = (struct name){ .kind = kind, .value = value, .bytes = bytes };
+	va_start(ap, fmt);
+	vsnprintf(n->text, sizeof(n->text), fmt, ap);
+	va_end(ap);
+	w->n_names++;
+}
+
+void say(struct world *w, const char *fmt, ...)
+{
+	_cleanup_free_ char *text = NULL, *line = NULL;
+	va_list ap;
+	int r;
+
+	va_start(ap, fmt);
+	r = vasprintf(&text, fmt, ap);
+	va_end(ap);
+	if (r < 0)
+		broken("out of memory");
+	line = normalise(w->names, w->n_names, text);
+	if (!line)
+		broken("out of memory");
+	fprintf(w->out, "%s: %s\n", w->case_name, line);
+}

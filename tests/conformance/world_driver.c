@@ -1,0 +1,535 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The world of the real driver: an actor is a child of ours that serves one channel per thread.
+ * What calls point to lies in the arena, which all of them have at the same address.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+
+#include "abi/kfd_memory.h"
+#include "tests/conformance/actor.h"
+
+#define STEP_MS 5
+#define PATIENCE_MS 60000 /* a call that neither returns nor sleeps for so long is a fault */
+#define ASLEEP_STEPS 3 /* found sleeping so often in a row, it will not return by itself */
+
+struct process {
+	int channels[ACTOR_THREADS];
+	int spare[ACTOR_THREADS]; /* our ends of what a fork would listen to */
+	bool busy[ACTOR_THREADS];
+	int kfd, render;
+	struct actor *parent; /* whose descriptors it inherited */
+	struct who tracer;
+};
+
+struct driver_world {
+	void *files; /* a transport's, for its file readers */
+	uint32_t gpu_id;
+	uint32_t render_minor;
+};
+
+/* ---- orders ---- */
+
+static int receive(struct who who, int timeout_ms, int64_t *ret)
+{
+	struct process *p = who.actor->process;
+	struct pollfd fd = { .fd = p->channels[who.thread], .events = POLLIN };
+
+	if (poll(&fd, 1, timeout_ms) <= 0)
+		return 0;
+	if (recv(fd.fd, ret, sizeof(*ret), 0) != sizeof(*ret))
+		broken("%s is gone", who.actor->name);
+	return 1;
+}
+
+static bool file_begins(const char *path, const char *text)
+{
+	_cleanup_fclose_ FILE *f = fopen(path, "re");
+	char line[256] = "";
+
+	return f && fgets(line, sizeof(line), f) && !strncmp(line, text, strlen(text));
+}
+
+/* In ioctl(2), and waiting for what only a signal or another process brings. */
+static bool asleep_in_ioctl(struct who who)
+{
+	pid_t pid = who.actor->pid, tid = who.actor->tids[who.thread];
+	_cleanup_fclose_ FILE *f = NULL;
+	char path[64], call[16], state = '?';
+
+	snprintf(path, sizeof(path), "/proc/%d/task/%d/stat", pid, tid);
+	f = fopen(path, "re");
+	if (!f || fscanf(f, "%*d (%*[^)]) %c", &state) != 1 || state != 'S')
+		return false;
+	snprintf(path, sizeof(path), "/proc/%d/task/%d/syscall", pid, tid);
+	snprintf(call, sizeof(call), "%d ", SYS_ioctl);
+	return file_begins(path, call);
+}
+
+static int64_t await(struct who who)
+{
+	struct process *p = who.actor->process;
+	int asleep = 0;
+	int64_t r;
+
+	for (int ms = 0; ms < PATIENCE_MS; ms += STEP_MS) {
+		if (receive(who, STEP_MS, &r)) {
+			p->busy[who.thread] = false;
+			return r;
+		}
+		asleep = asleep_in_ioctl(who) ? asleep + 1 : 0;
+		if (asleep == ASLEEP_STEPS) {
+			p->busy[who.thread] = true;
+			return BLOCKED;
+		}
+	}
+	broken("%s: an order to %s takes too long", who.actor->w->case_name, who.actor->name);
+}
+
+static int64_t order(struct who who, const struct order *o)
+{
+	struct process *p = who.actor->process;
+
+	if (!who.actor->alive || p->busy[who.thread])
+		broken("%s: %s cannot take orders", who.actor->w->case_name, who.actor->name);
+	if (send(p->channels[who.thread], o, sizeof(*o), MSG_NOSIGNAL) != sizeof(*o))
+		broken("%s is gone", who.actor->name);
+	return await(who);
+}
+
+/* A thread that is free to do something for its process. */
+static struct who helper(struct actor *a)
+{
+	return (struct who){ a, a->process->busy[0] ? 1 : 0 };
+}
+
+static void hear_tids(struct actor *a)
+{
+	for (int i = 0; i < ACTOR_THREADS; i++) {
+		int64_t tid;
+
+		if (!receive((struct who){ a, i }, PATIENCE_MS, &tid))
+			broken("%s does not start", a->name);
+		a->tids[i] = (pid_t)tid;
+	}
+}
+
+/* ---- processes ---- */
+
+static void pairs(int *ours, int *theirs)
+{
+	for (int i = 0; i < ACTOR_THREADS; i++) {
+		int fds[2];
+
+		if (socketpair(AF_UNIX, SOCK_SEQPACKET, 0, fds) < 0)
+			broken("no sockets: %s", strerror(errno));
+		ours[i] = fds[0];
+		theirs[i] = fds[1];
+	}
+}
+
+static void close_all(int *fds, size_t n)
+{
+	for (size_t i = 0; i < n; i++) {
+		closep(&fds[i]);
+		fds[i] = -1;
+	}
+}
+
+static struct process *new_process(void)
+{
+	struct process *p = calloc(1, sizeof(*p));
+
+	if (!p)
+		broken("out of memory");
+	p->kfd = p->render = -1;
+	for (int i = 0; i < ACTOR_THREADS; i++)
+		p->channels[i] = p->spare[i] = -1;
+	return p;
+}
+
+static _Noreturn void be_actor(const struct actor *a, const struct actor_channels *theirs)
+{
+	if (a->uid &&
+	    (setresgid(a->uid, a->uid, a->uid) < 0 || setresuid(a->uid, a->uid, a->uid) < 0))
+		_exit(2);
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	actor_serve(theirs);
+}
+
+static int spawn(struct world *w, struct actor *a)
+{
+	struct process *p = new_process();
+	struct actor_channels theirs;
+
+	(void)w;
+	a->process = p;
+	pairs(p->channels, theirs.own);
+	pairs(p->spare, theirs.spare);
+	a->pid = fork();
+	if (a->pid < 0)
+		return -errno;
+	if (a->pid == 0)
+		be_actor(a, &theirs);
+	close_all(theirs.own, ACTOR_THREADS);
+	close_all(theirs.spare, ACTOR_THREADS);
+	hear_tids(a);
+	return 0;
+}
+
+static int fork_actor(struct world *w, struct actor *parent, struct actor *child)
+{
+	struct order o = { .kind = ORDER_FORK };
+	int64_t pid;
+
+	(void)w;
+	child->process = new_process();
+	child->process->parent = parent;
+	memcpy(child->process->channels, parent->process->spare, sizeof(parent->process->spare));
+	memset(parent->process->spare, 0xff, sizeof(parent->process->spare));
+	pid = order(helper(parent), &o);
+	if (pid < 0)
+		return (int)pid;
+	child->pid = (pid_t)pid;
+	hear_tids(child);
+	return 0;
+}
+
+static int exec_actor(struct world *w, struct actor *a)
+{
+	struct order o = { .kind = ORDER_EXEC, .fd = w->arena_fd };
+
+	if (send(a->process->channels[0], &o, sizeof(o), MSG_NOSIGNAL) != sizeof(o))
+		broken("%s is gone", a->name);
+	a->process->kfd = a->process->render = -1;
+	a->process->busy[0] = a->process->busy[1] = false;
+	hear_tids(a);
+	return 0;
+}
+
+/* The driver lets go of a process in a work item; its directory is the last thing to go. */
+static void wait_for_driver(pid_t pid)
+{
+	char path[64];
+
+	snprintf(path, sizeof(path), "/sys/class/kfd/kfd/proc/%d", pid);
+	for (int ms = 0; ms < PATIENCE_MS; ms += STEP_MS) {
+		if (access(path, F_OK) < 0)
+			return;
+		poll(NULL, 0, STEP_MS);
+	}
+	broken("the driver keeps process %d", pid);
+}
+
+static void free_process(struct actor *a)
+{
+	close_all(a->process->channels, ACTOR_THREADS);
+	close_all(a->process->spare, ACTOR_THREADS);
+	free(a->process);
+	a->process = NULL;
+}
+
+static void untrace(struct world *w, const struct actor *tracer)
+{
+	for (size_t i = 0; i < w->n_actors; i++)
+		if (w->actors[i].process && w->actors[i].process->tracer.actor == tracer)
+			w->actors[i].process->tracer.actor = NULL;
+}
+
+/* A child that inherited the descriptor keeps what the driver has of its parent. */
+static bool outlived(const struct world *w, const struct actor *parent)
+{
+	for (size_t i = 0; i < w->n_actors; i++)
+		if (w->actors[i].alive && w->actors[i].process->parent == parent)
+			return true;
+	return false;
+}
+
+static void kill_actor(struct world *w, struct actor *a)
+{
+	struct who tracer = a->process->tracer;
+	struct order o = { .kind = ORDER_REAP, .pid = a->pid };
+
+	kill(a->pid, SIGKILL);
+	if (tracer.actor && !tracer.actor->process->busy[tracer.thread])
+		order(tracer, &o);
+	if (waitpid(a->pid, NULL, __WALL) != a->pid)
+		broken("%s does not die: %s", a->name, strerror(errno));
+	if (!outlived(w, a))
+		wait_for_driver(a->pid);
+	untrace(w, a);
+	free_process(a);
+}
+
+static void end_thread(struct world *w, struct who who)
+{
+	struct order o = { .kind = ORDER_END_THREAD };
+	struct process *p = who.actor->process;
+	struct pollfd fd = { .fd = p->channels[who.thread], .events = POLLIN };
+	char path[64];
+
+	if (send(fd.fd, &o, sizeof(o), MSG_NOSIGNAL) != sizeof(o))
+		broken("%s is gone", who.actor->name);
+	poll(&fd, 1, PATIENCE_MS);
+	snprintf(path, sizeof(path), "/proc/%d/task/%d", who.actor->pid,
+		 who.actor->tids[who.thread]);
+	for (int ms = 0; ms < PATIENCE_MS && access(path, F_OK) == 0; ms += STEP_MS)
+		poll(NULL, 0, STEP_MS);
+	for (size_t i = 0; i < w->n_actors; i++) {
+		struct process *q = w->actors[i].process;
+
+		if (q && q->tracer.actor == who.actor && q->tracer.thread == who.thread)
+			q->tracer.actor = NULL;
+	}
+}
+
+static int start(struct world *w)
+{
+	(void)w;
+	return 0;
+}
+
+static void stop(struct world *w)
+{
+	for (size_t i = 0; i < w->n_actors; i++) {
+		if (w->actors[i].alive)
+			kill_actor(w, &w->actors[i]);
+		w->actors[i].alive = false;
+	}
+	for (size_t i = 0; i < w->n_actors; i++)
+		wait_for_driver(w->actors[i].pid);
+}
+
+/* ---- tracing ---- */
+
+static int seize(struct world *w, struct who by, struct actor *a)
+{
+	struct order o = { .kind = ORDER_SEIZE, .pid = a->pid };
+	int r = (int)order(by, &o);
+
+	(void)w;
+	if (r == 0)
+		a->process->tracer = by;
+	return r;
+}
+
+static int detach(struct world *w, struct who by, struct actor *a)
+{
+	struct order o = { .kind = ORDER_DETACH, .pid = a->pid };
+	int r = (int)order(by, &o);
+
+	(void)w;
+	if (r == 0)
+		a->process->tracer.actor = NULL;
+	return r;
+}
+
+static void signal_thread(struct world *w, struct who who)
+{
+	struct who tracer = who.actor->process->tracer;
+	struct order o = { .kind = ORDER_PASS_SIGNAL, .pid = who.actor->pid };
+
+	(void)w;
+	if (syscall(SYS_tgkill, who.actor->pid, who.actor->tids[who.thread], SIGUSR1) < 0)
+		broken("cannot signal %s: %s", who.actor->name, strerror(errno));
+	if (tracer.actor && who.thread == 0)
+		order(tracer, &o);
+}
+
+/* ---- the driver ---- */
+
+static int open_file(struct who who, const char *path)
+{
+	size_t len = strlen(path) + 1;
+	char *name = arena(who.actor->w, len);
+	struct order o = { .kind = ORDER_OPEN, .arg = (uintptr_t)name };
+
+	memcpy(name, path, len);
+	return (int)order(who, &o);
+}
+
+static int open_kfd(struct world *w, struct who who)
+{
+	int fd = open_file(who, "/dev/kfd");
+
+	(void)w;
+	if (fd < 0)
+		return fd;
+	who.actor->process->kfd = fd;
+	return 0;
+}
+
+static int run_ioctl(struct world *w, struct who who, struct actor *owner, unsigned long request,
+		     void *arg)
+{
+	bool has_it = owner == who.actor || owner == who.actor->process->parent;
+	struct order o = {
+		.kind = ORDER_IOCTL,
+		.fd = owner->process->kfd,
+		.pid = has_it ? 0 : owner->pid,
+		.request = request,
+		.arg = (uintptr_t)arg,
+	};
+
+	(void)w;
+	return (int)order(who, &o);
+}
+
+static int result(struct world *w, struct who who)
+{
+	(void)w;
+	return who.actor->process->busy[who.thread] ? (int)await(who) : -EINVAL;
+}
+
+/* ---- memory ---- */
+
+static int acquire_vm(struct world *w, struct actor *a)
+{
+	struct driver_world *d = w->data;
+	struct kfd_ioctl_acquire_vm_args *args = arena(w, sizeof(*args));
+	char path[32];
+	int fd;
+
+	snprintf(path, sizeof(path), "/dev/dri/renderD%u", d->render_minor);
+	fd = open_file(helper(a), path);
+	if (fd < 0)
+		return fd;
+	a->process->render = fd;
+	*args = (struct kfd_ioctl_acquire_vm_args){ (uint32_t)fd, d->gpu_id };
+	return run_ioctl(w, helper(a), a, AMDKFD_IOC_ACQUIRE_VM, args);
+}
+
+static uint64_t map(struct world *w, struct actor *a, size_t bytes)
+{
+	struct driver_world *d = w->data;
+	struct kfd_ioctl_alloc_memory_of_gpu_args *args = arena(w, sizeof(*args));
+	struct order o = {
+		.kind = ORDER_MAP,
+		.fd = a->process->kfd,
+		.fd2 = a->process->render,
+		.arg = (uintptr_t)args,
+		.len = (bytes + 4095) & ~(size_t)4095,
+	};
+	int64_t at;
+
+	*args = (struct kfd_ioctl_alloc_memory_of_gpu_args){
+		.size = o.len,
+		.gpu_id = d->gpu_id,
+		.flags = KFD_IOC_ALLOC_MEM_FLAGS_GTT | KFD_IOC_ALLOC_MEM_FLAGS_WRITABLE,
+	};
+	at = order(helper(a), &o);
+	return at < 0 ? 0 : (uint64_t)at;
+}
+
+static int peek(struct world *w, struct actor *a, uint64_t va, void *buf, size_t len)
+{
+	void *copy = arena(w, len);
+	struct order o = { .kind = ORDER_PEEK, .arg = (uintptr_t)copy, .va = va, .len = len };
+	int r = (int)order(helper(a), &o);
+
+	memcpy(buf, copy, len);
+	return r;
+}
+
+static int poke(struct world *w, struct actor *a, uint64_t va, const void *buf, size_t len)
+{
+	void *copy = arena(w, len);
+	struct order o = { .kind = ORDER_POKE, .arg = (uintptr_t)copy, .va = va, .len = len };
+
+	memcpy(copy, buf, len);
+	return (int)order(helper(a), &o);
+}
+
+/* ---- files ---- */
+
+static int read_file(struct world *w, enum gkfd_tree tree, const char *path, char **ret_text)
+{
+	struct driver_world *d = w->data;
+	size_t len;
+
+	return gkfd_transport_syscall.read_file(d->files, tree, path, ret_text, &len);
+}
+
+static int list_dir(struct world *w, enum gkfd_tree tree, const char *path, char **ret_names)
+{
+	struct driver_world *d = w->data;
+
+	return gkfd_transport_syscall.list_dir(d->files, tree, path, ret_names);
+}
+
+static void free_world(struct world *w)
+{
+	struct driver_world *d = w->data;
+
+	gkfd_transport_syscall.close(d->files);
+	free(d);
+}
+
+static const struct world_ops driver_ops = {
+	.name = "driver",
+	.start = start,
+	.stop = stop,
+	.spawn = spawn,
+	.fork = fork_actor,
+	.exec = exec_actor,
+	.kill = kill_actor,
+	.end_thread = end_thread,
+	.seize = seize,
+	.detach = detach,
+	.open = open_kfd,
+	.ioctl = run_ioctl,
+	.result = result,
+	.signal = signal_thread,
+	.acquire_vm = acquire_vm,
+	.map = map,
+	.peek = peek,
+	.poke = poke,
+	.read_file = read_file,
+	.list_dir = list_dir,
+	.free = free_world,
+};
+
+static uint32_t node_number(struct world *w, const char *path, const char *key)
+{
+	_cleanup_free_ char *text = NULL;
+	const char *at;
+
+	if (read_file(w, GKFD_TREE_SYSFS, path, &text) < 0)
+		broken("cannot read %s", path);
+	at = key ? strstr(text, key) : text;
+	if (!at)
+		broken("%s has no %s", path, key);
+	return (uint32_t)strtoul(at + (key ? strlen(key) : 0), NULL, 10);
+}
+
+int world_driver_open(struct world *w)
+{
+	struct driver_world *d = calloc(1, sizeof(*d));
+	char render[32];
+
+	if (!d)
+		return -ENOMEM;
+	d->files = gkfd_syscall_new(NULL);
+	if (!d->files) {
+		free(d);
+		return -ENOMEM;
+	}
+	w->data = d;
+	w->ops = &driver_ops;
+	d->gpu_id = node_number(w, "topology/nodes/1/gpu_id", NULL);
+	d->render_minor = node_number(w, "topology/nodes/1/properties", "drm_render_minor ");
+	/* Forked actors outlive their parents; ordinary users may open the device, as udev says. */
+	prctl(PR_SET_CHILD_SUBREAPER, 1);
+	snprintf(render, sizeof(render), "/dev/dri/renderD%u", d->render_minor);
+	if (chmod("/dev/kfd", 0666) < 0 || chmod(render, 0666) < 0)
+		return -errno;
+	return 0;
+}
