@@ -70,6 +70,9 @@ static void begin(struct account *a)
 
 static void conclude(const struct account *a, struct gpreempt_hqd_status *gpu)
 {
+	/* Only the daemon or the kernel extension could reserve, and neither is there. */
+	gpu->online_reserved = 0;
+	gpu->valid |= GPREEMPT_HQD_RESERVED;
 	if (a->queues_known)
 		gpu->valid |= GPREEMPT_HQD_QUEUES;
 	if (a->queues_known || a->slots_known)
