@@ -21,6 +21,7 @@ struct guard {
 	struct guard_page *page;
 	int page_fd;
 	int pidfd; /* of the guard process */
+	int life_fd; /* closed by our end and by exec: both end the guard */
 	pid_t pid;
 	timer_t timer;
 	bool has_timer;
@@ -88,7 +89,7 @@ static int make_timer(struct guard *g)
 static int make_process(struct guard *g)
 {
 	_cleanup_close_ int holder_fd = (int)syscall(SYS_pidfd_open, getpid(), 0);
-	_cleanup_close_ int settled = -1;
+	_cleanup_close_ int settled = -1, life = -1;
 	pid_t holder = getpid();
 	int fds[2];
 	char none;
@@ -96,10 +97,14 @@ static int make_process(struct guard *g)
 
 	if (pipe2(fds, O_CLOEXEC) < 0)
 		return -errno;
+	life = fds[0];
+	g->life_fd = fds[1];
+	if (pipe2(fds, O_CLOEXEC) < 0)
+		return -errno;
 	settled = fds[0];
 	pid = syscall(SYS_clone, 0, 0, 0, 0, 0);
 	if (pid == 0)
-		guard_watch(g->page, holder, holder_fd);
+		guard_watch(g->page, holder, holder_fd, life);
 	close(fds[1]);
 	if (pid < 0)
 		return -errno;
@@ -113,13 +118,16 @@ static int make_process(struct guard *g)
 
 int guard_start(struct guard **ret)
 {
-	struct guard *g = calloc(1, sizeof(*g));
+	struct guard *g;
 	int r;
 
+	/* The first process of a pid namespace ignores even SIGKILL from inside it. */
+	if (getpid() == 1)
+		return -EOPNOTSUPP;
+	g = calloc(1, sizeof(*g));
 	if (!g)
 		return -ENOMEM;
-	g->page_fd = -1;
-	g->pidfd = -1;
+	g->page_fd = g->pidfd = g->life_fd = -1;
 	pthread_mutex_init(&g->lock, NULL);
 
 	r = make_page(g);
@@ -157,6 +165,7 @@ void guard_stop(struct guard *g)
 		munmap(g->page, sizeof(*g->page));
 	closep(&g->page_fd);
 	closep(&g->pidfd);
+	closep(&g->life_fd);
 	pthread_mutex_destroy(&g->lock);
 	free(g);
 }

@@ -30,10 +30,11 @@ struct guard;
 /*
  * Starts the guard of this process. Also makes the process undumpable, because writing a core
  * can delay its death for minutes. The guard's end raises no SIGCHLD and is invisible to
- * wait(2) without __WALL.
+ * wait(2) without __WALL. -EOPNOTSUPP: this is pid 1 of a container, which nothing inside it
+ * can kill, so nothing could guard it.
  */
 int guard_start(struct guard **ret);
-/* Nothing may be armed any more. Accepts NULL. */
+/* Nothing may be armed any more. A program that execs loses its guard. Accepts NULL. */
 void guard_stop(struct guard *g);
 
 int guard_fd(const struct guard *g); /* readable when the guard has died; -1: kernel has no pidfd */

@@ -37,28 +37,29 @@ BARE static uint64_t now_ns(void)
 }
 
 /* Out of the holder's terminal, its signals and its files; only the holder's end ends us. */
-BARE static void settle(int keep_fd)
+BARE static void settle(int holder_fd, int life_fd)
 {
+	int last = MAX(1023, MAX(holder_fd, life_fd));
 	uint64_t all = ~0ull;
 
 	syscall(SYS_rt_sigprocmask, SIG_SETMASK, &all, NULL, sizeof(all));
 	syscall(SYS_setsid);
 	syscall(SYS_prctl, PR_SET_NAME, GUARD_MEMFD_NAME, 0, 0, 0);
 	syscall(SYS_prctl, PR_SET_DUMPABLE, 0, 0, 0, 0);
-	for (int fd = 0; fd < 1024 || fd <= keep_fd; fd++)
-		if (fd != keep_fd)
+	for (int fd = 0; fd <= last; fd++)
+		if (fd != holder_fd && fd != life_fd)
 			syscall(SYS_close, fd);
 #ifdef SYS_close_range
-	syscall(SYS_close_range, keep_fd < 1024 ? 1024 : keep_fd + 1, ~0u, 0);
+	syscall(SYS_close_range, last + 1, ~0u, 0);
 #endif
 }
 
-/* True when the holder has ended; else after GUARD_LOOK_NS. */
-BARE static bool holder_gone(pid_t holder, int holder_fd)
+/* True when the holder has ended or runs another program; else after GUARD_LOOK_NS. */
+BARE static bool holder_gone(pid_t holder, int holder_fd, int life_fd)
 {
-	struct pollfd end = { .fd = holder_fd, .events = POLLIN };
+	struct pollfd ends[] = { { .fd = life_fd }, { .fd = holder_fd, .events = POLLIN } };
 	struct timespec look = { .tv_nsec = (long)GUARD_LOOK_NS };
-	long n = syscall(SYS_ppoll, &end, holder_fd >= 0 ? 1 : 0, &look, NULL, 0);
+	long n = syscall(SYS_ppoll, ends, 2, &look, NULL, 0);
 
 	if (n > 0)
 		return true;
@@ -77,12 +78,12 @@ BARE static void kill_holder(pid_t holder, int holder_fd)
  * A deadline must be seen past twice before the holder is killed: after a pause of the whole
  * machine the guard may be the first to run, and a holder that is well deserves its turn.
  */
-BARE void guard_watch(const struct guard_page *page, pid_t holder, int holder_fd)
+BARE void guard_watch(const struct guard_page *page, pid_t holder, int holder_fd, int life_fd)
 {
 	bool late = false;
 
-	settle(holder_fd);
-	while (!holder_gone(holder, holder_fd)) {
+	settle(holder_fd, life_fd);
+	while (!holder_gone(holder, holder_fd, life_fd)) {
 		uint64_t first = guard_earliest(page);
 		bool was_late = late;
 

@@ -161,6 +161,10 @@ static const struct plain_failure plain_failures[] = {
 	  "resume it first" },
 	{ GKFD_WHY_GUARD_DIED, GPREEMPT_ERROR_FAILED,
 	  "was let go because the guard process has died", "nothing is held; start again" },
+	{ GKFD_WHY_LET_GO, GPREEMPT_ERROR_FAILED,
+	  "could not be held any longer and runs again: it shut its ROCm runtime down, ended its "
+	  "main thread, or made queues faster than they can be held",
+	  "nothing is held; try again" },
 	{ GKFD_WHY_STAINED, GPREEMPT_ERROR_REFUSED,
 	  "cannot be held by the caller, which has ended somebody else's debug session: the driver "
 	  "would not resume it should the caller die",

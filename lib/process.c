@@ -18,6 +18,10 @@ static int start_guard(struct gpreempt_ctx *ctx)
 	guard_stop(ctx->guard);
 	ctx->guard = NULL;
 	r = guard_start(&ctx->guard);
+	if (r == -EOPNOTSUPP)
+		return ctx_fail(ctx, r, GPREEMPT_ERROR_REFUSED,
+				"start the container with an init, for example: docker run --init",
+				"the caller is pid 1 of its container, which no guard could end");
 	return r < 0 ? ctx_fail_errno(ctx, r, "starting the guard process") : 0;
 }
 
@@ -26,6 +30,7 @@ EXPORT int gpreempt_attach(struct gpreempt_ctx *ctx, pid_t pid, unsigned int fla
 {
 	struct gkfd_failure failure = { 0 };
 	struct gpreempt_process *p;
+	bool guarded;
 	int r;
 
 	r = ctx_open_device(ctx);
@@ -36,13 +41,15 @@ EXPORT int gpreempt_attach(struct gpreempt_ctx *ctx, pid_t pid, unsigned int fla
 		return ctx_fail_errno(ctx, -ENOMEM, "attach");
 	*p = (struct gpreempt_process){ .ctx = ctx, .pid = pid };
 	p->look_only = flags & GPREEMPT_ATTACH_LOOK_ONLY;
-	if (!p->look_only) {
+	/* A looker seizes too; only a model's processes cannot be stopped by that. */
+	guarded = !p->look_only || !gpreempt_is_modelled(ctx);
+	if (guarded) {
 		r = start_guard(ctx);
 		if (r < 0)
 			goto fail;
 	}
 	ctx_call_begin(ctx);
-	r = gkfd_target_attach(ctx->k, pid, p->look_only ? NULL : ctx->guard, &p->target, &failure);
+	r = gkfd_target_attach(ctx->k, pid, guarded ? ctx->guard : NULL, &p->target, &failure);
 	ctx_call_end(ctx);
 	if (r < 0) {
 		ctx_fail_target(ctx, r, pid, &failure);
@@ -90,6 +97,7 @@ static const struct {
 	[GKFD_TARGET_TAKEN] = { -EPERM, GKFD_WHY_TAKEN },
 	[GKFD_TARGET_GUARD_DIED] = { -EOWNERDEAD, GKFD_WHY_GUARD_DIED },
 	[GKFD_TARGET_FAILED] = { -EIO, GKFD_WHY_SYSTEM },
+	[GKFD_TARGET_LET_GO] = { -EAGAIN, GKFD_WHY_LET_GO },
 };
 
 EXPORT int gpreempt_process_check(struct gpreempt_process *p)

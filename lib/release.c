@@ -60,6 +60,10 @@ EXPORT int gpreempt_release(struct gpreempt_ctx *ctx, const pid_t *pids, size_t 
 	int r;
 
 	ctx_clear_error(ctx);
+	/* Ending a stranger's session costs what is attached its resumption at our death. */
+	if (!LIST_EMPTY(&ctx->processes))
+		return ctx_fail(ctx, -EBUSY, GPREEMPT_ERROR_USAGE, "detach from them first",
+				"the caller is attached to processes itself");
 	r = ctx_open_device(ctx);
 	if (r < 0)
 		return r;

@@ -124,6 +124,8 @@ int gkfd_release_pid(struct gkfd *k, pid_t pid, struct gkfd_failure *ret_failure
 			ret_failure->other_pid = ident.tracer_pid;
 			return -EBUSY;
 		}
+		if (r > 0 && holder == getpid())
+			return gkfd_fail(ret_failure, -EALREADY, GKFD_WHY_ALREADY_HELD, "release");
 		if (r > 0)
 			r = end_holder(k, holder, ret_failure);
 		if (r < 0 && r != -ESRCH)

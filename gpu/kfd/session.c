@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <string.h>
 
+#include "gpu/kfd/procs.h"
 #include "gpu/kfd/session.h"
 #include "util/macros.h"
 
@@ -133,12 +134,29 @@ void gkfd_session_forget(struct gkfd_session *s)
 	s->n_held = 0;
 }
 
+int gkfd_session_disable(struct gkfd_session *s)
+{
+	_cleanup_free_ char *tids = NULL;
+	struct gkfd_proc_ident leader;
+	char path[32];
+	int r = gkfd_dbg_disable(s->k, s->pid);
+
+	if (r != -ESRCH || gkfd_proc_identify(s->k, s->pid, &leader) < 0 || leader.state != 'Z')
+		return r;
+	snprintf(path, sizeof(path), "%d/task", (int)s->pid);
+	if (gkfd_list_dir(s->k, GKFD_TREE_PROC, path, &tids) < 0)
+		return r;
+	for (const char *tid = tids; *tid && r == -ESRCH; tid += strlen(tid) + 1)
+		r = gkfd_dbg_disable(s->k, (pid_t)strtol(tid, NULL, 10));
+	return r;
+}
+
 void gkfd_session_end(struct gkfd_session *s)
 {
 	if (s->enabled && s->touched)
 		gkfd_dbg_resume_queues(s->k, s->pid, NULL, 0);
 	if (s->enabled)
-		gkfd_dbg_disable(s->k, s->pid);
+		gkfd_session_disable(s);
 	gkfd_session_forget(s);
 	closep(&s->event_fd[0]);
 	closep(&s->event_fd[1]);
@@ -223,6 +241,10 @@ int gkfd_session_service(struct gkfd_session *s, struct gkfd_failure *fail)
 	}
 	if (r < 0 && r != -EAGAIN)
 		return explain(s, r, "query event", fail);
+	/* A target that shuts its runtime down gets all its queues back from the driver. */
+	if (s->holding && (seen & KFD_EC_MASK(EC_PROCESS_RUNTIME)) &&
+	    gkfd_dbg_suspend_queues(s->k, s->pid, NULL, 0, s->grace_kclk) == -EPERM)
+		return gkfd_fail(fail, -EAGAIN, GKFD_WHY_RUNTIME_BUSY, "hold");
 	if (s->holding && s->holds_all && (seen & KFD_EC_MASK(EC_QUEUE_NEW)))
 		return hold_newcomers(s, fail);
 	return 0;

@@ -30,6 +30,11 @@ struct gkfd_session {
 /* Opens the session. Refuses a target that has one; leaves nothing behind on failure. */
 int gkfd_session_begin(struct gkfd_session *s, struct gkfd *k, pid_t pid,
 		       struct gkfd_failure *fail);
+/*
+ * DISABLE, which resumes everything. The driver finds a process by a living thread of it: where
+ * the leader alone has ended, by another one's id.
+ */
+int gkfd_session_disable(struct gkfd_session *s);
 /* Resumes and closes; errors cannot be helped any more and are passed over. */
 void gkfd_session_end(struct gkfd_session *s);
 /* The target is gone or runs another program: nothing to resume, only to forget. */

@@ -176,7 +176,7 @@ static void undo(struct gkfd_session *s)
 	s->n_held = 0;
 	if (!touched || gkfd_dbg_resume_queues(s->k, s->pid, NULL, 0) >= 0)
 		return;
-	if (gkfd_dbg_disable(s->k, s->pid) >= 0)
+	if (gkfd_session_disable(s) >= 0)
 		s->enabled = false;
 }
 
@@ -237,6 +237,8 @@ static int resume_by_force(struct gkfd_session *s, int error, struct gkfd_failur
 {
 	int r;
 
+	if (error == -ESRCH)
+		gkfd_session_disable(s); /* of no effect unless only the leader is gone */
 	gkfd_session_forget(s);
 	if (error == -ESRCH)
 		return gkfd_fail(fail, error, GKFD_WHY_EXITED, "resume");

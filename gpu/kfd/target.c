@@ -8,7 +8,7 @@
 #include "gpu/kfd/tracer.h"
 #include "util/macros.h"
 
-#define BEAT_MS 500 /* while something is held; a quarter of the silence that kills */
+#define BEAT_MS 500 /* a quarter of the silence that kills */
 
 struct gkfd_target {
 	struct gkfd *k;
@@ -47,6 +47,8 @@ static int fail_by_state(struct gkfd_target *t, struct gkfd_failure *fail)
 		return gkfd_fail(fail, -EPERM, GKFD_WHY_TAKEN, "use");
 	case GKFD_TARGET_GUARD_DIED:
 		return gkfd_fail(fail, -EOWNERDEAD, GKFD_WHY_GUARD_DIED, "use");
+	case GKFD_TARGET_LET_GO:
+		return gkfd_fail(fail, -EAGAIN, GKFD_WHY_LET_GO, "use");
 	case GKFD_TARGET_FAILED:
 	default:
 		return gkfd_fail(fail, -EIO, GKFD_WHY_PREEMPTION_FAILED, "use");
@@ -64,6 +66,12 @@ static void note_failure(struct gkfd_target *t, const struct gkfd_failure *fail)
 		set_state(t, GKFD_TARGET_TAKEN);
 	else if (fail->why == GKFD_WHY_PREEMPTION_FAILED)
 		set_state(t, GKFD_TARGET_FAILED);
+}
+
+static void beat(struct gkfd_target *t, uint64_t allow_ns)
+{
+	if (t->slot >= 0)
+		guard_beat(t->guard, t->slot, allow_ns);
 }
 
 static void disarm(struct gkfd_target *t)
@@ -101,7 +109,6 @@ static void resume_now(struct gkfd_target *t)
 
 	if (gkfd_session_resume(&t->session, &resumed, &fail) < 0)
 		note_failure(t, &fail);
-	disarm(t);
 }
 
 /* Nothing is held without a guard: the target runs again and stays alone from here on. */
@@ -127,29 +134,35 @@ static void look_for_exec(struct gkfd_target *t)
 
 	if (gkfd_dbg_queue_snapshot(t->k, t->ident.pid, 0, NULL, &none) != -ESRCH)
 		return;
-	on_ended(t, gkfd_proc_identify(t->k, t->ident.pid, &now) == 0 ? TRACER_EXECED :
-									TRACER_EXITED);
+	gkfd_session_end(&t->session); /* of no effect unless only the leader is gone */
+	if (gkfd_proc_identify(t->k, t->ident.pid, &now) < 0)
+		on_ended(t, TRACER_EXITED);
+	else if (now.state == 'Z')
+		set_state(t, GKFD_TARGET_LET_GO); /* still seized: the end is yet to come */
+	else
+		on_ended(t, TRACER_EXECED);
 }
 
 static void on_turn(void *user, const struct pollfd *fds, size_t n)
 {
 	struct gkfd_target *t = user;
+	bool held = t->session.holding;
 	struct gkfd_failure fail;
 
 	if (fds[1].revents || (t->slot >= 0 && guard_fd(t->guard) < 0 && !guard_alive(t->guard)))
 		lose_guard(t);
-	if (t->slot >= 0)
-		guard_beat(t->guard, t->slot,
-			   fds[0].revents ? GUARD_DRIVER_CALL_NS : GUARD_SILENCE_NS);
+	beat(t, fds[0].revents ? GUARD_DRIVER_CALL_NS : GUARD_SILENCE_NS);
 	if (fds[0].revents && t->session.enabled && gkfd_session_service(&t->session, &fail) < 0) {
 		note_failure(t, &fail);
 		resume_now(t); /* held wholly or not at all */
+		if (held && gkfd_target_state(t) == GKFD_TARGET_ATTACHED)
+			set_state(t, GKFD_TARGET_LET_GO);
 	}
-	if (t->slot < 0)
-		return;
-	guard_beat(t->guard, t->slot, GUARD_SILENCE_NS);
-	look_for_exec(t);
-	if (t->slot >= 0 && t->longest_ns && gkfd_now_ns(t->k) - t->held_since_ns >= t->longest_ns)
+	beat(t, GUARD_SILENCE_NS);
+	if (t->session.holding)
+		look_for_exec(t);
+	if (t->session.holding && t->longest_ns &&
+	    gkfd_now_ns(t->k) - t->held_since_ns >= t->longest_ns)
 		resume_now(t);
 }
 
@@ -164,10 +177,8 @@ static void on_leave(void *user)
 {
 	struct gkfd_target *t = user;
 
-	if (t->slot >= 0)
-		guard_beat(t->guard, t->slot, GUARD_DRIVER_CALL_NS);
+	beat(t, GUARD_DRIVER_CALL_NS); /* disarmed by the owner, once the target is let go */
 	gkfd_session_end(&t->session);
-	disarm(t);
 }
 
 static const struct tracer_ops ops = {
@@ -196,7 +207,9 @@ static int do_begin(void *arg)
 		return gkfd_fail(a->fail, r, GKFD_WHY_SYSTEM, "identify");
 	if (r < 0 || now.start_ticks != t->ident.start_ticks)
 		return gkfd_fail(a->fail, -ESRCH, GKFD_WHY_NO_PROCESS, "seize");
-	return gkfd_session_begin(&t->session, t->k, t->ident.pid, a->fail);
+	r = gkfd_session_begin(&t->session, t->k, t->ident.pid, a->fail);
+	beat(t, GUARD_SILENCE_NS);
+	return r;
 }
 
 struct snapshot_args {
@@ -226,15 +239,10 @@ struct hold_args {
 	struct gkfd_failure *fail;
 };
 
-static int arm(struct gkfd_target *t, struct gkfd_failure *fail)
+static int check_guard(const struct gkfd_target *t, struct gkfd_failure *fail)
 {
-	if (!t->guard || t->guard_gone)
+	if (t->slot < 0 || !guard_alive(t->guard))
 		return gkfd_fail(fail, -EOWNERDEAD, GKFD_WHY_GUARD_DIED, "hold");
-	t->slot = guard_arm(t->guard, t->ident.pid, GUARD_DRIVER_CALL_NS);
-	if (t->slot == -EOWNERDEAD)
-		return gkfd_fail(fail, -EOWNERDEAD, GKFD_WHY_GUARD_DIED, "hold");
-	if (t->slot < 0)
-		return gkfd_fail(fail, t->slot, GKFD_WHY_SYSTEM, "guard");
 	return 0;
 }
 
@@ -250,18 +258,18 @@ static int do_hold(void *arg)
 		return gkfd_fail(a->fail, -EALREADY, GKFD_WHY_ALREADY_HELD, "hold");
 	if (gkfd_is_stained(t->k))
 		return gkfd_fail(a->fail, -EUCLEAN, GKFD_WHY_STAINED, "hold");
-	r = arm(t, a->fail);
+	r = check_guard(t, a->fail);
 	if (r < 0)
 		return r;
+	beat(t, GUARD_DRIVER_CALL_NS);
 	r = gkfd_session_hold(&t->session, a->request, &a->hold, a->fail);
+	beat(t, GUARD_SILENCE_NS);
 	if (r < 0) {
-		disarm(t);
 		note_failure(t, a->fail);
 		return r;
 	}
 	t->longest_ns = a->request->longest_ns;
 	t->held_since_ns = gkfd_now_ns(t->k);
-	guard_beat(t->guard, t->slot, GUARD_SILENCE_NS);
 	return 0;
 }
 
@@ -279,16 +287,28 @@ static int do_resume(void *arg)
 
 	if (r < 0)
 		return r;
-	if (t->slot >= 0)
-		guard_beat(t->guard, t->slot, GUARD_DRIVER_CALL_NS);
+	beat(t, GUARD_DRIVER_CALL_NS);
 	r = gkfd_session_resume(&t->session, &a->resumed, a->fail);
+	beat(t, GUARD_SILENCE_NS);
 	if (r < 0)
 		note_failure(t, a->fail);
-	disarm(t);
 	return r;
 }
 
 /* ---- for the owner ---- */
+
+/* Before the seizure: from then on a target whose tracer is stopped stops at its next signal. */
+static int arm(struct gkfd_target *t, struct gkfd_failure *fail)
+{
+	int slot = t->guard ? guard_arm(t->guard, t->ident.pid, GUARD_DRIVER_CALL_NS) : -1;
+
+	if (slot == -EOWNERDEAD)
+		return gkfd_fail(fail, slot, GKFD_WHY_GUARD_DIED, "attach");
+	if (slot == -ENOSPC)
+		return gkfd_fail(fail, slot, GKFD_WHY_SYSTEM, "guard");
+	t->slot = slot;
+	return 0;
+}
 
 static int target_new(struct gkfd *k, const struct gkfd_proc_ident *ident, struct guard *guard,
 		      struct gkfd_target **ret)
@@ -322,6 +342,9 @@ int gkfd_target_attach(struct gkfd *k, pid_t pid, struct guard *guard, struct gk
 	r = target_new(k, &ident, guard, &t);
 	if (r < 0)
 		return gkfd_fail(ret_failure, r, GKFD_WHY_SYSTEM, "attach");
+	r = arm(t, ret_failure);
+	if (r < 0)
+		return r;
 	r = tracer_start(k, pid, &ops, t, &t->tracer);
 	if (r < 0)
 		return gkfd_seize_failed(k, pid, r, ret_failure);
@@ -339,6 +362,7 @@ void gkfd_target_release(struct gkfd_target *t)
 		return;
 	if (t->tracer)
 		tracer_stop(t->tracer);
+	disarm(t);
 	closep(&t->state_fd);
 	free(t);
 }

@@ -42,6 +42,7 @@ enum gkfd_why {
 	GKFD_WHY_PREEMPTION_FAILED, /* -EIO: queue_id could not be taken off the GPU */
 	GKFD_WHY_ALREADY_HELD, /* -EALREADY: by us */
 	GKFD_WHY_GUARD_DIED, /* -EOWNERDEAD: nothing is held without a guard */
+	GKFD_WHY_LET_GO, /* -EAGAIN: it changed so that it could not be held any longer */
 	GKFD_WHY_STAINED, /* -EUCLEAN: our death would not resume it any more (gkfd_stain) */
 };
 
@@ -60,10 +61,12 @@ enum gkfd_target_state {
 	GKFD_TARGET_TAKEN, /* by another debugger; what we held was resumed on the way out */
 	GKFD_TARGET_GUARD_DIED,
 	GKFD_TARGET_FAILED, /* a preemption failed: leave this GPU alone */
+	GKFD_TARGET_LET_GO, /* its runtime or leader ended, or new queues could not be held */
 };
 
 /*
- * Attaches to @pid. @guard (borrowed, may be NULL) must be there before anything can be held.
+ * Attaches to @pid. @guard (borrowed, may be NULL) must be there before anything can be held;
+ * it watches as long as the attachment lasts, because a target also stops when its tracer does.
  * Costs a runlist cycle on every GPU the process may use, and up to four at release.
  */
 int gkfd_target_attach(struct gkfd *k, pid_t pid, struct guard *guard, struct gkfd_target **ret,

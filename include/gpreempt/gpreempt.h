@@ -12,9 +12,13 @@
  * the @max they filled; with @max 0 the array may be NULL.
  *
  * A context and what hangs from it may be used by one thread at a time. While anything is
- * suspended the process has a guard beside it: a process that is stopped or hangs for two
- * seconds is killed, because its death is what makes the driver resume the job. It is made
- * undumpable for the same reason (gpreempt_attach()).
+ * attached the process has a guard beside it: a process that is stopped or hangs for two
+ * seconds is killed, because its death is what makes the driver resume the job, and what frees
+ * a job from a tracer that would stop it at its next signal. It is made undumpable for the same
+ * reason (gpreempt_attach()). Pid 1 of a container cannot be guarded and is refused.
+ *
+ * A program that waits for any child (waitpid(-1)) may see stops of attached processes: they
+ * are not its children, and it should pass over them. It delays their signals a little.
  */
 #ifndef GPREEMPT_H
 #define GPREEMPT_H
@@ -257,7 +261,7 @@ int gpreempt_find_idle_offline_queues(struct gpreempt_ctx *ctx, struct gpreempt_
 /* ---- one process, attached ---- */
 
 enum {
-	/* Nothing will be suspended: no guard process is started, this process stays dumpable. */
+	/* Nothing will be suspended. */
 	GPREEMPT_ATTACH_LOOK_ONLY = 1 << 0,
 };
 
@@ -271,7 +275,8 @@ pid_t gpreempt_process_pid(const struct gpreempt_process *p); /* Since: 0.1 */
 int gpreempt_process_fd(const struct gpreempt_process *p);
 /*
  * 0: attached. -ESRCH: exited or runs another program; -EPERM: taken by another debugger;
- * -EOWNERDEAD: the guard died; -EIO: a preemption failed. Nothing is held then. Since: 0.1
+ * -EOWNERDEAD: the guard died; -EIO: a preemption failed; -EAGAIN: it could not be held any
+ * longer (its runtime ended). Nothing is held then. Since: 0.1
  */
 int gpreempt_process_check(struct gpreempt_process *p);
 

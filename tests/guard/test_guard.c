@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
+#include <sched.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -33,6 +34,8 @@ enum fate {
 	WELL_WITH_SLEEPY_GUARD, /* its guard is stopped for a while */
 	KILLED,
 	STOPPED,
+	STOPPED_WHILE_ATTACHED, /* holds nothing; its target would stop at its next signal */
+	EXECED, /* runs another program, which must not be killed */
 	OWNER_DEADLOCKED,
 	TRACER_DEADLOCKED,
 	ABORTED,
@@ -65,6 +68,15 @@ static void wait_for_ever(void)
 		pause();
 }
 
+static _Noreturn void exec_what_never_ends(void)
+{
+	int fds[2];
+
+	if (pipe(fds) == 0 && dup2(fds[0], STDIN_FILENO) == STDIN_FILENO)
+		execl("/bin/cat", "cat", (char *)NULL);
+	_exit(2);
+}
+
 static int owner_slot(struct guard *g)
 {
 	int slot = guard_arm(g, 0, GUARD_SILENCE_NS);
@@ -95,7 +107,9 @@ static _Noreturn void holder_main(enum fate fate, pid_t job, int say_fd)
 	pid_t guard;
 
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
-	if (guard_start(&g) < 0 || gkfd_target_attach(k, job, g, &t, &failure) < 0 ||
+	if (guard_start(&g) < 0 || gkfd_target_attach(k, job, g, &t, &failure) < 0)
+		_exit(2);
+	if (fate != STOPPED_WHILE_ATTACHED &&
 	    gkfd_target_hold(t, &(struct gkfd_hold_request){ 0 }, &hold, &failure) < 0)
 		_exit(2);
 	guard = guard_pid(g);
@@ -112,6 +126,11 @@ static _Noreturn void holder_main(enum fate fate, pid_t job, int say_fd)
 		break;
 	case ABORTED:
 		abort();
+	case EXECED:
+		exec_what_never_ends();
+	case STOPPED_WHILE_ATTACHED:
+		wait_for_ever();
+		break;
 	default:
 		beat_until_target_changes(g, t);
 	}
@@ -147,6 +166,7 @@ static void strike(enum fate fate)
 		kill(h->pid, SIGKILL);
 		break;
 	case STOPPED:
+	case STOPPED_WHILE_ATTACHED:
 		kill(h->pid, SIGSTOP);
 		break;
 	case GUARD_KILLED:
@@ -257,6 +277,42 @@ static void a_stopped_holder_is_killed(void **state)
 	died_by(STOPPED, SIGKILL);
 }
 
+static void a_stopped_process_that_is_merely_attached_is_killed(void **state)
+{
+	died_by(STOPPED_WHILE_ATTACHED, SIGKILL);
+}
+
+static void a_holder_that_execs_lets_go_and_is_not_killed(void **state)
+{
+	const struct holder *h = &holders[EXECED];
+
+	assert_int_equal(h->gone_ns, 0);
+	assert_int_equal(job_tracer(h->job.pid), 0);
+}
+
+/* Nothing inside a pid namespace can kill its first process. */
+static void the_first_process_of_a_container_gets_no_guard(void **state)
+{
+	struct guard *g;
+	pid_t child = fork();
+	int status;
+
+	if (child == 0) {
+		if (unshare(CLONE_NEWPID) < 0 && unshare(CLONE_NEWUSER | CLONE_NEWPID) < 0)
+			_exit(77);
+		child = fork();
+		if (child == 0)
+			_exit(guard_start(&g) == -EOPNOTSUPP ? 0 : 1);
+		waitpid(child, &status, 0);
+		_exit(WEXITSTATUS(status));
+	}
+	assert_int_equal(waitpid(child, &status, 0), child);
+	if (WIFEXITED(status) && WEXITSTATUS(status) == 77)
+		print_message("# no right to make a pid namespace\n");
+	else
+		assert_int_equal(status, 0);
+}
+
 static void a_holder_whose_owner_deadlocks_is_killed(void **state)
 {
 	died_by(OWNER_DEADLOCKED, SIGKILL);
@@ -346,6 +402,9 @@ int main(void)
 		cmocka_unit_test(a_guard_that_slept_does_not_kill_a_holder_that_is_well),
 		cmocka_unit_test(a_killed_holder_is_gone),
 		cmocka_unit_test(a_stopped_holder_is_killed),
+		cmocka_unit_test(a_stopped_process_that_is_merely_attached_is_killed),
+		cmocka_unit_test(a_holder_that_execs_lets_go_and_is_not_killed),
+		cmocka_unit_test(the_first_process_of_a_container_gets_no_guard),
 		cmocka_unit_test(a_holder_whose_owner_deadlocks_is_killed),
 		cmocka_unit_test(a_holder_whose_tracer_deadlocks_is_killed),
 		cmocka_unit_test(an_aborted_holder_is_gone_without_a_core),

@@ -75,6 +75,20 @@ char job_hear(int fd)
 	return c;
 }
 
+char job_state(pid_t pid)
+{
+	_cleanup_fclose_ FILE *f = NULL;
+	char path[64], line[256];
+	char state = 0;
+
+	snprintf(path, sizeof(path), "/proc/%d/status", pid);
+	f = fopen(path, "re");
+	while (f && fgets(line, sizeof(line), f))
+		if (sscanf(line, "State: %c", &state) == 1)
+			break;
+	return state;
+}
+
 int job_tracer(pid_t pid)
 {
 	_cleanup_fclose_ FILE *f = NULL;

@@ -8,6 +8,7 @@
 #include <pthread.h>
 #include <signal.h>
 #include <sys/prctl.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -28,6 +29,13 @@ static void *exec_main(void *arg)
 {
 	execl("/bin/cat", "cat", (char *)NULL);
 	_exit(99);
+}
+
+static void *stay_main(void *arg)
+{
+	for (;;)
+		pause();
+	return NULL;
 }
 
 static _Noreturn void job_main(int in, int out)
@@ -54,6 +62,8 @@ static _Noreturn void job_main(int in, int out)
 		if (c == 't' && pthread_create(&thread, NULL, exec_main, NULL) == 0)
 			for (;;)
 				pause();
+		if (c == 'l' && pthread_create(&thread, NULL, stay_main, NULL) == 0)
+			syscall(SYS_exit, 0);
 	}
 }
 

@@ -18,6 +18,7 @@ struct script {
 	const struct script_step *steps;
 	size_t n, next;
 	size_t calls, vanish_at;
+	pid_t lost_leader;
 	uint32_t queues, suspended;
 	int block_fd;
 	int dbg_fd; /* our copy of the driver's end of the pipe */
@@ -217,6 +218,13 @@ static int play_read_mem(void *data, pid_t pid, struct gkfd_span *spans, size_t 
 	return gkfd_transport_syscall.read_mem(s->kernel, pid, spans, n);
 }
 
+static bool is_lost(const struct script *s, unsigned long request,
+		    const struct kfd_ioctl_dbg_trap_args *a)
+{
+	return s->lost_leader && request == AMDKFD_IOC_DBG_TRAP &&
+	       (pid_t)a->pid == s->lost_leader;
+}
+
 static int play_ioctl(void *data, unsigned long request, void *arg)
 {
 	struct script *s = data;
@@ -224,7 +232,7 @@ static int play_ioctl(void *data, unsigned long request, void *arg)
 
 	pthread_mutex_lock(&s->lock);
 	maybe_block(s, request, arg);
-	if (s->calls++ >= s->vanish_at) {
+	if (s->calls++ >= s->vanish_at || is_lost(s, request, arg)) {
 		r = request == AMDKFD_IOC_GET_VERSION ?
 			    answer(&(struct script_step){ 0 }, request, arg) :
 			    -ESRCH;
@@ -362,6 +370,13 @@ void script_vanish_after(struct script *s, size_t n)
 	pthread_mutex_lock(&s->lock);
 	s->vanish_at = s->calls + n;
 	s->enabled = false; /* it is another process each time */
+	pthread_mutex_unlock(&s->lock);
+}
+
+void script_lose_leader(struct script *s, pid_t pid)
+{
+	pthread_mutex_lock(&s->lock);
+	s->lost_leader = pid;
 	pthread_mutex_unlock(&s->lock);
 }
 

@@ -40,6 +40,8 @@ void script_done(struct script *s);
 
 /* From the @n-th call on (0: the next) the process is gone: -ESRCH. */
 void script_vanish_after(struct script *s, size_t n);
+/* From now on the driver does not find a process by @pid, its leader, which has ended. */
+void script_lose_leader(struct script *s, pid_t pid);
 /* The obliging driver has so many queues, and counts. */
 void script_set_queues(struct script *s, uint32_t n);
 uint32_t script_suspended(struct script *s);

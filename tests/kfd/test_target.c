@@ -184,6 +184,25 @@ static void an_exec_from_another_thread_is_seen_while_held(void **state)
 	assert_int_equal(job_hear(f->job.from_parent), SIGTERM);
 }
 
+/* The driver knows the process by its other threads only: it must not stay frozen for that. */
+static void a_target_whose_leader_ends_while_held_runs_again(void **state)
+{
+	struct fixture *f = *state;
+	struct pollfd nothing = { .fd = -1 };
+
+	attach_and_hold(f, 0);
+	job_tell(&f->job, 'l');
+	for (int i = 0; i < 500 && job_state(f->job.pid) != 'Z'; i++)
+		poll(&nothing, 1, 10);
+	script_lose_leader(f->script, f->job.pid);
+	assert_int_equal(next_state(f->t), GKFD_TARGET_LET_GO);
+	assert_int_equal(script_suspended(f->script), 0);
+	kill(f->job.pid, SIGUSR1);
+	assert_int_equal(job_hear(f->job.from_job), 'u');
+	kill(f->job.pid, SIGTERM);
+	assert_int_equal(job_hear(f->job.from_parent), 'K');
+}
+
 static void release_resumes_and_lets_go(void **state)
 {
 	struct fixture *f = *state;
@@ -489,6 +508,7 @@ int main(void)
 		T(a_kill_while_held_is_seen_and_reaches_the_parent),
 		T(an_exec_is_seen_and_the_program_goes_on),
 		T(an_exec_from_another_thread_is_seen_while_held),
+		T(a_target_whose_leader_ends_while_held_runs_again),
 		T(release_resumes_and_lets_go),
 		T(nothing_is_held_without_a_guard),
 		T(nothing_is_held_after_ending_a_strangers_session),
