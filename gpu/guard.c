@@ -116,15 +116,16 @@ static int make_process(struct guard *g)
 	return guard_alive(g) ? 0 : -EOWNERDEAD;
 }
 
+bool guard_is_possible(void)
+{
+	return getpid() != 1;
+}
+
 int guard_start(struct guard **ret)
 {
-	struct guard *g;
+	struct guard *g = calloc(1, sizeof(*g));
 	int r;
 
-	/* The first process of a pid namespace ignores even SIGKILL from inside it. */
-	if (getpid() == 1)
-		return -EOPNOTSUPP;
-	g = calloc(1, sizeof(*g));
 	if (!g)
 		return -ENOMEM;
 	g->page_fd = g->pidfd = g->life_fd = -1;

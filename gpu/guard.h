@@ -28,10 +28,15 @@
 struct guard;
 
 /*
+ * False in the first process of a pid namespace (pid 1 of a container), which ignores even
+ * SIGKILL from inside it. It must hold nothing real.
+ */
+bool guard_is_possible(void);
+
+/*
  * Starts the guard of this process. Also makes the process undumpable, because writing a core
  * can delay its death for minutes. The guard's end raises no SIGCHLD and is invisible to
- * wait(2) without __WALL. -EOPNOTSUPP: this is pid 1 of a container, which nothing inside it
- * can kill, so nothing could guard it.
+ * wait(2) without __WALL.
  */
 int guard_start(struct guard **ret);
 /* Nothing may be armed any more. A program that execs loses its guard. Accepts NULL. */

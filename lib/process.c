@@ -17,11 +17,11 @@ static int start_guard(struct gpreempt_ctx *ctx)
 				"the guard process has died");
 	guard_stop(ctx->guard);
 	ctx->guard = NULL;
-	r = guard_start(&ctx->guard);
-	if (r == -EOPNOTSUPP)
-		return ctx_fail(ctx, r, GPREEMPT_ERROR_REFUSED,
+	if (!gpreempt_is_modelled(ctx) && !guard_is_possible())
+		return ctx_fail(ctx, -EOPNOTSUPP, GPREEMPT_ERROR_REFUSED,
 				"start the container with an init, for example: docker run --init",
 				"the caller is pid 1 of its container, which no guard could end");
+	r = guard_start(&ctx->guard);
 	return r < 0 ? ctx_fail_errno(ctx, r, "starting the guard process") : 0;
 }
 
