@@ -74,21 +74,21 @@ BARE static void kill_holder(pid_t holder, int holder_fd)
 		syscall(SYS_kill, holder, SIGKILL);
 }
 
-/*
- * A deadline must be seen past twice before the holder is killed: after a pause of the whole
- * machine the guard may be the first to run, and a holder that is well deserves its turn.
- */
+BARE bool guard_must_kill(uint64_t first_ns, uint64_t at_ns, bool *late)
+{
+	bool was_late = *late;
+
+	*late = first_ns && first_ns < at_ns;
+	return *late && was_late;
+}
+
 BARE void guard_watch(const struct guard_page *page, pid_t holder, int holder_fd, int life_fd)
 {
 	bool late = false;
 
 	settle(holder_fd, life_fd);
 	while (!holder_gone(holder, holder_fd, life_fd)) {
-		uint64_t first = guard_earliest(page);
-		bool was_late = late;
-
-		late = first && first < now_ns();
-		if (late && was_late)
+		if (guard_must_kill(guard_earliest(page), now_ns(), &late))
 			kill_holder(holder, holder_fd);
 	}
 	for (;;)

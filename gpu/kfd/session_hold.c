@@ -66,25 +66,20 @@ enum verdict { ALL_SUSPENDED, SOME_MISSED, BROKEN };
 
 /*
  * Reads what the driver did from the ids, not from the count: a dead scheduler answers 0 like
- * a process without queues. Clears the bits, because an id that keeps one never matches again.
+ * a process without queues. Ids with a bit set are good for nothing else afterwards.
  */
-static enum verdict judge(uint32_t *ids, uint32_t n, int count, uint32_t *ret_broken)
+static enum verdict judge(const uint32_t *ids, uint32_t n, int count, uint32_t *ret_broken)
 {
-	enum verdict verdict = ALL_SUSPENDED;
+	enum verdict verdict = (uint32_t)count == n ? ALL_SUSPENDED : SOME_MISSED;
 
 	for (uint32_t i = 0; i < n; i++) {
-		uint32_t id = ids[i] & ID_MASK;
-
 		if (ids[i] & KFD_DBG_QUEUE_ERROR_MASK) {
-			verdict = BROKEN;
-			*ret_broken = id;
-		} else if ((ids[i] & KFD_DBG_QUEUE_INVALID_MASK) && verdict != BROKEN) {
-			verdict = SOME_MISSED;
+			*ret_broken = ids[i] & ID_MASK;
+			return BROKEN;
 		}
-		ids[i] = id;
+		if (ids[i] & KFD_DBG_QUEUE_INVALID_MASK)
+			verdict = SOME_MISSED;
 	}
-	if (verdict == ALL_SUSPENDED && (uint32_t)count != n)
-		return SOME_MISSED;
 	return verdict;
 }
 

@@ -12,6 +12,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
@@ -21,6 +22,7 @@
 #include <cmocka.h>
 
 #include "gpu/guard.h"
+#include "gpu/guard_watch.h"
 #include "gpu/kfd/target.h"
 #include "tests/kfd/job.h"
 #include "tests/kfd/script.h"
@@ -364,6 +366,54 @@ static void guards_do_not_outlive_their_holders(void **state)
 	}
 }
 
+/* ---- the guard's own part, without the kernel's timer behind it ---- */
+
+static void one_late_look_does_not_kill_but_two_in_a_row_do(void **state)
+{
+	bool late = false;
+
+	assert_false(guard_must_kill(0, 100, &late)); /* nothing is armed */
+	assert_false(guard_must_kill(200, 100, &late)); /* in time */
+	assert_false(guard_must_kill(50, 100, &late)); /* late, but it may be we who slept */
+	assert_false(guard_must_kill(300, 200, &late)); /* it was: the holder is well */
+	assert_false(guard_must_kill(300, 400, &late));
+	assert_true(guard_must_kill(300, 500, &late));
+}
+
+/* A holder that armed a slot and never beats, and a guard that is its child. */
+static _Noreturn void hold_without_timer(struct guard_page *page)
+{
+	int pidfd = (int)syscall(SYS_pidfd_open, getpid(), 0), life[2];
+	pid_t holder = getpid();
+
+	if (pipe2(life, O_CLOEXEC) < 0)
+		_exit(1);
+	page->slots[0].deadline_ns = 1; /* long past */
+	if (fork() == 0)
+		guard_watch(page, holder, pidfd, life[0]);
+	wait_for_ever();
+	_exit(1);
+}
+
+static void the_guard_process_kills_without_the_timers_help(void **state)
+{
+	struct guard_page *page = mmap(NULL, sizeof(*page), PROT_READ | PROT_WRITE,
+				       MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	int status;
+	pid_t holder;
+
+	assert_ptr_not_equal(page, MAP_FAILED);
+	holder = fork();
+	if (holder == 0) {
+		alarm(20); /* should nobody kill it */
+		hold_without_timer(page);
+	}
+	assert_int_equal(waitpid(holder, &status, 0), holder);
+	assert_true(WIFSIGNALED(status));
+	assert_int_equal(WTERMSIG(status), SIGKILL);
+	munmap(page, sizeof(*page));
+}
+
 /* ---- a core handler that takes its time ---- */
 
 #define CORE_PATTERN "/proc/sys/kernel/core_pattern"
@@ -412,6 +462,8 @@ int main(void)
 		cmocka_unit_test(a_stopped_holder_without_guard_is_killed_by_the_kernel),
 		cmocka_unit_test(a_stopped_holder_with_a_stopped_guard_is_killed_by_the_kernel),
 		cmocka_unit_test(guards_do_not_outlive_their_holders),
+		cmocka_unit_test(one_late_look_does_not_kill_but_two_in_a_row_do),
+		cmocka_unit_test(the_guard_process_kills_without_the_timers_help),
 		cmocka_unit_test(a_slow_core_handler_does_not_delay_an_abort),
 	};
 
