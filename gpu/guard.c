@@ -192,7 +192,7 @@ bool guard_alive(const struct guard *g)
 
 static int take_slot(struct guard *g, pid_t target, uint64_t allow_ns)
 {
-	for (int i = 0; i < GUARD_SLOTS; i++) {
+	for (int i = target ? 1 : 0; i < GUARD_SLOTS; i++) {
 		struct guard_slot *s = &g->page->slots[i];
 
 		if (s->deadline_ns)

@@ -20,7 +20,7 @@
 #include <sys/types.h>
 
 #define GUARD_MEMFD_NAME "gpreempt-guard"
-#define GUARD_SLOTS 256
+#define GUARD_SLOTS 1024
 #define GUARD_SILENCE_NS 2000000000ull /* a thread that says nothing for so long is dead */
 /* A driver call may wait for the hardware: queue_preemption_timeout_ms is 9000 in Linux 6.12. */
 #define GUARD_DRIVER_CALL_NS 12000000000ull
@@ -48,7 +48,8 @@ pid_t guard_pid(const struct guard *g);
 
 /*
  * Promises to push the deadline on within @allow_ns, again and again, until guard_disarm().
- * @target (0: none) is noted in the page as held by this process. A slot number, or -ENOSPC,
+ * @target is noted in the page as attached by this process; 0: this is the owner itself, for
+ * whom there is always a slot. A slot number, or -ENOSPC,
  * -EOWNERDEAD when the guard is dead.
  */
 int guard_arm(struct guard *g, pid_t target, uint64_t allow_ns);

@@ -168,7 +168,7 @@ static bool anything_held(const struct gpreempt_ctx *ctx)
 	const struct gpreempt_process *p;
 
 	LIST_FOREACH(p, &ctx->processes, link)
-	if (p->held)
+	if (process_is_held(p))
 		return true;
 	return false;
 }

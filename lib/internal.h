@@ -98,6 +98,7 @@ int process_snapshot(struct gpreempt_process *p, struct gpreempt_queue **ret, si
 
 /* ---- suspend.c ---- */
 
+bool process_is_held(const struct gpreempt_process *p);
 bool process_holds(const struct gpreempt_process *p, uint32_t queue_id);
 
 /* ---- analyse.c: statistics over samples ---- */

@@ -61,9 +61,14 @@ static int note_held(struct gpreempt_process *p, const struct gkfd_hold *hold)
 	return 0;
 }
 
+bool process_is_held(const struct gpreempt_process *p)
+{
+	return p->held && gkfd_target_holds(p->target);
+}
+
 bool process_holds(const struct gpreempt_process *p, uint32_t queue_id)
 {
-	return p->held && p->n_held &&
+	return process_is_held(p) && p->n_held &&
 	       bsearch(&queue_id, p->held_ids, p->n_held, sizeof(*p->held_ids), compare_ids);
 }
 
@@ -164,9 +169,11 @@ EXPORT int gpreempt_resume_queues(struct gpreempt_process *p, struct gpreempt_ti
 
 EXPORT int gpreempt_held_queues(const struct gpreempt_process *p, uint32_t *ret, size_t max)
 {
-	if (MIN(max, p->n_held))
-		memcpy(ret, p->held_ids, MIN(max, p->n_held) * sizeof(*ret));
-	return (int)p->n_held;
+	size_t n = process_is_held(p) ? p->n_held : 0;
+
+	if (MIN(max, n))
+		memcpy(ret, p->held_ids, MIN(max, n) * sizeof(*ret));
+	return (int)n;
 }
 
 EXPORT int gpreempt_batch_unmap_queues(struct gpreempt_process *const *procs, size_t n,

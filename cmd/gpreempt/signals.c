@@ -9,13 +9,22 @@
 /* Ctrl-Z among them: a stopped holder would be killed by its guard. */
 static const int endings[] = { SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGTSTP };
 
+/* nohup, and a shell that starts a job in the background, mean what they say. */
+static bool is_ignored(int sig)
+{
+	struct sigaction act;
+
+	return sigaction(sig, NULL, &act) == 0 && act.sa_handler == SIG_IGN;
+}
+
 int signals_init(struct cli *cli)
 {
 	sigset_t set;
 
 	sigemptyset(&set);
 	for (size_t i = 0; i < ARRAY_SIZE(endings); i++)
-		sigaddset(&set, endings[i]);
+		if (!is_ignored(endings[i]))
+			sigaddset(&set, endings[i]);
 	sigprocmask(SIG_BLOCK, &set, NULL);
 	/* Writing to a terminal from the background must not stop a holder either. */
 	signal(SIGTTOU, SIG_IGN);

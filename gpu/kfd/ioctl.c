@@ -34,14 +34,17 @@ void gkfd_freep(struct gkfd **k)
 	gkfd_free(*k);
 }
 
-void gkfd_stain(struct gkfd *k)
+/* A forked child is another process to the driver, and clean. */
+static pid_t stained_pid;
+
+void gkfd_stain(void)
 {
-	__atomic_store_n(&k->stained, true, __ATOMIC_RELEASE);
+	__atomic_store_n(&stained_pid, getpid(), __ATOMIC_RELEASE);
 }
 
-bool gkfd_is_stained(const struct gkfd *k)
+bool gkfd_is_stained(void)
 {
-	return __atomic_load_n(&k->stained, __ATOMIC_ACQUIRE);
+	return __atomic_load_n(&stained_pid, __ATOMIC_ACQUIRE) == getpid();
 }
 
 int gkfd_ioctl(struct gkfd *k, unsigned long request, void *arg)

@@ -14,17 +14,16 @@ struct gkfd {
 	void *data;
 	uint32_t major, minor; /* 0.0 until gkfd_open_device() */
 	bool opened;
-
-	/*
-	 * This process has ended a debug session it had not begun. The driver counts that one off
-	 * against it (Linux 6.12 kfd_dbg_trap_disable) and would no longer resume its next target
-	 * when it dies: it must hold nothing any more. Set with gkfd_stain(), from any thread.
-	 */
-	bool stained;
 };
 
-void gkfd_stain(struct gkfd *k);
-bool gkfd_is_stained(const struct gkfd *k);
+/*
+ * This process has ended a debug session it had not begun. The driver counts that one off
+ * against the process (Linux 6.12 kfd_dbg_trap_disable) and would no longer resume all its
+ * targets when it dies: it must hold nothing any more, through no context. The one thing that
+ * is kept per process and not per context, because that is how the driver keeps it.
+ */
+void gkfd_stain(void);
+bool gkfd_is_stained(void);
 
 enum gkfd_cap {
 	GKFD_CAP_CRIU, /* since 1.7 */

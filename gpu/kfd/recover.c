@@ -15,7 +15,7 @@ static int do_recover(void *arg)
 	int r = gkfd_session_recover(a->k, a->pid, a->fail);
 
 	if (r > 0)
-		gkfd_stain(a->k);
+		gkfd_stain();
 	return r;
 }
 

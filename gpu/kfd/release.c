@@ -3,6 +3,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/syscall.h>
 
 #include "gpu/kfd/procs.h"
 #include "gpu/kfd/release.h"
@@ -88,20 +89,28 @@ static bool gone_within(struct gkfd *k, int pidfd, pid_t pid, uint64_t ns)
 	return is_dead(k, pid);
 }
 
+/* Through the pidfd where there is one: the pid may have passed to somebody else. */
+static int send_signal(int pidfd, pid_t pid, int sig)
+{
+	if (pidfd >= 0)
+		return (int)syscall(SYS_pidfd_send_signal, pidfd, sig, NULL, 0);
+	return kill(pid, sig);
+}
+
 /* SIGKILL reaches a holder in any state; its death is what makes the driver resume. */
 static int end_holder(struct gkfd *k, pid_t holder, struct gkfd_failure *fail)
 {
 	_cleanup_close_ int pidfd = k->transport->trace->pidfd(k->data, holder);
 
-	if (kill(holder, SIGTERM) < 0 && errno != ESRCH) {
+	if (send_signal(pidfd, holder, SIGTERM) < 0 && errno != ESRCH) {
 		gkfd_fail(fail, -EPERM, GKFD_WHY_NO_RIGHT, "end holder");
 		fail->other_pid = holder;
 		return -EPERM;
 	}
-	kill(holder, SIGCONT); /* a stopped one that is otherwise well may still answer */
+	send_signal(pidfd, holder, SIGCONT); /* a stopped one that is otherwise well may still answer */
 	if (gone_within(k, pidfd, holder, ASK_NS))
 		return 0;
-	kill(holder, SIGKILL);
+	send_signal(pidfd, holder, SIGKILL);
 	if (gone_within(k, pidfd, holder, DIE_NS))
 		return 0;
 	gkfd_fail(fail, -ETIMEDOUT, GKFD_WHY_SYSTEM, "end holder");

@@ -71,7 +71,7 @@ static int enable_failed(struct gkfd_session *s, int error, struct gkfd_failure 
 		 * Disabling is the one way out that leaves no dangling session in the driver.
 		 */
 		gkfd_dbg_disable(s->k, s->pid);
-		gkfd_stain(s->k);
+		gkfd_stain();
 		return gkfd_fail(fail, -EBUSY, GKFD_WHY_DEBUGGED, "enable");
 	case -ESRCH:
 		return gkfd_fail(fail, error, GKFD_WHY_NO_KFD_PROCESS, "enable");
@@ -245,7 +245,8 @@ int gkfd_session_service(struct gkfd_session *s, struct gkfd_failure *fail)
 	if (s->holding && (seen & KFD_EC_MASK(EC_PROCESS_RUNTIME)) &&
 	    gkfd_dbg_suspend_queues(s->k, s->pid, NULL, 0, s->grace_kclk) == -EPERM)
 		return gkfd_fail(fail, -EAGAIN, GKFD_WHY_RUNTIME_BUSY, "hold");
-	if (s->holding && s->holds_all && (seen & KFD_EC_MASK(EC_QUEUE_NEW)))
+	/* Whatever was raised: a snapshot may have acknowledged a new queue already. */
+	if (s->holding && s->holds_all)
 		return hold_newcomers(s, fail);
 	return 0;
 }

@@ -17,6 +17,7 @@ struct gkfd_target {
 	struct tracer *tracer;
 	int state_fd;
 	int state; /* enum gkfd_target_state; read by any thread */
+	bool holds; /* as session.holding; read by any thread */
 
 	/* the tracer thread's */
 	struct gkfd_session session;
@@ -68,6 +69,12 @@ static void note_failure(struct gkfd_target *t, const struct gkfd_failure *fail)
 		set_state(t, GKFD_TARGET_FAILED);
 }
 
+/* After anything that may have begun or ended a hold. */
+static void publish(struct gkfd_target *t)
+{
+	__atomic_store_n(&t->holds, t->session.holding, __ATOMIC_RELEASE);
+}
+
 static void beat(struct gkfd_target *t, uint64_t allow_ns)
 {
 	if (t->slot >= 0)
@@ -88,6 +95,7 @@ static void on_ended(void *user, enum tracer_end how)
 	struct gkfd_target *t = user;
 
 	gkfd_session_forget(&t->session); /* the driver has let go of its queues already */
+	publish(t);
 	disarm(t);
 	set_state(t, how == TRACER_EXECED ? GKFD_TARGET_EXECED : GKFD_TARGET_EXITED);
 }
@@ -159,11 +167,16 @@ static void on_turn(void *user, const struct pollfd *fds, size_t n)
 			set_state(t, GKFD_TARGET_LET_GO);
 	}
 	beat(t, GUARD_SILENCE_NS);
+	if (t->session.holding && gkfd_is_stained()) {
+		resume_now(t); /* our death would not do it any more */
+		set_state(t, GKFD_TARGET_LET_GO);
+	}
 	if (t->session.holding)
 		look_for_exec(t);
 	if (t->session.holding && t->longest_ns &&
 	    gkfd_now_ns(t->k) - t->held_since_ns >= t->longest_ns)
 		resume_now(t);
+	publish(t);
 }
 
 static int on_timeout(void *user)
@@ -256,13 +269,14 @@ static int do_hold(void *arg)
 		return r;
 	if (t->session.holding)
 		return gkfd_fail(a->fail, -EALREADY, GKFD_WHY_ALREADY_HELD, "hold");
-	if (gkfd_is_stained(t->k))
+	if (gkfd_is_stained())
 		return gkfd_fail(a->fail, -EUCLEAN, GKFD_WHY_STAINED, "hold");
 	r = check_guard(t, a->fail);
 	if (r < 0)
 		return r;
 	beat(t, GUARD_DRIVER_CALL_NS);
 	r = gkfd_session_hold(&t->session, a->request, &a->hold, a->fail);
+	publish(t);
 	beat(t, GUARD_SILENCE_NS);
 	if (r < 0) {
 		note_failure(t, a->fail);
@@ -289,6 +303,7 @@ static int do_resume(void *arg)
 		return r;
 	beat(t, GUARD_DRIVER_CALL_NS);
 	r = gkfd_session_resume(&t->session, &a->resumed, a->fail);
+	publish(t);
 	beat(t, GUARD_SILENCE_NS);
 	if (r < 0)
 		note_failure(t, a->fail);
@@ -380,6 +395,11 @@ pid_t gkfd_target_pid(const struct gkfd_target *t)
 enum gkfd_target_state gkfd_target_state(struct gkfd_target *t)
 {
 	return __atomic_load_n(&t->state, __ATOMIC_ACQUIRE);
+}
+
+bool gkfd_target_holds(struct gkfd_target *t)
+{
+	return __atomic_load_n(&t->holds, __ATOMIC_ACQUIRE);
 }
 
 int gkfd_target_fd(const struct gkfd_target *t)

@@ -165,9 +165,9 @@ class BrokenOutput(Case):
 
 
 class Signals(Case):
-    def holder(self, *args):
-        p = subprocess.Popen([GPREEMPT, '--device', 'model', 'hold', '1001', *args], text=True,
-                             stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    def holder(self, *args, before=()):
+        p = subprocess.Popen([*before, GPREEMPT, '--device', 'model', 'hold', '1001', *args],
+                             text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
         self.addCleanup(p.stdout.close)
         self.addCleanup(p.stderr.close)
         for line in p.stdout:
@@ -188,6 +188,13 @@ class Signals(Case):
             self.assertIn(word, out)
             self.assertIn('letting go', out)
             self.assertIn('10 queues are running again', out)
+
+    def test_an_ignored_hangup_stays_ignored(self):
+        p = self.holder(before=['env', '--ignore-signal=HUP'])
+        p.send_signal(signal.SIGHUP)
+        status, out = self.end(p, signal.SIGTERM)
+        self.assertEqual(status, DONE)
+        self.assertIn('asked to end', out)
 
     def test_no_guard_stays_behind(self):
         p = self.holder()

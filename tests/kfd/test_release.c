@@ -162,7 +162,7 @@ static void an_orphaned_session_is_taken_back(void **state)
 		    { "disable", 0 });
 	assert_int_equal(gkfd_release_pid(f->k, f->job.pid, &f->fail), 1);
 	script_done(f->script);
-	assert_true(gkfd_is_stained(f->k));
+	assert_true(gkfd_is_stained());
 	job_is_free(f);
 }
 

@@ -59,7 +59,7 @@ static void slots_are_read_never_assumed(void **state)
 	assert_int_equal(gpreempt_get_hqd_status(ctx, &gpu, 1), 1);
 	assert_int_equal(gpu.total, 120);
 	/* That tree lists no processes: how many slots are taken is unknown, not 0. */
-	assert_int_equal(gpu.valid, GPREEMPT_HQD_TOTAL);
+	assert_int_equal(gpu.valid, GPREEMPT_HQD_TOTAL | GPREEMPT_HQD_RESERVED);
 	assert_int_equal(gpreempt_list_processes(ctx, NULL, 0), -ENOENT);
 	gpreempt_unref(ctx);
 }
