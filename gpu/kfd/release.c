@@ -107,7 +107,8 @@ static int end_holder(struct gkfd *k, pid_t holder, struct gkfd_failure *fail)
 		fail->other_pid = holder;
 		return -EPERM;
 	}
-	send_signal(pidfd, holder, SIGCONT); /* a stopped one that is otherwise well may still answer */
+	/* A stopped one that is otherwise well may still answer. */
+	send_signal(pidfd, holder, SIGCONT);
 	if (gone_within(k, pidfd, holder, ASK_NS))
 		return 0;
 	send_signal(pidfd, holder, SIGKILL);
