@@ -5,7 +5,7 @@
 #   make            build                                 make check     fast ones, under a minute
 #   make install    DESTDIR=, prefix=, libdir=            make clean
 #   make bench      figures, as JSON and as a table       make mutants   do tests notice bugs?
-#   make fuzz       FUZZ_SECONDS=600                      make test-asan test-tsan test-long
+#   make fuzz       FUZZ_SECONDS=600                      make test-asan test-tsan test-long test-vm
 #   make format     make format-check                     VERBOSE=1      shows the commands
 
 B := build
@@ -45,6 +45,9 @@ fuzz:
 	scripts/deps build fuzz
 	scripts/run-fuzz $(FUZZ_SECONDS)
 
+test-vm: all
+	tests/vm/smoke
+
 mutants:
 	scripts/deps build test
 	tests/mutants/run $(MUTANT)
@@ -68,5 +71,5 @@ clean:
 help:
 	sed -n 's/^#   //p' Makefile
 
-.PHONY: all demo test check test-asan test-tsan test-long fuzz mutants bench install format \
+.PHONY: all demo test check test-asan test-tsan test-long test-vm fuzz mutants bench install format \
 	format-check clean help

@@ -15,18 +15,34 @@ static pid_t pid_of(u32 pasid)
 	return pid;
 }
 
-/* Never NULL; the entry may be taken over by another process at the next call. */
+static struct sim_proc_counters *find(struct sim_counters *c, u32 pasid)
+{
+	unsigned int i, n = min_t(unsigned int, c->n_procs, SIM_MAX_PROCS);
+
+	for (i = 1; i <= n; i++) {
+		struct sim_proc_counters *p = &c->procs[(c->n_procs - i) % SIM_MAX_PROCS];
+
+		if (p->pasid == pasid)
+			return p;
+	}
+	return NULL;
+}
+
+struct sim_proc_counters *sim_count_new_proc(struct sim_gpu *gpu, u32 pasid)
+{
+	struct sim_proc_counters *p = find(&gpu->count, pasid);
+	pid_t pid = pid_of(pasid);
+
+	if (p && p->pid == pid)
+		return p;
+	p = &gpu->count.procs[gpu->count.n_procs++ % SIM_MAX_PROCS];
+	*p = (struct sim_proc_counters){ .pasid = pasid, .pid = pid };
+	return p;
+}
+
 struct sim_proc_counters *sim_count_proc(struct sim_gpu *gpu, u32 pasid)
 {
-	struct sim_counters *c = &gpu->count;
-	unsigned int i, n = min_t(unsigned int, c->n_procs, SIM_MAX_PROCS);
-	struct sim_proc_counters *p;
+	struct sim_proc_counters *p = find(&gpu->count, pasid);
 
-	for (i = 0; i < n; i++) {
-		if (c->procs[i].pasid == pasid)
-			return &c->procs[i];
-	}
-	p = &c->procs[c->n_procs++ % SIM_MAX_PROCS];
-	*p = (struct sim_proc_counters){ .pasid = pasid, .pid = pid_of(pasid) };
-	return p;
+	return p ?: sim_count_new_proc(gpu, pasid);
 }

@@ -59,9 +59,11 @@ static void run_queue(struct sim_gpu *gpu, struct sim_queue *q, u64 ticks)
 static void run_queues(struct sim_gpu *gpu, u64 now)
 {
 	u64 tick_ns = max(tick_us, 1u) * NSEC_PER_USEC;
-	u64 ticks = div64_u64(now - gpu->ran_until_ns, tick_ns);
-	unsigned int i;
+	u64 ticks, i;
 
+	if (now < gpu->ran_until_ns)
+		return;
+	ticks = div64_u64(now - gpu->ran_until_ns, tick_ns);
 	if (gpu->halted || now < gpu->stalled_until_ns) {
 		gpu->ran_until_ns = now;
 		return;
@@ -76,17 +78,20 @@ static void run_queues(struct sim_gpu *gpu, u64 now)
 	}
 }
 
+/* Work first, up to now or to the end of a grace period; then orders, which come now. */
 static bool step(struct sim_gpu *gpu)
 {
 	u64 now = ktime_get_ns();
 	bool busy;
 
 	mutex_lock(&gpu->lock);
-	sim_hiq_step(gpu, now);
+	if (gpu->preempt.phase == SIM_PREEMPT_GRACE)
+		run_queues(gpu, min(now, gpu->preempt.until_ns));
 	sim_preempt_step(gpu, now);
-	sim_slots_step(gpu, now);
 	run_queues(gpu, now);
-	sim_hiq_step(gpu, ktime_get_ns()); /* a fence need not wait for the next round */
+	sim_slots_step(gpu, now);
+	sim_hiq_step(gpu, now);
+	sim_preempt_step(gpu, ktime_get_ns());
 	busy = gpu->n_queues || gpu->preempt.phase;
 	mutex_unlock(&gpu->lock);
 	return busy;
@@ -101,7 +106,7 @@ static int run(void *unused)
 		for (i = 0; i < sim_n_gpus; i++)
 			busy |= step(sim_gpus[i]);
 		if (!busy)
-			us = max(us, 300u);
+			us = 1000;
 		usleep_range(us, us + us / 4);
 	}
 	return 0;

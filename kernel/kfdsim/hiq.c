@@ -72,6 +72,7 @@ static void bad_packet(struct sim_gpu *gpu, u32 word, u64 where)
 static void map_process(struct sim_gpu *gpu, const struct pm4_mes_map_process *p, u32 *pasid)
 {
 	*pasid = p->bitfields2.pasid;
+	sim_count_new_proc(gpu, *pasid);
 	gpu->count.map_process++;
 	sim_log(gpu, SIM_EV_MAP_PROCESS, *pasid, 0, p->bitfields2.process_quantum, 0);
 }

@@ -7,7 +7,7 @@
 
 #include "kernel/kfdsim/sim.h"
 
-#define EVENTS 4096
+#define EVENTS 8192
 
 struct event {
 	u64 ns;

@@ -57,7 +57,7 @@ static int add_queue(struct amdgpu_mes *mes, struct mes_add_queue_input *in)
 		q->kind = in->queue_type == MES_QUEUE_TYPE_COMPUTE ? SIM_AQL : SIM_SDMA;
 		gpu->chained = true; /* MES goes round by itself */
 		gpu->count.adds++;
-		sim_count_proc(gpu, q->pasid)->maps++;
+		sim_count_new_proc(gpu, q->pasid)->maps++;
 		sim_log(gpu, SIM_EV_ADD, q->pasid, q->doorbell, q->mqd, q->kind);
 		sim_slots_fill(gpu, ktime_get_ns());
 	}

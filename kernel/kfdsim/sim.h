@@ -341,7 +341,11 @@ void sim_irq_sdma_trap(struct sim_gpu *gpu, const struct sim_queue *q, u32 conte
 /* reset.c */
 void sim_reset_init(struct sim_gpu *gpu);
 
-/* counters.c */
+/*
+ * counters.c: never NULL; the entry may become another process's at the next call. PASIDs are used
+ * again: when queues are mapped the process is looked up anew.
+ */
+struct sim_proc_counters *sim_count_new_proc(struct sim_gpu *gpu, u32 pasid);
 struct sim_proc_counters *sim_count_proc(struct sim_gpu *gpu, u32 pasid);
 
 /* log.c */
