@@ -45,16 +45,27 @@ void interrupt(struct who who);
 const char *text_of(int r);
 const char *ids_text(const uint32_t *ids, size_t n);
 
+/*
+ * "WHAT r ..." and what is to be seen after the call that gave @r. (Not for one say(): which of
+ * its arguments is evaluated first is not defined.)
+ */
+void say_active(const char *what, int r, struct who owner, uint32_t n);
+void say_ids(struct world *w, const char *what, int r, const uint32_t *ids, size_t n);
+void say_events(struct world *w, const char *what, int r);
+
 /* ---- queues ---- */
 
 int acquire_vm(struct actor *a);
 uint64_t map_memory(struct actor *a, size_t bytes, const char *name);
 /* Buffers as they must be for a queue of @type, and the arguments that name them. */
 struct kfd_ioctl_create_queue_args queue_args(struct actor *a, uint32_t type);
+void own_area(struct actor *a); /* the next queue shares its save area with none before it */
 int create_queue(struct actor *a, struct kfd_ioctl_create_queue_args *args);
 uint32_t add_queue(struct actor *a, uint32_t type); /* that must work; its id */
 void add_queues(struct actor *a, uint32_t n); /* AQL */
 int destroy_queue(struct who who, uint32_t id);
+/* "1" for each queue 0..n-1 that the scheduler may run, "0" for one it may not, "-" for none. */
+const char *active(struct who owner, uint32_t n);
 uint32_t gpu_id(struct world *w);
 uint32_t node_property(struct world *w, const char *name);
 uint32_t gfx_version(struct world *w); /* 90402 */

@@ -128,6 +128,21 @@ int dots(struct world *w)
 	return n < 0 ? 0 : (int)n;
 }
 
+void say_active(const char *what, int r, struct who owner, uint32_t n)
+{
+	say(owner.actor->w, "%s %s active %s", what, text_of(r), active(owner, n));
+}
+
+void say_ids(struct world *w, const char *what, int r, const uint32_t *ids, size_t n)
+{
+	say(w, "%s %s ids %s", what, text_of(r), ids_text(ids, n));
+}
+
+void say_events(struct world *w, const char *what, int r)
+{
+	say(w, "%s %s events %d", what, text_of(r), dots(w));
+}
+
 struct session attached_unacknowledged(struct world *w, uint32_t n)
 {
 	struct session s = {

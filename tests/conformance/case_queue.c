@@ -29,13 +29,13 @@ uint64_t map_memory(struct actor *a, size_t bytes, const char *name)
 
 uint32_t node_property(struct world *w, const char *name)
 {
-	_cleanup_free_ char *text = NULL;
 	size_t len = strlen(name);
 	const char *line;
 
-	if (w->ops->read_file(w, GKFD_TREE_SYSFS, "topology/nodes/1/properties", &text) < 0)
+	if (!w->properties && w->ops->read_file(w, GKFD_TREE_SYSFS, "topology/nodes/1/properties",
+						&w->properties) < 0)
 		broken("there is no GPU");
-	for (line = text; *line; line = strchrnul(line, '\n'), line += *line == '\n')
+	for (line = w->properties; *line; line = strchrnul(line, '\n'), line += *line == '\n')
 		if (!strncmp(line, name, len) && line[len] == ' ')
 			return (uint32_t)strtoul(line + len + 1, NULL, 10);
 	broken("no property %s", name);
@@ -45,9 +45,12 @@ uint32_t gpu_id(struct world *w)
 {
 	_cleanup_free_ char *text = NULL;
 
+	if (w->gpu_id)
+		return w->gpu_id;
 	if (w->ops->read_file(w, GKFD_TREE_SYSFS, "topology/nodes/1/gpu_id", &text) < 0)
 		broken("there is no GPU");
-	return (uint32_t)strtoul(text, NULL, 10);
+	w->gpu_id = (uint32_t)strtoul(text, NULL, 10);
+	return w->gpu_id;
 }
 
 uint32_t gfx_version(struct world *w)
@@ -71,16 +74,19 @@ static size_t debug_bytes(struct world *w, uint32_t n_xcc)
 	return ROUND_UP(waves * DEBUG_BYTES_PER_WAVE, 64u);
 }
 
-static void add_compute_buffers(struct actor *a, struct kfd_ioctl_create_queue_args *args)
+/* Zeroing them is what most of the time goes into: queues of an actor share them. */
+static uint64_t shared_area(struct actor *a, uint32_t cwsr_size)
 {
 	uint32_t n_xcc = node_property(a->w, "num_xcc");
 
-	args->eop_buffer_address = map_memory(a, PAGE, "eop");
-	args->eop_buffer_size = PAGE;
-	args->ctx_save_restore_size = node_property(a->w, "cwsr_size");
-	args->ctl_stack_size = node_property(a->w, "ctl_stack_size");
-	args->ctx_save_restore_address = map_memory(
-		a, (args->ctx_save_restore_size + debug_bytes(a->w, n_xcc)) * n_xcc, "area");
+	if (!a->area)
+		a->area = map_memory(a, (cwsr_size + debug_bytes(a->w, n_xcc)) * n_xcc, "area");
+	return a->area;
+}
+
+void own_area(struct actor *a)
+{
+	a->area = 0;
 }
 
 struct kfd_ioctl_create_queue_args queue_args(struct actor *a, uint32_t type)
@@ -93,18 +99,62 @@ struct kfd_ioctl_create_queue_args queue_args(struct actor *a, uint32_t type)
 		.queue_percentage = 100,
 		.queue_priority = 7,
 	};
-	uint64_t pointers = map_memory(a, PAGE, "pointers");
 
-	args.write_pointer_address = pointers + WRITE_OFFSET;
-	args.read_pointer_address = pointers + READ_OFFSET;
-	if (type == KFD_IOC_QUEUE_TYPE_COMPUTE || type == KFD_IOC_QUEUE_TYPE_COMPUTE_AQL)
-		add_compute_buffers(a, &args);
+	if (!a->pointers)
+		a->pointers = map_memory(a, PAGE, "pointers");
+	args.write_pointer_address = a->pointers + WRITE_OFFSET;
+	args.read_pointer_address = a->pointers + READ_OFFSET;
+	if (type != KFD_IOC_QUEUE_TYPE_COMPUTE && type != KFD_IOC_QUEUE_TYPE_COMPUTE_AQL)
+		return args;
+	if (!a->eop)
+		a->eop = map_memory(a, PAGE, "eop");
+	args.eop_buffer_address = a->eop;
+	args.eop_buffer_size = PAGE;
+	args.ctx_save_restore_size = node_property(a->w, "cwsr_size");
+	args.ctl_stack_size = node_property(a->w, "ctl_stack_size");
+	args.ctx_save_restore_address = shared_area(a, args.ctx_save_restore_size);
 	return args;
 }
 
 int create_queue(struct actor *a, struct kfd_ioctl_create_queue_args *args)
 {
-	return call(me(a), AMDKFD_IOC_CREATE_QUEUE, args);
+	int r = call(me(a), AMDKFD_IOC_CREATE_QUEUE, args);
+
+	if (r == 0 && args->queue_id < MAX_AREAS)
+		a->areas[args->queue_id] = args->ctx_save_restore_address;
+	return r;
+}
+
+/* The driver tells the state of a queue's waves only while it is not active. */
+static char active_mark(struct who owner, uint32_t id)
+{
+	struct kfd_ioctl_get_queue_wave_state_args args = {
+		.ctl_stack_address = owner.actor->areas[id],
+		.queue_id = id,
+	};
+
+	switch (call(owner, AMDKFD_IOC_GET_QUEUE_WAVE_STATE, &args)) {
+	case 0:
+		return '0';
+	case -EINVAL:
+		return '1';
+	case -EFAULT:
+		return '-';
+	default:
+		return '?';
+	}
+}
+
+const char *active(struct who owner, uint32_t n)
+{
+	static char ring[4][MAX_AREAS + 1];
+	static size_t next;
+	char *text = ring[next++ % ARRAY_SIZE(ring)];
+
+	for (uint32_t i = 0; i < n; i++)
+		text[i] = active_mark(owner, i);
+	text[n] = '\0';
+	return text;
 }
 
 uint32_t add_queue(struct actor *a, uint32_t type)

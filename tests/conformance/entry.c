@@ -85,11 +85,12 @@ static void old_create_queue(struct world *w)
 {
 	struct actor *a = kfd_actor(w, "self");
 	struct kfd_ioctl_create_queue_args args;
+	int r;
 
 	acquire_vm(a);
 	args = queue_args(a, KFD_IOC_QUEUE_TYPE_COMPUTE_AQL);
-	say(w, "CREATE_QUEUE in 88 bytes: %s id %u",
-	    text_of(call(me(a), _IOC(3, 'K', 0x02, 88), &args)), args.queue_id);
+	r = call(me(a), _IOC(3, 'K', 0x02, 88), &args);
+	say(w, "CREATE_QUEUE in 88 bytes: %s id %u", text_of(r), args.queue_id);
 }
 
 static void bad_pointers(struct world *w)
@@ -107,10 +108,12 @@ static void bad_pointers(struct world *w)
 	};
 	struct actor *a = kfd_actor(w, "self");
 
-	for (size_t i = 0; i < ARRAY_SIZE(calls); i++)
-		say(w, "%s: %s, NULL %s", calls[i].name,
-		    text_of(call_raw(me(a), calls[i].request, (void *)BAD_POINTER)),
-		    text_of(call_raw(me(a), calls[i].request, NULL)));
+	for (size_t i = 0; i < ARRAY_SIZE(calls); i++) {
+		int bad = call_raw(me(a), calls[i].request, (void *)BAD_POINTER);
+		int null = call_raw(me(a), calls[i].request, NULL);
+
+		say(w, "%s: %s, NULL %s", calls[i].name, text_of(bad), text_of(null));
+	}
 }
 
 /* A process without a GPU's address space sends every call with nothing in it. */

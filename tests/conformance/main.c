@@ -14,8 +14,11 @@
 #include "tests/conformance/topics.h"
 
 static const struct conformance_case *const topics[] = {
-	entry_cases,
-	debug_state_cases,
+	entry_cases,	debug_state_cases,  debug_caller_cases, runtime_cases,
+	new_rule_cases, suspend_cases,	    resume_cases,	snapshot_cases,
+	events_cases,	create_queue_cases, update_queue_cases, destroy_cases,
+	criu_cases,	gws_cumask_cases,   lifetime_cases,	hijack_cases,
+	files_cases,
 };
 
 static bool wanted(const char *name, char *const *chosen)

@@ -7,5 +7,20 @@
 
 extern const struct conformance_case entry_cases[];
 extern const struct conformance_case debug_state_cases[];
+extern const struct conformance_case debug_caller_cases[];
+extern const struct conformance_case runtime_cases[];
+extern const struct conformance_case new_rule_cases[];
+extern const struct conformance_case suspend_cases[];
+extern const struct conformance_case resume_cases[];
+extern const struct conformance_case snapshot_cases[];
+extern const struct conformance_case events_cases[];
+extern const struct conformance_case create_queue_cases[];
+extern const struct conformance_case update_queue_cases[];
+extern const struct conformance_case destroy_cases[];
+extern const struct conformance_case criu_cases[];
+extern const struct conformance_case gws_cumask_cases[];
+extern const struct conformance_case lifetime_cases[];
+extern const struct conformance_case hijack_cases[];
+extern const struct conformance_case files_cases[];
 
 #endif

@@ -64,6 +64,7 @@ void world_close(struct world *w)
 {
 	if (w->ops)
 		w->ops->free(w);
+	free(w->properties);
 	if (w->arena)
 		munmap(w->arena, ARENA_BYTES);
 	closep(&w->arena_fd);

@@ -21,6 +21,7 @@
 #define ACTOR_THREADS 2
 #define MAX_NAMES 2048
 #define WORLD_PIPES 2
+#define MAX_AREAS 64
 
 /* A call that sleeps in the driver. */
 #define BLOCKED (-4097)
@@ -35,6 +36,8 @@ struct actor { /* a process with two threads */
 	pid_t tids[ACTOR_THREADS];
 	uid_t uid;
 	bool alive;
+	uint64_t areas[MAX_AREAS]; /* save areas of its queues, by id */
+	uint64_t pointers, eop, area; /* buffers its queues share; 0: the next gets its own */
 	struct process *process;
 };
 
@@ -85,6 +88,8 @@ struct world {
 	int pipes[WORLD_PIPES]
 		 [2]; /* for debug events: every process has them under these numbers */
 
+	uint32_t gpu_id;
+	char *properties; /* of the GPU's node */
 	const char *case_name;
 	struct actor actors[MAX_ACTORS];
 	size_t n_actors;

@@ -253,16 +253,25 @@ static bool outlived(const struct world *w, const struct actor *parent)
 	return false;
 }
 
-static void kill_actor(struct world *w, struct actor *a)
+/* Who traces it hears of its end first, then its parent. */
+static void reap(struct actor *a)
 {
 	struct who tracer = a->process->tracer;
+	struct actor *parent = a->process->parent;
 	struct order o = { .kind = ORDER_REAP, .pid = a->pid };
 
-	kill(a->pid, SIGKILL);
 	if (tracer.actor && !tracer.actor->process->busy[tracer.thread])
 		order(tracer, &o);
-	if (waitpid(a->pid, NULL, __WALL) != a->pid)
+	if (parent && parent->alive)
+		order(helper(parent), &o);
+	else if (waitpid(a->pid, NULL, __WALL) != a->pid)
 		broken("%s does not die: %s", a->name, strerror(errno));
+}
+
+static void kill_actor(struct world *w, struct actor *a)
+{
+	kill(a->pid, SIGKILL);
+	reap(a);
 	if (!outlived(w, a))
 		wait_for_driver(a->pid);
 	untrace(w, a);
