@@ -13,7 +13,6 @@
 #define DOORBELL_SDMA_FIRST 0x100 /* layout 1 of amdgpu_doorbell.h */
 #define DOORBELL_SDMA_STEP 10
 #define DOORBELL_NON_CP_LAST 0x1e8
-#define KERNEL_PIPE_QUEUES 2 /* of each pipe are amdgpu's own: 8 compute rings */
 #define VRAM_BYTES (1ull << 30)
 
 static uint gc = 0x090403;
@@ -124,7 +123,7 @@ static void fill_compute(struct sim_gpu *gpu)
 	gfx->mec.num_pipe_per_mec = SIM_PIPES;
 	gfx->mec.num_queue_per_pipe = SIM_PIPE_QUEUES;
 	for (bit = 0; bit < SIM_SLOTS; bit++) {
-		if (bit % SIM_PIPE_QUEUES < KERNEL_PIPE_QUEUES)
+		if (bit % SIM_PIPE_QUEUES < SIM_KERNEL_QUEUES)
 			set_bit(bit, gfx->mec_bitmap[0].queue_bitmap);
 	}
 }
@@ -191,6 +190,7 @@ static int init_gpu(struct sim_gpu *gpu)
 	INIT_LIST_HEAD(&gpu->vms);
 	xa_init_flags(&gpu->gart, XA_FLAGS_ALLOC1);
 	fill_knobs(gpu);
+	sim_slots_reset(gpu);
 	gpu->queues = kvcalloc(SIM_MAX_QUEUES, sizeof(*gpu->queues), GFP_KERNEL);
 	gpu->log = sim_log_new();
 	if (!gpu->queues || !gpu->log)
@@ -264,7 +264,7 @@ int sim_gpu_start(struct sim_gpu *gpu)
 {
 	struct amdgpu_device *adev = &gpu->adev;
 	struct kgd2kfd_shared_resources res = {
-		.compute_vmid_bitmap = GENMASK(15, gpu->chip->first_vmid),
+		.compute_vmid_bitmap = GENMASK(SIM_LAST_VMID, gpu->chip->first_vmid),
 		.num_pipe_per_mec = SIM_PIPES,
 		.num_queue_per_pipe = SIM_PIPE_QUEUES,
 		.gpuvm_size = AMDGPU_GMC_HOLE_START,

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
 /* Memory of processes and where it is mapped. No page tables, no faults, no eviction. */
+#include <linux/dma-buf.h>
 #include <linux/dma-fence.h>
 #include <linux/slab.h>
 
@@ -404,18 +405,23 @@ int amdgpu_amdkfd_remove_gws_from_process(void *info, void *mem)
 	return 0;
 }
 
-/* ---- buffers shared with other drivers: not here ---- */
+/* ---- buffers shared with other drivers: none are ours ---- */
+
+static int refuse_dmabuf(int fd)
+{
+	struct dma_buf *buf = dma_buf_get(fd);
+
+	if (IS_ERR(buf))
+		return PTR_ERR(buf);
+	dma_buf_put(buf);
+	return -EINVAL;
+}
 
 int amdgpu_amdkfd_gpuvm_import_dmabuf_fd(struct amdgpu_device *adev, int fd, uint64_t va,
 					 void *drm_priv, struct kgd_mem **mem, uint64_t *size,
 					 uint64_t *mmap_offset)
 {
-	return -EOPNOTSUPP;
-}
-
-int amdgpu_amdkfd_gpuvm_export_dmabuf(struct kgd_mem *mem, struct dma_buf **dmabuf)
-{
-	return -EOPNOTSUPP;
+	return refuse_dmabuf(fd);
 }
 
 int amdgpu_amdkfd_get_dmabuf_info(struct amdgpu_device *adev, int dma_buf_fd,
@@ -423,5 +429,10 @@ int amdgpu_amdkfd_get_dmabuf_info(struct amdgpu_device *adev, int dma_buf_fd,
 				  void **metadata_buffer, size_t buffer_size,
 				  uint32_t *metadata_size, uint32_t *flags, int8_t *xcp_id)
 {
-	return -EINVAL;
+	return refuse_dmabuf(dma_buf_fd);
+}
+
+int amdgpu_amdkfd_gpuvm_export_dmabuf(struct kgd_mem *mem, struct dma_buf **dmabuf)
+{
+	return -EOPNOTSUPP;
 }

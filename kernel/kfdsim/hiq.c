@@ -9,6 +9,7 @@
 
 #include <gc/gc_9_0_sh_mask.h>
 #include <kfd_pm4_headers_ai.h>
+#include <kfd_pm4_headers_aldebaran.h>
 #include <kfd_pm4_opcodes.h>
 #include <kfd_priv.h>
 
@@ -69,15 +70,22 @@ static void bad_packet(struct sim_gpu *gpu, u32 word, u64 where)
 
 /* ---- run lists ---- */
 
-static void map_process(struct sim_gpu *gpu, const struct pm4_mes_map_process *p, u32 *pasid)
+/* Both forms begin alike. The later one brings the debugger's register along. */
+static void map_process(struct sim_gpu *gpu, const u32 *packet, u32 dwords, struct sim_queue *ret)
 {
-	*pasid = p->bitfields2.pasid;
-	sim_count_new_proc(gpu, *pasid);
+	const struct pm4_mes_map_process *p = (const void *)packet;
+	const struct pm4_mes_map_process_aldebaran *later = (const void *)packet;
+	u32 debug = dwords == sizeof(*later) / 4 ? later->spi_gdbg_per_vmid_cntl : 0;
+
+	ret->pasid = p->bitfields2.pasid;
+	ret->debug_vmid = p->bitfields2.new_debug ? p->bitfields2.debug_vmid : 0;
+	sim_count_new_proc(gpu, ret->pasid);
 	gpu->count.map_process++;
-	sim_log(gpu, SIM_EV_MAP_PROCESS, *pasid, 0, p->bitfields2.process_quantum, 0);
+	sim_log(gpu, SIM_EV_MAP_PROCESS, ret->pasid, 0, p->bitfields2.process_quantum, debug);
 }
 
-static void map_queue(struct sim_gpu *gpu, const struct pm4_mes_map_queues *p, u32 pasid)
+static void map_queue(struct sim_gpu *gpu, const struct pm4_mes_map_queues *p,
+		      const struct sim_queue *process)
 {
 	struct sim_queue *q = sim_queue_add(gpu);
 	u32 engine = p->bitfields2.engine_sel, bank = p->bitfields2.extended_engine_sel;
@@ -86,7 +94,8 @@ static void map_queue(struct sim_gpu *gpu, const struct pm4_mes_map_queues *p, u
 		bad_packet(gpu, p->ordinal1, gpu->n_queues);
 		return;
 	}
-	q->pasid = pasid;
+	q->pasid = process->pasid;
+	q->debug_vmid = process->debug_vmid;
 	q->doorbell = p->bitfields3.doorbell_offset;
 	q->mqd = sim_pair(p->mqd_addr_hi, p->mqd_addr_lo);
 	q->wptr = sim_pair(p->wptr_addr_hi, p->wptr_addr_lo);
@@ -95,16 +104,17 @@ static void map_queue(struct sim_gpu *gpu, const struct pm4_mes_map_queues *p, u
 		    bank							 ? engine :
 			   engine - engine_sel__mes_map_queues__sdma0_vi;
 	gpu->count.map_queues++;
-	sim_count_proc(gpu, pasid)->maps++;
-	sim_log(gpu, SIM_EV_MAP_QUEUE, pasid, q->doorbell, q->mqd, q->kind);
+	sim_count_proc(gpu, q->pasid)->maps++;
+	sim_log(gpu, SIM_EV_MAP_QUEUE, q->pasid, q->doorbell, q->mqd, q->kind);
 }
 
 /* A list that ends in a RUN_LIST of itself tells the firmware to go round. */
 static void run_list(struct sim_gpu *gpu, const struct pm4_mes_runlist *p, u64 now)
 {
 	u64 address = sim_pair(p->ib_base_hi, p->ordinal2 & ~3u);
-	u32 dwords = p->bitfields4.ib_size, at = 0, pasid = 0;
+	u32 dwords = p->bitfields4.ib_size, at = 0;
 	const u32 *ib = sim_gart(gpu, address, dwords * 4);
+	struct sim_queue process = { 0 }; /* what its queues have in common */
 	struct pm4 pm4;
 
 	gpu->count.runlists++;
@@ -117,9 +127,9 @@ static void run_list(struct sim_gpu *gpu, const struct pm4_mes_runlist *p, u64 n
 	gpu->window = 0;
 	for (; at < dwords && parse_header(ib[at], &pm4); at += pm4.dwords) {
 		if (pm4.opcode == IT_MAP_PROCESS)
-			map_process(gpu, (const void *)&ib[at], &pasid);
+			map_process(gpu, &ib[at], pm4.dwords, &process);
 		else if (pm4.opcode == IT_MAP_QUEUES)
-			map_queue(gpu, (const void *)&ib[at], pasid);
+			map_queue(gpu, (const void *)&ib[at], &process);
 		else if (pm4.opcode == IT_RUN_LIST)
 			gpu->chained = true;
 		else
@@ -132,6 +142,8 @@ static void run_list(struct sim_gpu *gpu, const struct pm4_mes_runlist *p, u64 n
 
 static void set_resources(struct sim_gpu *gpu, const struct pm4_mes_set_resources *p)
 {
+	gpu->vmids = p->bitfields2.vmid_mask;
+	gpu->slots = p->queue_mask_lo; /* the second half is MEC2's */
 	gpu->count.set_resources++;
 	sim_log(gpu, SIM_EV_SET_RESOURCES, 0, 0, p->bitfields2.vmid_mask,
 		sim_pair(p->queue_mask_hi, p->queue_mask_lo));

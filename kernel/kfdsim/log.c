@@ -25,7 +25,7 @@ struct sim_log {
 static const char *const names[][3] = {
 	[SIM_EV_SET_RESOURCES] = { "set_resources", "vmids", "queues" },
 	[SIM_EV_RUNLIST] = { "runlist", "dwords", "processes" },
-	[SIM_EV_MAP_PROCESS] = { "map_process", "quantum", NULL },
+	[SIM_EV_MAP_PROCESS] = { "map_process", "quantum", "debug" },
 	[SIM_EV_MAP_QUEUE] = { "map_queue", "mqd", "kind" },
 	[SIM_EV_UNMAP] = { "unmap", "select", "reset" },
 	[SIM_EV_UNMAPPED] = { "unmapped", "took_ns", "saved" },

@@ -25,6 +25,9 @@ SDMA_SAME(sdmax_rlcx_rb_cntl);
 SDMA_SAME(sdmax_rlcx_rb_base);
 SDMA_SAME(sdmax_rlcx_rb_rptr);
 
+#define MIN_RING_ORDER 8 /* of dwords: 1 KiB, the driver's least */
+#define MAX_RING_ORDER 28
+
 static unsigned int dword_shift(const struct sim_queue *q)
 {
 	return q->kind == SIM_AQL ? 4 : 0;
@@ -155,21 +158,21 @@ u64 sim_queue_ring(struct sim_gpu *gpu, const struct sim_queue *q, u32 *ret_dwor
 {
 	const struct v9_sdma_mqd *sdma = sim_queue_sdma_mqd(gpu, q);
 	const struct v9_mqd *m = sim_queue_mqd(gpu, q, 0);
-	u32 dwords;
+	u32 order;
 	u64 base;
 
 	if (sdma) {
-		dwords = 1u << ((sdma->sdmax_rlcx_rb_cntl & SDMA0_RLC0_RB_CNTL__RB_SIZE_MASK) >>
-				SDMA0_RLC0_RB_CNTL__RB_SIZE__SHIFT);
+		order = (sdma->sdmax_rlcx_rb_cntl & SDMA0_RLC0_RB_CNTL__RB_SIZE_MASK) >>
+			SDMA0_RLC0_RB_CNTL__RB_SIZE__SHIFT;
 		base = sim_pair(sdma->sdmax_rlcx_rb_base_hi, sdma->sdmax_rlcx_rb_base) << 8;
 	} else if (m) {
-		dwords = 2u << (m->cp_hqd_pq_control & CP_HQD_PQ_CONTROL__QUEUE_SIZE_MASK);
+		order = (m->cp_hqd_pq_control & CP_HQD_PQ_CONTROL__QUEUE_SIZE_MASK) + 1;
 		base = sim_pair(m->cp_hqd_pq_base_hi, m->cp_hqd_pq_base_lo) << 8;
 	} else {
 		return 0;
 	}
 	if (ret_dwords)
-		*ret_dwords = dwords;
+		*ret_dwords = 1u << clamp_t(u32, order, MIN_RING_ORDER, MAX_RING_ORDER);
 	return base;
 }
 

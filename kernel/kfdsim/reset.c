@@ -15,6 +15,7 @@ static void forget_everything(struct sim_gpu *gpu)
 	gpu->waves = 0;
 	gpu->halted = false;
 	gpu->iq_wait = SIM_DEFAULT_IQ_WAIT;
+	sim_slots_reset(gpu);
 	gpu->knobs.dead = false;
 	gpu->knobs.stuck_doorbell = U32_MAX;
 	WRITE_ONCE(gpu->preempt.phase, SIM_PREEMPT_NONE);

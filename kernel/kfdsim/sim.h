@@ -47,7 +47,9 @@
 #define SIM_PIPES 4
 #define SIM_PIPE_QUEUES 8
 #define SIM_SLOTS (SIM_PIPES * SIM_PIPE_QUEUES) /* HQDs of MEC1, KFD's and others */
+#define SIM_KERNEL_QUEUES 2 /* of each pipe are amdgpu's own: 8 compute rings */
 #define SIM_NO_SLOT U32_MAX
+#define SIM_LAST_VMID 15
 #define SIM_MAX_QUEUES 1024 /* in one run list */
 #define SIM_MAX_FLIGHT 4 /* dispatches of one queue that overlap */
 #define SIM_MAX_PROCS 64 /* with counters of their own */
@@ -122,6 +124,7 @@ struct sim_queue {
 	bool resident; /* on hardware, with a VMID */
 	bool in_turn; /* while slots are given out: has one in this turn */
 	u32 slot, vmid; /* slot only for compute */
+	u32 debug_vmid; /* of a process under a debugger on old chips, set apart for it; 0: none */
 	u32 pipe_priority; /* 0..2 */
 	bool leaving; /* being preempted: starts nothing new */
 	bool frozen; /* its waves are being moved */
@@ -223,6 +226,7 @@ struct sim_gpu {
 
 	struct sim_hiq hiq;
 	u32 iq_wait; /* CP_IQ_WAIT_TIME2 */
+	u32 vmids, slots; /* bits of those the scheduler may use */
 	struct sim_queue *queues;
 	unsigned int n_queues;
 	bool chained; /* the run list ends in itself: rotate */
@@ -300,6 +304,7 @@ int sim_hiq_load(struct sim_gpu *gpu, void *mqd, u32 doorbell, unsigned int xcc)
 extern const struct amdgpu_mes_funcs sim_mes_funcs;
 
 /* slots.c */
+void sim_slots_reset(struct sim_gpu *gpu); /* what there is before the driver says otherwise */
 struct sim_queue *sim_queue_add(struct sim_gpu *gpu);
 void sim_queue_remove(struct sim_gpu *gpu, struct sim_queue *q);
 void sim_slots_fill(struct sim_gpu *gpu, u64 now);

@@ -2,15 +2,26 @@
 /*
  * Which queues of the run list sit on hardware, and taking turns when not all can.
  *
- * KFD's 24 compute slots and the chip's VMIDs go to queues in the order of the list. When some
- * are left over and the list is chained, the next turn begins with the first of them after a
- * quantum. That the firmware goes on in list order, and that a queue in two successive turns
+ * The slots and VMIDs of SET_RESOURCES (24, and 13 or 8) go to queues in the order of the list.
+ * When some are left over and the list is chained, the next turn begins with the first of them
+ * after a quantum. That the firmware goes on in list order, and that a queue in two successive turns
  * stays where it is, are assumptions.
  */
+#include <linux/bitops.h>
+
 #include "kernel/kfdsim/sim.h"
 
-#define FIRST_PIPE_QUEUE 2 /* the ones before are amdgpu's own */
-#define LAST_VMID 15
+void sim_slots_reset(struct sim_gpu *gpu)
+{
+	u32 slot;
+
+	gpu->vmids = GENMASK(SIM_LAST_VMID, gpu->chip->first_vmid);
+	gpu->slots = 0;
+	for (slot = 0; slot < SIM_SLOTS; slot++) {
+		if (slot % SIM_PIPE_QUEUES >= SIM_KERNEL_QUEUES)
+			gpu->slots |= BIT(slot);
+	}
+}
 
 struct sim_queue *sim_queue_add(struct sim_gpu *gpu)
 {
@@ -52,39 +63,40 @@ static u32 free_slot(struct sim_gpu *gpu)
 {
 	u32 pipe, queue;
 
-	for (queue = FIRST_PIPE_QUEUE; queue < SIM_PIPE_QUEUES; queue++) {
+	for (queue = 0; queue < SIM_PIPE_QUEUES; queue++) {
 		for (pipe = 0; pipe < SIM_PIPES; pipe++) {
 			u32 slot = pipe * SIM_PIPE_QUEUES + queue;
 
-			if (!sim_slot_owner(gpu, slot))
+			if ((gpu->slots & BIT(slot)) && !sim_slot_owner(gpu, slot))
 				return slot;
 		}
 	}
 	return SIM_NO_SLOT;
 }
 
-static u32 vmid_for(struct sim_gpu *gpu, u32 pasid)
+static u32 vmid_for(struct sim_gpu *gpu, const struct sim_queue *q)
 {
-	unsigned long used = 0;
+	u32 left = gpu->vmids;
 	unsigned int i;
 
+	if (q->debug_vmid)
+		return q->debug_vmid;
 	for (i = 0; i < gpu->n_queues; i++) {
-		struct sim_queue *q = &gpu->queues[i];
+		const struct sim_queue *other = &gpu->queues[i];
 
-		if (!q->resident)
+		if (!other->resident)
 			continue;
-		if (q->pasid == pasid)
-			return q->vmid;
-		used |= BIT(q->vmid);
+		if (other->pasid == q->pasid)
+			return other->vmid;
+		left &= ~BIT(other->vmid);
 	}
-	return find_next_zero_bit(&used, LAST_VMID + 1, gpu->chip->first_vmid);
+	return left ? __ffs(left) : 0;
 }
 
 /* Marks who gets a place this turn. False, and whose turn is next, when not all do. */
 static bool choose(struct sim_gpu *gpu, unsigned int *ret_next)
 {
-	unsigned int slots = SIM_PIPES * (SIM_PIPE_QUEUES - FIRST_PIPE_QUEUE);
-	unsigned int vmids = LAST_VMID + 1 - gpu->chip->first_vmid;
+	unsigned int slots = hweight32(gpu->slots), vmids = hweight32(gpu->vmids);
 	unsigned int i, at = gpu->window < gpu->n_queues ? gpu->window : 0;
 	u32 pasid = 0;
 
@@ -93,12 +105,12 @@ static bool choose(struct sim_gpu *gpu, unsigned int *ret_next)
 	for (i = 0; i < gpu->n_queues; i++) {
 		struct sim_queue *q = &gpu->queues[at];
 
-		if (q->pasid != pasid) {
+		if (q->pasid != pasid && !q->debug_vmid) {
 			if (!vmids)
 				break;
 			vmids--;
-			pasid = q->pasid;
 		}
+		pasid = q->pasid;
 		if (q->kind != SIM_SDMA) {
 			if (!slots)
 				break;
@@ -113,7 +125,7 @@ static bool choose(struct sim_gpu *gpu, unsigned int *ret_next)
 
 static void place(struct sim_gpu *gpu, struct sim_queue *q)
 {
-	q->vmid = vmid_for(gpu, q->pasid);
+	q->vmid = vmid_for(gpu, q);
 	if (q->kind != SIM_SDMA)
 		q->slot = free_slot(gpu);
 	q->resident = sim_queue_on_hardware(gpu, q);
