@@ -4,8 +4,8 @@
  *
  * The slots and VMIDs of SET_RESOURCES (24, and 13 or 8) go to queues in the order of the list.
  * When some are left over and the list is chained, the next turn begins with the first of them
- * after a quantum. That the firmware goes on in list order, and that a queue in two successive turns
- * stays where it is, are assumptions.
+ * after a quantum. That the firmware goes on in list order, and that a queue in two successive
+ * turns stays where it is, are assumptions.
  */
 #include <linux/bitops.h>
 
