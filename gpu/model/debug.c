@@ -11,12 +11,19 @@ bool model_gpu_debugs_per_vmid(const struct model_gpu *gpu)
 	return gpu->m->config.chip->gfx_target_version >= 90010;
 }
 
+/* kfd_dbg_has_gws_support(), with firmware of today */
+bool model_gpu_debugs_gws(const struct model_gpu *gpu)
+{
+	return gpu->m->config.chip->gfx_target_version / 10000 != 11;
+}
+
 /* debug_refresh_runlist(): the grace of 0 becomes 1. */
 int model_dbg_refresh(struct model_gpu *gpu)
 {
 	int r;
 
-	if (!model_gpu_debugs_per_vmid(gpu))
+	/* MES is told of the process's settings, which moves no queue. */
+	if (!model_gpu_debugs_per_vmid(gpu) || model_is_mes(gpu))
 		return 0;
 	r = model_unmap_queues(gpu, 0);
 	if (r < 0)
@@ -144,6 +151,9 @@ static int dbg_enable(struct model *m, struct model_kproc *k,
 
 	if (k->debug_enabled)
 		return -EALREADY;
+	for (uint32_t i = 0; i < m->config.n_gpus; i++)
+		if (k->pdds[i].num_gws && !model_gpu_debugs_gws(k->pdds[i].gpu))
+			return -EBUSY;
 	fd = take_fd(a->dbg_fd);
 	if (fd < 0)
 		return -EBADF;

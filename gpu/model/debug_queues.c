@@ -88,10 +88,10 @@ static uint32_t suspend_on(struct model_kproc *k, struct model_gpu *gpu, struct 
 
 		if (i == NOT_FOUND)
 			continue;
-		/* Refused queues are treated alike here, their NEW bit included. */
+		/* Refused queues are treated alike here, their NEW bit included; not so by MES. */
 		if (r < 0)
 			l->ids[i] |= KFD_DBG_QUEUE_ERROR_MASK;
-		else
+		else if (!model_is_mes(gpu) || q->is_suspended)
 			q->exception_status &= ~a->exception_mask;
 	}
 	return r < 0 ? 0 : n;
@@ -291,7 +291,7 @@ static void fill_device(const struct model_gpu *gpu, const struct model_pdd *pdd
 		.gfx_target_version = chip->gfx_target_version,
 		.simd_count = chip->n_xcc * chip->cu_per_xcc * MODEL_SIMD_PER_CU,
 		.max_waves_per_simd = MODEL_WAVES_PER_SIMD,
-		.array_count = model_engines_per_xcc(chip),
+		.array_count = chip->n_engines,
 		.simd_arrays_per_engine = 1,
 		.num_xcc = chip->n_xcc,
 		.capability = model_gpu_capability(gpu),

@@ -117,7 +117,7 @@ int model_watch_set(struct model_pdd *pdd,
 	a->id = id;
 	gpu->watch_ids |= 1u << id;
 	pdd->watch_ids |= 1u << id;
-	if (model_gpu_debugs_per_vmid(gpu)) {
+	if (model_gpu_debugs_per_vmid(gpu) && !model_is_mes(gpu)) {
 		r = model_unmap_queues(gpu, 0);
 		if (r == 0 && model_map_queues(gpu) == 0)
 			return 0;

@@ -149,7 +149,7 @@ static void print_sdma_slots(const struct model_gpu *gpu, FILE *out)
 	const uint32_t zero[19] = { 0 };
 
 	for (uint32_t engine = 0; engine < engines; engine++) {
-		for (uint32_t rlc = 0; rlc < SDMA_QUEUES_PER_ENGINE; rlc++) {
+		for (uint32_t rlc = 0; rlc < model_sdma_queues(chip); rlc++) {
 			fprintf(out, "  SDMA Engine %u, RLC %u\n", engine, rlc);
 			for (size_t i = 0; i < ARRAY_SIZE(ranges); i++) {
 				dump_regs(out, SDMA_FIRST_REG + ranges[i].offset, zero,

@@ -18,9 +18,8 @@
 #define MAX_WATCH_POINTS 4
 #define PAGE_BYTES 4096u
 #define PREEMPTION_TIMEOUT_NS (9000 * NSEC_PER_MSEC) /* queue_preemption_timeout_ms */
-#define SDMA_QUEUES_PER_ENGINE 8
 
-/* What gfx9 hardware and its topology say whatever the chip. */
+/* What hardware and its topology say whatever the chip. */
 #define MODEL_SIMD_PER_CU 4u
 #define MODEL_WAVES_PER_SIMD 8u
 #define MODEL_PCI_VENDOR 0x1002u
@@ -45,7 +44,7 @@ struct model_gpu {
 	bool debug_vmid_reserved; /* chips that cannot debug per VMID */
 	uint32_t watch_ids; /* in use */
 	uint32_t total_queues;
-	uint8_t sdma_used[2], xgmi_used[16]; /* a bit per SDMA queue slot */
+	uint8_t sdma_used[16], xgmi_used[16]; /* a bit per SDMA queue slot */
 	struct model_gpu_stats stats;
 };
 
@@ -186,6 +185,13 @@ int model_copy_from_user(void *to, uint64_t from, size_t n);
 int model_copy_to_user(uint64_t to, const void *from, size_t n);
 bool model_access_ok(uint64_t addr);
 
+/* ---- mes.c: gfx11 and later have no run list ---- */
+#define MES_SDMA_RESERVED 2 /* queues of an engine: paging and graphics */
+bool model_is_mes(const struct model_gpu *gpu);
+/* Adds what is active and takes off what is not; nothing else is touched. */
+int model_mes_sync(struct model_gpu *gpu);
+int model_mes_remove(struct model_queue *q);
+
 /* ---- runlist.c ---- */
 #define GRACE_DEFAULT 0xffffffffu
 bool model_queue_wants_run(const struct model_queue *q); /* QUEUE_IS_ACTIVE */
@@ -195,6 +201,7 @@ int model_unmap_queues(struct model_gpu *gpu, uint32_t grace);
 int model_map_queues(struct model_gpu *gpu);
 int model_evict_queues(struct model *m, struct model_kproc *k);
 int model_restore_queues(struct model *m, struct model_kproc *k);
+void model_hang(struct model_gpu *gpu); /* the scheduler is lost, a reset will follow */
 void model_run_resets(struct model *m);
 uint32_t model_gpu_processes(const struct model_gpu *gpu);
 uint32_t model_gpu_active(const struct model_gpu *gpu);
@@ -219,16 +226,18 @@ struct cwsr_sizes {
 void model_cwsr_sizes(const struct model_chip *chip, struct cwsr_sizes *ret);
 uint32_t model_sdma_engines(const struct model_chip *chip);
 uint32_t model_xgmi_engines(const struct model_chip *chip);
-uint32_t model_engines_per_xcc(const struct model_chip *chip); /* shader engines */
+uint32_t model_sdma_queues(const struct model_chip *chip); /* of one engine */
 struct model_pdd *model_pdd_by_id(struct model *m, struct model_kproc *k, uint32_t gpu_id);
 struct model_queue *model_queue_find(const struct model_kproc *k, uint32_t id);
 /* The second half of a destroy, once nothing holds the queue. */
 int model_queue_destroy_now(struct model_queue *q);
+uint32_t model_gpu_gws(const struct model_gpu *gpu); /* 0: it has none to give */
 /* When the process dies: no events, one cycle per GPU. */
 void model_queues_terminate(struct model *m, struct model_kproc *k);
 
 /* ---- debug*.c ---- */
 bool model_gpu_debugs_per_vmid(const struct model_gpu *gpu);
+bool model_gpu_debugs_gws(const struct model_gpu *gpu); /* both at a time */
 int model_dbg_activate(struct model *m, struct model_kproc *k);
 void model_dbg_deactivate(struct model *m, struct model_kproc *k);
 void model_dbg_disable(struct model *m, struct model_kproc *k);

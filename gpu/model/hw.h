@@ -125,6 +125,14 @@ int hw_unmap_all(struct hw_gpu *gpu, struct hw_unmap *op);
  */
 int hw_map(struct hw_gpu *gpu, struct hw_queue *const *qs, size_t n);
 
+/*
+ * The same for one queue beside others that stay: how MES (gfx11 and later) schedules. There is no
+ * grace period. While a queue is added the others run on but start nothing new.
+ * hw_remove(): -EINVAL: it is not mapped. hw_add(): -EBUSY: it is already; -ENOMEM.
+ */
+int hw_remove(struct hw_queue *q, struct hw_unmap *op);
+int hw_add(struct hw_queue *q);
+
 /* A whole-GPU reset: what is resident or saved is lost, nothing is mapped. */
 void hw_reset(struct hw_gpu *gpu);
 

@@ -15,35 +15,55 @@ static void wait_grace(struct hw_gpu *gpu, uint32_t grace_kclk, uint64_t deadlin
 		;
 }
 
-/* Stops all that runs. What was still on its way back has not left the save area. */
-static void save_running(struct hw_gpu *gpu, struct hw_unmap *op)
+/* Stops what runs of one queue. What was still on its way back has not left the save area. */
+static void save_queue(struct hw_queue *q, uint64_t bytes[MODEL_MAX_XCC])
 {
-	uint64_t bytes[MODEL_MAX_XCC] = { 0 };
+	struct hw_gpu *gpu = q->gpu;
 	struct hw_cohort *c;
 
-	gpu->save_seq++;
-	for (size_t i = 0; i < gpu->n_mapped; i++) {
-		while ((c = TAILQ_FIRST(&gpu->mapped[i]->running))) {
-			if (c->since_ns <= gpu->time->now_ns) {
-				for (uint32_t x = 0; x < gpu->chip.n_xcc; x++)
-					bytes[x] += hw_cohort_bytes(c, x);
-				if (c->packet->save_seq != gpu->save_seq)
-					hw_log_saved(c->packet);
-				c->packet->save_seq = gpu->save_seq;
-			}
-			hw_cohort_save(c);
+	while ((c = TAILQ_FIRST(&q->running))) {
+		if (c->since_ns <= gpu->time->now_ns) {
+			for (uint32_t x = 0; x < gpu->chip.n_xcc; x++)
+				bytes[x] += hw_cohort_bytes(c, x);
+			if (c->packet->save_seq != gpu->save_seq)
+				hw_log_saved(c->packet);
+			c->packet->save_seq = gpu->save_seq;
 		}
+		hw_cohort_save(c);
 	}
+}
+
+static void save_running(struct hw_gpu *gpu, struct hw_queue *const *qs, size_t n,
+			 struct hw_unmap *op)
+{
+	uint64_t bytes[MODEL_MAX_XCC] = { 0 };
+
+	gpu->save_seq++;
+	for (size_t i = 0; i < n; i++)
+		save_queue(qs[i], bytes);
 	for (uint32_t x = 0; x < gpu->chip.n_xcc; x++) {
 		op->saved_bytes += bytes[x];
 		op->save_ns = MAX(op->save_ns, hw_gpu_move_ns(gpu, bytes[x]));
 	}
 }
 
-static int take_off(struct hw_gpu *gpu, struct hw_unmap *op, uint64_t deadline)
+/* How long it takes from now on until they are off. */
+static int pass_time(struct hw_gpu *gpu, const struct hw_unmap *op, uint64_t deadline)
 {
 	const struct model_costs *costs = &gpu->chip.costs;
-	uint64_t end;
+	uint64_t end = gpu->time->now_ns + op->save_ns + costs->unmap_ns;
+
+	if (op->saved_bytes)
+		end += costs->trap_ns;
+	end = hw_add_sat(end, op->extra_ns);
+	if (end > deadline)
+		return -ETIME;
+	timeline_run(gpu->time, end);
+	return 0;
+}
+
+static int take_off(struct hw_gpu *gpu, struct hw_unmap *op, uint64_t deadline)
+{
 	int r = 0;
 
 	wait_grace(gpu, op->grace_kclk, deadline);
@@ -51,15 +71,8 @@ static int take_off(struct hw_gpu *gpu, struct hw_unmap *op, uint64_t deadline)
 		hw_queue_lose(op->stuck);
 		r = -EREMOTEIO;
 	}
-	save_running(gpu, op);
-	end = gpu->time->now_ns + op->save_ns + costs->unmap_ns;
-	if (op->saved_bytes)
-		end += costs->trap_ns;
-	end = hw_add_sat(end, op->extra_ns);
-	if (end > deadline)
-		return -ETIME;
-	timeline_run(gpu->time, end);
-	return r;
+	save_running(gpu, gpu->mapped, gpu->n_mapped, op);
+	return pass_time(gpu, op, deadline) < 0 ? -ETIME : r;
 }
 
 static void note_saved_state(struct hw_queue *q)
@@ -67,7 +80,8 @@ static void note_saved_state(struct hw_queue *q)
 	const struct hw_cohort *c;
 
 	memset(q->left, 0, sizeof(q->left));
-	TAILQ_FOREACH(c, &q->saved, link) {
+	TAILQ_FOREACH(c, &q->saved, link)
+	{
 		for (uint32_t x = 0; x < q->gpu->chip.n_xcc; x++) {
 			uint32_t waves = c->packet->wg_waves * c->count[x];
 
@@ -161,11 +175,80 @@ int hw_map(struct hw_gpu *gpu, struct hw_queue *const *qs, size_t n)
 	return 0;
 }
 
+/* ---- one queue at a time ---- */
+
+static void drop_mapped(struct hw_queue *q)
+{
+	struct hw_gpu *gpu = q->gpu;
+	size_t i = 0;
+
+	while (gpu->mapped[i] != q)
+		i++;
+	gpu->n_mapped--;
+	memmove(&gpu->mapped[i], &gpu->mapped[i + 1], (gpu->n_mapped - i) * sizeof(q));
+	q->mapped = false;
+}
+
+int hw_remove(struct hw_queue *q, struct hw_unmap *op)
+{
+	struct hw_gpu *gpu = q->gpu;
+	uint64_t start = gpu->time->now_ns;
+	uint64_t deadline = hw_add_sat(start, op->timeout_ns);
+	int r = 0;
+
+	if (!q->mapped)
+		return -EINVAL;
+	op->saved_bytes = 0;
+	op->save_ns = 0;
+	op->unmapped = 1;
+	drop_mapped(q);
+	hw_queue_unwatch(q);
+	if (op->dead) {
+		r = -ETIME;
+	} else if (op->stuck == q) {
+		hw_queue_lose(q);
+		r = -EREMOTEIO;
+	} else {
+		save_running(gpu, &q, 1, op);
+		r = pass_time(gpu, op, deadline);
+	}
+	if (r == -ETIME) {
+		timeline_run(gpu->time, deadline);
+		hw_queue_lose(q);
+		op->saved_bytes = 0;
+		op->save_ns = 0;
+	}
+	note_saved_state(q);
+	hw_gpu_kick(gpu);
+	op->took_ns = gpu->time->now_ns - start;
+	return r;
+}
+
+int hw_add(struct hw_queue *q)
+{
+	struct hw_gpu *gpu = q->gpu;
+	int r;
+
+	if (q->mapped || gpu->frozen)
+		return -EBUSY;
+	r = make_room(gpu, gpu->n_mapped + 1);
+	if (r < 0)
+		return r;
+	q->mapped = true;
+	gpu->mapped[gpu->n_mapped++] = q;
+	hw_queue_see_write(q);
+	gpu->live_at_ns =
+		MAX(gpu->live_at_ns, hw_restore(gpu, gpu->time->now_ns + gpu->chip.costs.map_ns));
+	hw_gpu_kick(gpu);
+	return 0;
+}
+
 void hw_reset(struct hw_gpu *gpu)
 {
 	struct hw_queue *q;
 
-	TAILQ_FOREACH(q, &gpu->queues, link) {
+	TAILQ_FOREACH(q, &gpu->queues, link)
+	{
 		hw_queue_lose(q);
 		memset(q->left, 0, sizeof(q->left));
 	}

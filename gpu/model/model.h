@@ -41,10 +41,13 @@ struct model_chip {
 	const char *name;
 	uint32_t gfx_target_version; /* as in sysfs: 90402 */
 	uint32_t n_xcc;
+	uint32_t n_engines; /* shader engines of an XCC */
 	uint32_t cu_per_xcc;
 	uint32_t cwsr_bytes_per_cu; /* register and LDS state of a full compute unit */
 	uint32_t n_cp_queues; /* hardware queue slots the driver may use */
 	uint32_t n_vmid;
+	uint32_t n_sdma; /* copy engines */
+	bool xgmi; /* then all but two of them are for it */
 	uint32_t clock_mhz;
 	uint64_t hbm_bytes_per_s;
 	uint64_t vram_bytes;

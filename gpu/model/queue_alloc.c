@@ -4,14 +4,15 @@
 
 #include "gpu/model/driver.h"
 
-#define SDMA_DOORBELL_FIRST 0x100u /* of the MI300 layout */
+#define SDMA_DOORBELL_FIRST 0x100u /* of all layouts but the first */
 #define SDMA_DOORBELL_RANGE 10u
 #define SDMA_DOORBELL_ALIGN 4u
 #define DOORBELL_MIRROR 512u
 
 #define CTL_STACK_BYTES_PER_WAVE 8u
+#define CTL_STACK_BYTES_PER_WAVE_10 12u /* gfx10 and later */
 #define DEBUG_BYTES_PER_WAVE 32u
-#define ALIGN_UP(n, to) (((n) + (to) - 1) / (to) * (to))
+#define ALIGN_UP(n, to) (((n) + (to)-1) / (to) * (to))
 
 int model_bit_take(uint8_t *map, size_t n)
 {
@@ -26,42 +27,45 @@ int model_bit_take(uint8_t *map, size_t n)
 
 void model_bit_clear(uint8_t *map, size_t bit)
 {
-	map[bit / 8] &= (uint8_t)~(1u << (bit % 8));
+	map[bit / 8] &= (uint8_t) ~(1u << (bit % 8));
 }
 
 /* The driver counts the first two of all engines as PCIe ones, the rest as XGMI. */
 uint32_t model_sdma_engines(const struct model_chip *chip)
 {
-	(void)chip;
-	return 2;
+	return chip->xgmi ? MIN(chip->n_sdma, 2u) : chip->n_sdma;
 }
 
 uint32_t model_xgmi_engines(const struct model_chip *chip)
 {
-	return (chip->n_xcc > 1 ? 2 * chip->n_xcc : 8) - model_sdma_engines(chip);
+	return chip->n_sdma - model_sdma_engines(chip);
 }
 
-uint32_t model_engines_per_xcc(const struct model_chip *chip)
+/* kfd_device_info_set_sdma_info() of Linux 6.12 kfd_device.c */
+uint32_t model_sdma_queues(const struct model_chip *chip)
 {
-	return chip->n_xcc > 1 ? 4 : 8;
+	return chip->gfx_target_version == 90000 ? 2 : 8;
 }
 
-/* kfd_queue_ctx_save_restore_size() of Linux 6.12 kfd_queue.c, for gfx9. */
+/* kfd_queue_ctx_save_restore_size() of Linux 6.12 kfd_queue.c */
 void model_cwsr_sizes(const struct model_chip *chip, struct cwsr_sizes *ret)
 {
-	uint32_t waves = MIN(chip->cu_per_xcc * 40, model_engines_per_xcc(chip) * 512);
+	bool gfx9 = chip->gfx_target_version < 100100;
+	uint32_t waves =
+		gfx9 ? MIN(chip->cu_per_xcc * 40, chip->n_engines * 512) : chip->cu_per_xcc * 32;
 	uint32_t header = sizeof(struct kfd_context_save_area_header);
+	uint32_t stack = waves * (gfx9 ? CTL_STACK_BYTES_PER_WAVE : CTL_STACK_BYTES_PER_WAVE_10);
 
 	ret->waves = waves;
-	ret->ctl_stack = ALIGN_UP(header + waves * CTL_STACK_BYTES_PER_WAVE + 8, PAGE_BYTES);
-	ret->cwsr = ret->ctl_stack +
-		    ALIGN_UP(chip->cu_per_xcc * chip->cwsr_bytes_per_cu, PAGE_BYTES);
+	ret->ctl_stack = ALIGN_UP(header + stack + 8, PAGE_BYTES);
+	ret->cwsr =
+		ret->ctl_stack + ALIGN_UP(chip->cu_per_xcc * chip->cwsr_bytes_per_cu, PAGE_BYTES);
 	ret->debug = ALIGN_UP(waves * DEBUG_BYTES_PER_WAVE, 64u);
 }
 
-static int take_on_engine(uint8_t *map, uint32_t engine, uint32_t n_engines)
+static int take_on_engine(uint8_t *map, uint32_t engine, uint32_t n_engines, uint32_t n_slots)
 {
-	for (uint32_t i = engine; i < n_engines * SDMA_QUEUES_PER_ENGINE; i += n_engines) {
+	for (uint32_t i = engine; i < n_slots; i += n_engines) {
 		if (map[i / 8] & (1u << (i % 8)))
 			continue;
 		map[i / 8] |= (uint8_t)(1u << (i % 8));
@@ -79,10 +83,12 @@ int model_sdma_take(struct model_queue *q, uint32_t ioc_type)
 	uint32_t n = xgmi ? model_xgmi_engines(chip) : n_pcie;
 	uint32_t first = xgmi ? n_pcie : 0;
 	uint8_t *map = xgmi ? q->gpu->xgmi_used : q->gpu->sdma_used;
+	uint32_t n_slots;
 	int id;
 
-	id = chosen ? take_on_engine(map, q->sdma_engine - first, n) :
-		      model_bit_take(map, (size_t)n * SDMA_QUEUES_PER_ENGINE);
+	n_slots = n * model_sdma_queues(chip);
+	id = chosen ? take_on_engine(map, q->sdma_engine - first, n, n_slots) :
+		      model_bit_take(map, n_slots);
 	if (id < 0)
 		return -ENOMEM;
 	q->type = xgmi ? QUEUE_SDMA_XGMI : QUEUE_SDMA;
@@ -99,15 +105,22 @@ void model_sdma_give(struct model_queue *q)
 				q->sdma_id);
 }
 
+/* Static: by engine and queue. Since 6.12.115 gfx942 keeps to blocks of 32 bytes. */
+static uint32_t sdma_doorbell(const struct model_queue *q)
+{
+	uint32_t base = SDMA_DOORBELL_FIRST + q->sdma_engine * SDMA_DOORBELL_RANGE;
+
+	if (q->gpu->m->config.chip->gfx_target_version / 100 == 904)
+		base = ALIGN_UP(base, SDMA_DOORBELL_ALIGN);
+	return base + (q->sdma_queue & 1) * DOORBELL_MIRROR + (q->sdma_queue >> 1);
+}
+
 int model_doorbell_take(struct model_queue *q)
 {
 	int id;
 
 	if (q->type != QUEUE_COMPUTE) {
-		q->doorbell_id = SDMA_DOORBELL_FIRST +
-				 ALIGN_UP(q->sdma_engine * SDMA_DOORBELL_RANGE,
-					  SDMA_DOORBELL_ALIGN) +
-				 (q->sdma_queue & 1) * DOORBELL_MIRROR + (q->sdma_queue >> 1);
+		q->doorbell_id = sdma_doorbell(q);
 		return 0;
 	}
 	id = model_bit_take(q->pdd->doorbells, MAX_QUEUES_PER_PROCESS);

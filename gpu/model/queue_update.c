@@ -11,7 +11,8 @@
 /* update_queue() of Linux 6.12 kfd_device_queue_manager.c */
 static int update_queue(struct model_queue *q)
 {
-	int r = model_unmap_queues(q->gpu, GRACE_DEFAULT);
+	bool mes = model_is_mes(q->gpu);
+	int r = mes ? model_mes_remove(q) : model_unmap_queues(q->gpu, GRACE_DEFAULT);
 
 	if (q->pdd->has_reset_queue)
 		return -EACCES;
@@ -22,7 +23,7 @@ static int update_queue(struct model_queue *q)
 	if (q->ring_base)
 		hw_queue_set_ring(q->hw, q->ring_base, q->ring_bytes);
 	hw_queue_set_priority(q->hw, q->priority);
-	return model_map_queues(q->gpu);
+	return mes ? model_mes_sync(q->gpu) : model_map_queues(q->gpu);
 }
 
 int model_ioc_update_queue(struct call *c, void *data)
@@ -52,6 +53,20 @@ int model_ioc_update_queue(struct call *c, void *data)
 	return update_queue(q);
 }
 
+/* Since gfx10 two compute units make a workgroup processor, which is masked as one. */
+static bool is_pairwise(const struct model_gpu *gpu, const uint32_t *mask, uint32_t bits)
+{
+	if (gpu->m->config.chip->gfx_target_version < 100000)
+		return true;
+	for (uint32_t i = 0; i < bits; i += 2) {
+		uint32_t pair = mask[i / 32] >> (i % 32) & 3;
+
+		if (pair && pair != 3)
+			return false;
+	}
+	return true;
+}
+
 int model_ioc_set_cu_mask(struct call *c, void *data)
 {
 	const struct kfd_ioctl_set_cu_mask_args *a = data;
@@ -68,12 +83,20 @@ int model_ioc_set_cu_mask(struct call *c, void *data)
 	q = model_queue_find(c->kproc, a->queue_id);
 	if (!q)
 		return -EFAULT;
+	if (!is_pairwise(q->gpu, mask, bits))
+		return -EINVAL;
 	r = update_queue(q);
 	if (r < 0)
 		return r;
 	memcpy(q->cu_mask, mask, sizeof(mask));
 	q->cu_masked = true;
 	return 0;
+}
+
+/* kfd_gws_init() of Linux 6.12 kfd_device.c, with firmware of today */
+uint32_t model_gpu_gws(const struct model_gpu *gpu)
+{
+	return gpu->m->config.chip->gfx_target_version < 120000 ? GWS_SLOTS : 0;
 }
 
 static int set_gws(struct model_queue *q, bool gws)
@@ -95,6 +118,10 @@ int model_ioc_alloc_queue_gws(struct call *c, void *data)
 
 	if (!q)
 		return -EINVAL;
+	if (!model_gpu_gws(q->gpu))
+		return -ENODEV;
+	if (c->kproc->debug_enabled && !model_gpu_debugs_gws(q->gpu))
+		return -EBUSY;
 	r = set_gws(q, a->num_gws != 0);
 	a->first_gws = 0;
 	return r;

@@ -35,8 +35,8 @@ uint32_t model_gpu_processes(const struct model_gpu *gpu)
 	return n;
 }
 
-/* kfd_hws_hang(): the scheduler is lost and a reset will follow. */
-static void hang(struct model_gpu *gpu)
+/* kfd_hws_hang() */
+void model_hang(struct model_gpu *gpu)
 {
 	for (struct model_kproc *k = gpu->m->kprocs; k; k = k->next)
 		if (k->pdds[gpu->index].queue_count)
@@ -87,7 +87,7 @@ int model_unmap_queues(struct model_gpu *gpu, uint32_t grace)
 	if (r < 0) {
 		/* A queue given up by the firmware ends in a reset too: the driver's attempt to
 		 * reset just that queue is taken to fail. */
-		hang(gpu);
+		model_hang(gpu);
 		return -ETIME;
 	}
 	gpu->active_runlist = false;
@@ -129,6 +129,8 @@ int model_execute_queues(struct model_gpu *gpu, uint32_t grace)
 
 	if (gpu->reset_pending)
 		return -EIO;
+	if (model_is_mes(gpu))
+		return model_mes_sync(gpu);
 	r = model_unmap_queues(gpu, grace);
 	if (r < 0)
 		return r;

@@ -145,20 +145,25 @@ uint32_t model_gpu_device_id(const struct model_gpu *gpu)
 /* kfd_topology_set_capabilities() of Linux 6.12 */
 uint32_t model_gpu_capability(const struct model_gpu *gpu)
 {
+	uint32_t gfx = gpu->m->config.chip->gfx_target_version;
 	uint32_t caps = 0x80 /* watch points */ | 2u << 8 /* log2 of how many */ |
 			2u << 12 /* doorbell type */ | 0x8000 /* trap debug */ |
 			0x10000 /* launch override */ | 0x20000 /* launch mode */ |
 			0x20000000 /* debug firmware */;
 
-	if (model_gpu_debugs_per_vmid(gpu))
+	if (gfx >= 90010 && gfx < 100000)
 		caps |= 0x40000; /* precise memory operations */
+	if (gfx >= 120000)
+		caps |= 0x40000000; /* precise ALU operations */
+	if (gfx / 100 == 904)
+		caps |= 1u << 22; /* silicon revision: 0 would be gfx940 */
 	return caps;
 }
 
 uint32_t model_gpu_debug_prop(const struct model_gpu *gpu)
 {
 	uint32_t gfx = gpu->m->config.chip->gfx_target_version;
-	uint32_t watch_bits = gfx / 100 == 904 ? 7 | 30u << 4 : 6 | 29u << 4;
+	uint32_t watch_bits = gfx / 100 == 904 ? 7 | 30u << 4 : (gfx < 100000 ? 6 : 7) | 29u << 4;
 
 	return watch_bits | (gfx == 90010 ? 0 : 0x400 /* dispatch info always valid */);
 }
@@ -181,7 +186,7 @@ static void print_cpu_node(FILE *out)
 static void print_gpu_compute(FILE *out, const struct model_gpu *gpu)
 {
 	const struct model_chip *chip = gpu->m->config.chip;
-	uint32_t engines = model_engines_per_xcc(chip);
+	uint32_t engines = chip->n_engines;
 
 	fputs("cpu_cores_count 0\n", out);
 	fprintf(out, "simd_count %u\n", chip->n_xcc * chip->cu_per_xcc * MODEL_SIMD_PER_CU);
@@ -190,7 +195,8 @@ static void print_gpu_compute(FILE *out, const struct model_gpu *gpu)
 	      out);
 	fprintf(out, "simd_id_base %u\n", 0x80001000u + gpu->index * 0x1000);
 	fprintf(out, "max_waves_per_simd %u\n", MODEL_WAVES_PER_SIMD);
-	fputs("lds_size_in_kb 64\ngds_size_in_kb 0\nnum_gws 64\nwave_front_size 64\n", out);
+	fprintf(out, "lds_size_in_kb 64\ngds_size_in_kb 0\nnum_gws %u\nwave_front_size 64\n",
+		model_gpu_gws(gpu));
 	fprintf(out, "array_count %u\n", engines * chip->n_xcc);
 	fputs("simd_arrays_per_engine 1\n", out);
 	fprintf(out, "cu_per_simd_array %u\n", (chip->cu_per_xcc + engines - 1) / engines);
@@ -212,7 +218,8 @@ static void print_gpu_node(FILE *out, const struct model_gpu *gpu)
 	print_gpu_compute(out, gpu);
 	fprintf(out, "hive_id 0\nnum_sdma_engines %u\n", model_sdma_engines(chip));
 	fprintf(out, "num_sdma_xgmi_engines %u\n", model_xgmi_engines(chip));
-	fprintf(out, "num_sdma_queues_per_engine %u\n", SDMA_QUEUES_PER_ENGINE);
+	fprintf(out, "num_sdma_queues_per_engine %u\n",
+		model_sdma_queues(chip) - (model_is_mes(gpu) ? MES_SDMA_RESERVED : 0));
 	fprintf(out, "num_cp_queues %u\n", chip->n_cp_queues);
 	fprintf(out, "cwsr_size %u\nctl_stack_size %u\n", sizes.cwsr, sizes.ctl_stack);
 	fprintf(out, "max_engine_clk_fcompute %u\nlocal_mem_size 0\n", chip->clock_mhz);

@@ -45,11 +45,12 @@ static int stats_file(struct model *m, const struct model_kproc *k, const struct
 	if (list) {
 		if (*path)
 			return -ENOTDIR;
-		model_list_name(out, "cu_occupancy");
+		if (!model_is_mes(pdd->gpu))
+			model_list_name(out, "cu_occupancy");
 		model_list_name(out, "evicted_ms");
 		return 0;
 	}
-	if (!strcmp(path, "cu_occupancy"))
+	if (!strcmp(path, "cu_occupancy") && !model_is_mes(pdd->gpu))
 		fprintf(out, "%u\n", cu_occupancy(m, k, pdd));
 	else if (!strcmp(path, "evicted_ms"))
 		fprintf(out, "%llu\n", (unsigned long long)(pdd->evicted_ns / NSEC_PER_MSEC));

@@ -67,8 +67,8 @@ bool is_mes(struct world *w)
 static size_t debug_bytes(struct world *w, uint32_t n_xcc)
 {
 	uint32_t cu = node_property(w, "simd_count") / node_property(w, "simd_per_cu") / n_xcc;
-	uint32_t engines =
-		node_property(w, "array_count") / node_property(w, "simd_arrays_per_engine");
+	uint32_t engines = node_property(w, "array_count") /
+			   node_property(w, "simd_arrays_per_engine") / n_xcc;
 	uint32_t waves = is_mes(w) ? cu * 32 : MIN(cu * 40, engines * 512);
 
 	return ROUND_UP(waves * DEBUG_BYTES_PER_WAVE, 64u);

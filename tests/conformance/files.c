@@ -172,9 +172,6 @@ static void proc_of_a_debugged_process(struct world *w)
 static void properties(struct world *w)
 {
 	static const char *const decided[] = {
-		"simd_arrays_per_engine",
-		"simd_per_cu",
-		"max_waves_per_simd",
 		"gfx_target_version",
 		"vendor_id",
 		"domain",
@@ -186,12 +183,7 @@ static void properties(struct world *w)
 		"num_xcc",
 		"debug_prop",
 		"num_gws",
-		"wave_front_size",
-		"gds_size_in_kb",
-		"max_slots_scratch_cu",
 		"cpu_cores_count",
-		"io_links_count",
-		"mem_banks_count",
 	};
 	_cleanup_free_ char *text = NULL;
 	char line[1024];

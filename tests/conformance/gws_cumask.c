@@ -25,6 +25,10 @@ static struct actor *with_queues(struct world *w, uint32_t n)
 	return a;
 }
 
+/*
+ * Never by a queue that has none while another has it: before gfx942 Linux 6.12 follows a NULL
+ * pointer then (amdgpu_amdkfd_remove_gws_from_process).
+ */
 static void gws_life(struct world *w)
 {
 	struct actor *a = with_queues(w, 2);
@@ -36,7 +40,6 @@ static void gws_life(struct world *w)
 	gws(a, "given back", 0, 0);
 	gws(a, "twice", 0, 0);
 	gws(a, "another queue", 1, 1);
-	gws(a, "given back by the first", 0, 0);
 	say_active("active:", 0, me(a), 2);
 }
 

@@ -189,6 +189,7 @@ static const struct {
 } chips[] = {
 	{ "gfx900", "mi25", 1 },     { "gfx908", "mi100", 1 },	  { "gfx90a", "mi210", 1 },
 	{ "gfx942x1", "mi308x", 1 }, { "gfx942x4", "mi308x", 4 }, { "gfx942x8", "mi300x", 8 },
+	{ "gfx1150", "gfx1150", 1 }, { "gfx1200", "gfx1200", 1 },
 };
 
 int world_model_open(struct world *w, const char *chip, bool old_rule)

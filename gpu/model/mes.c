@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * MES, the scheduler of gfx11 and later: queues are added and removed one by one (Linux 6.12
+ * kfd_device_queue_manager.c, add_queue_mes() and remove_queue_mes()).
+ */
+#include <errno.h>
+
+#include "gpu/model/driver.h"
+
+#define FIRST_MES_VERSION 110000
+
+bool model_is_mes(const struct model_gpu *gpu)
+{
+	return gpu->m->config.chip->gfx_target_version >= FIRST_MES_VERSION;
+}
+
+int model_mes_remove(struct model_queue *q)
+{
+	struct model_gpu *gpu = q->gpu;
+	struct hw_unmap op = { .timeout_ns = PREEMPTION_TIMEOUT_NS };
+	int r;
+
+	if (!hw_queue_mapped(q->hw))
+		return 0;
+	if (gpu->reset_pending)
+		return -EIO;
+	model_fault_into_unmap(gpu, &op);
+	r = hw_remove(q->hw, &op);
+	gpu->stats.unmaps++;
+	gpu->stats.saved_bytes += op.saved_bytes;
+	gpu->stats.save_ns += op.save_ns;
+	q->saved_read = hw_queue_read_index(q->hw);
+	q->saved_write = hw_queue_write_index(q->hw);
+	if (r < 0) {
+		model_hang(gpu);
+		return -ETIME;
+	}
+	return 0;
+}
+
+static int add(struct model_queue *q)
+{
+	int r = hw_add(q->hw);
+
+	if (r == 0)
+		q->gpu->stats.maps++;
+	return r;
+}
+
+int model_mes_sync(struct model_gpu *gpu)
+{
+	for (struct model_kproc *k = gpu->m->kprocs; k; k = k->next) {
+		for (struct model_queue *q = k->queues; q; q = q->next) {
+			int r;
+
+			if (q->gpu != gpu || q->is_active == hw_queue_mapped(q->hw))
+				continue;
+			r = q->is_active ? add(q) : model_mes_remove(q);
+			if (r < 0)
+				return r;
+		}
+	}
+	return 0;
+}
