@@ -46,6 +46,7 @@ fuzz:
 	scripts/run-fuzz $(FUZZ_SECONDS)
 
 test-vm: all
+	tests/vm/selftest
 	tests/vm/smoke
 
 mutants:

@@ -72,6 +72,9 @@ static void stop_all(unsigned int n)
 		struct amdgpu_device *adev = &sim_gpus[n]->adev;
 
 		flush_workqueue(sim_gpus[n]->reset_domain.wq);
+		mutex_lock(&sim_gpus[n]->lock);
+		adev->kfd.init_complete = false; /* no interrupts any more */
+		mutex_unlock(&sim_gpus[n]->lock);
 		kgd2kfd_device_exit(adev->kfd.dev);
 		adev->kfd.dev = NULL;
 	}

@@ -29,11 +29,14 @@ static void reset_work(struct work_struct *work)
 	struct amdgpu_reset_context context = { .reset_req_dev = adev };
 	struct sim_gpu *gpu = to_gpu(adev);
 
+	if (!adev->kfd.dev)
+		return;
 	atomic_set(&gpu->reset_domain.in_gpu_reset, 1);
 	down_write(&gpu->reset_domain.sem);
 	kgd2kfd_pre_reset(adev->kfd.dev, &context);
 	forget_everything(gpu);
 	kgd2kfd_post_reset(adev->kfd.dev);
+	cancel_work(work); /* what asked meanwhile has been served */
 	atomic_set(&gpu->reset_domain.in_gpu_reset, 0);
 	up_write(&gpu->reset_domain.sem);
 	dev_info(adev->dev, "kfdsim: GPU reset done\n");

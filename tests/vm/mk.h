@@ -50,9 +50,10 @@ enum mk_kind { MK_AQL, MK_PM4, MK_SDMA };
 struct mk_queue {
 	struct mk_gpu *gpu;
 	enum mk_kind kind;
-	uint32_t id;
+	uint32_t id, priority;
 	volatile uint64_t *doorbell, *write, *read;
 	char *ring;
+	void *eop, *save_area;
 	struct kfdsim_kernarg *args;
 	volatile int64_t *signal; /* AQL: counts what is not done */
 	volatile uint64_t *word;
@@ -62,6 +63,8 @@ struct mk_queue {
 };
 
 void mk_queue_create(struct mk_queue *q, struct mk_gpu *gpu, enum mk_kind kind, uint32_t priority);
+/* A new queue with the memory of one that was destroyed, its work done. */
+void mk_queue_again(struct mk_queue *q);
 void mk_queue_destroy(struct mk_queue *q);
 /* One packet: @ticks of work for @waves (AQL only). */
 void mk_submit(struct mk_queue *q, uint32_t ticks, uint32_t waves);

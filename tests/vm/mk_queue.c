@@ -53,38 +53,52 @@ static void make_memory(struct mk_queue *q)
 	if (q->kind != MK_AQL)
 		return;
 	q->args = mk_alloc(q->gpu, round_up(MK_SLOTS * sizeof(*q->args), PAGE), NULL);
+}
+
+static void make_save_area(struct mk_queue *q)
+{
+	if (q->kind == MK_SDMA)
+		return;
+	q->eop = mk_alloc(q->gpu, PAGE, NULL);
+	q->save_area = mk_alloc(q->gpu, save_area_bytes(q->gpu), NULL);
+}
+
+/* Nothing submitted, nothing done. */
+static void clear(struct mk_queue *q)
+{
+	q->submitted = q->written = q->expected = 0;
+	*q->write = *q->read = *q->word = 0;
+	if (q->kind != MK_AQL)
+		return;
 	q->signal[2] = (int64_t)q->gpu->mailbox;
 	q->signal[3] = q->gpu->event_id;
 	for (uint32_t i = 0; i < MK_SLOTS; i++)
 		*(uint16_t *)(q->ring + i * AQL_PACKET_BYTES) = AQL_INVALID;
 }
 
-void mk_queue_create(struct mk_queue *q, struct mk_gpu *gpu, enum mk_kind kind, uint32_t priority)
+static void create(struct mk_queue *q)
 {
 	static const uint32_t types[] = {
 		[MK_AQL] = KFD_IOC_QUEUE_TYPE_COMPUTE_AQL,
 		[MK_PM4] = KFD_IOC_QUEUE_TYPE_COMPUTE,
 		[MK_SDMA] = KFD_IOC_QUEUE_TYPE_SDMA,
 	};
+	struct mk_gpu *gpu = q->gpu;
 	struct kfd_ioctl_create_queue_args c = {
+		.ring_base_address = (uintptr_t)q->ring,
+		.write_pointer_address = (uintptr_t)q->write,
+		.read_pointer_address = (uintptr_t)q->read,
 		.ring_size = RING_BYTES,
 		.gpu_id = gpu->gpu_id,
-		.queue_type = types[kind],
+		.queue_type = types[q->kind],
 		.queue_percentage = KFD_MAX_QUEUE_PERCENTAGE,
-		.queue_priority = priority,
+		.queue_priority = q->priority,
 	};
 
-	memset(q, 0, sizeof(*q));
-	q->gpu = gpu;
-	q->kind = kind;
-	make_memory(q);
-	c.ring_base_address = (uintptr_t)q->ring;
-	c.write_pointer_address = (uintptr_t)q->write;
-	c.read_pointer_address = (uintptr_t)q->read;
-	if (kind != MK_SDMA) {
-		c.eop_buffer_address = (uintptr_t)mk_alloc(gpu, PAGE, NULL);
+	if (q->kind != MK_SDMA) {
+		c.eop_buffer_address = (uintptr_t)q->eop;
 		c.eop_buffer_size = PAGE;
-		c.ctx_save_restore_address = (uintptr_t)mk_alloc(gpu, save_area_bytes(gpu), NULL);
+		c.ctx_save_restore_address = (uintptr_t)q->save_area;
 		c.ctx_save_restore_size = gpu->cwsr_size;
 		c.ctl_stack_size = gpu->ctl_stack_size;
 	}
@@ -94,6 +108,20 @@ void mk_queue_create(struct mk_queue *q, struct mk_gpu *gpu, enum mk_kind kind, 
 	map_doorbells(gpu, c.doorbell_offset);
 	q->doorbell =
 		(volatile uint64_t *)(gpu->doorbells + (c.doorbell_offset & (DOORBELL_BYTES - 1)));
+}
+
+void mk_queue_create(struct mk_queue *q, struct mk_gpu *gpu, enum mk_kind kind, uint32_t priority)
+{
+	*q = (struct mk_queue){ .gpu = gpu, .kind = kind, .priority = priority };
+	make_memory(q);
+	make_save_area(q);
+	mk_queue_again(q);
+}
+
+void mk_queue_again(struct mk_queue *q)
+{
+	clear(q);
+	create(q);
 }
 
 void mk_queue_destroy(struct mk_queue *q)

@@ -1,0 +1,139 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * usage: queuewatch PID running N MS [COMMAND...]
+ *        queuewatch PID off MS [COMMAND...]
+ *
+ * Runs COMMAND and looks at the software GPU until N queues of the process are on it and each has
+ * gone on with its packets, or until none of its queues is on it. Prints the milliseconds since
+ * before COMMAND; exit status 1 when MS are over first.
+ */
+#include <poll.h>
+#include <signal.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#define QUEUES "/sys/kernel/debug/kfdsim/0/queues"
+#define MAX_QUEUES 256
+#define LOOK_MS 1
+
+struct queue {
+	uint32_t doorbell;
+	uint64_t first;
+	int has_advanced;
+};
+
+struct watch {
+	uint32_t pasid;
+	struct queue queues[MAX_QUEUES];
+	unsigned int n, advanced, there;
+};
+
+static uint64_t now_ms(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (uint64_t)t.tv_sec * 1000 + (uint64_t)t.tv_nsec / 1000000;
+}
+
+static void die(const char *what)
+{
+	perror(what);
+	exit(2);
+}
+
+static uint32_t pasid_of(const char *pid)
+{
+	uint32_t pasid = 0;
+	char path[128];
+	FILE *f;
+
+	snprintf(path, sizeof(path), "/sys/class/kfd/kfd/proc/%s/pasid", pid);
+	f = fopen(path, "re");
+	if (!f || fscanf(f, "%u", &pasid) != 1)
+		die(path);
+	fclose(f);
+	return pasid;
+}
+
+static void note(struct watch *w, uint32_t doorbell, uint64_t read)
+{
+	unsigned int i = 0;
+
+	while (i < w->n && w->queues[i].doorbell != doorbell)
+		i++;
+	if (i == MAX_QUEUES)
+		return;
+	if (i == w->n)
+		w->queues[w->n++] = (struct queue){ .doorbell = doorbell, .first = read };
+	if (w->queues[i].has_advanced || w->queues[i].first == read)
+		return;
+	w->queues[i].has_advanced = 1;
+	w->advanced++;
+}
+
+static void look(struct watch *w)
+{
+	FILE *f = fopen(QUEUES, "re");
+	unsigned long long read;
+	unsigned int pasid, doorbell;
+	char line[256];
+
+	if (!f)
+		die(QUEUES);
+	w->there = 0;
+	while (fgets(line, sizeof(line), f)) {
+		if (sscanf(line, "%*s pasid %x doorbell %x read %llu", &pasid, &doorbell, &read) !=
+			    3 ||
+		    pasid != w->pasid)
+			continue;
+		w->there++;
+		note(w, doorbell, read);
+	}
+	fclose(f);
+}
+
+static void start(char **command)
+{
+	pid_t pid = *command ? fork() : 1;
+
+	if (pid < 0)
+		die("fork");
+	if (pid)
+		return;
+	dup2(STDERR_FILENO, STDOUT_FILENO);
+	execvp(*command, command);
+	die(*command);
+}
+
+int main(int argc, char **argv)
+{
+	static struct watch w;
+	int is_running = argc > 4 && !strcmp(argv[2], "running");
+	unsigned int n = is_running ? (unsigned int)atoi(argv[3]) : 0;
+	uint64_t limit, began;
+
+	if (!is_running && (argc < 4 || strcmp(argv[2], "off"))) {
+		fprintf(stderr, "usage: queuewatch PID running N|off MS [COMMAND...]\n");
+		return 2;
+	}
+	limit = strtoull(argv[is_running ? 4 : 3], NULL, 0);
+	w.pasid = pasid_of(argv[1]);
+	began = now_ms();
+	start(argv + (is_running ? 5 : 4));
+	for (look(&w); is_running ? w.advanced < n : w.there > 0; look(&w)) {
+		if (now_ms() - began > limit) {
+			fprintf(stderr, "after %llu ms %u queues are on the GPU, %u went on\n",
+				(unsigned long long)limit, w.there, w.advanced);
+			return 1;
+		}
+		poll(NULL, 0, LOOK_MS);
+	}
+	printf("%llu\n", (unsigned long long)(now_ms() - began));
+	return 0;
+}
