@@ -2,6 +2,7 @@
 """Running the real command, for the tests beside this file."""
 import json
 import os
+import signal
 import subprocess
 import unittest
 from collections import namedtuple
@@ -9,6 +10,12 @@ from collections import namedtuple
 GPREEMPT = os.environ['GPREEMPT']
 DONE, FAILED, USAGE, ABSENT, REFUSED = range(5)
 Result = namedtuple('Result', 'status out err')
+
+# A test run in the background of a shell script inherits these as ignored, and so would the
+# command, which honours that.
+for ending in (signal.SIGINT, signal.SIGQUIT, signal.SIGHUP, signal.SIGTERM, signal.SIGTSTP):
+    if signal.getsignal(ending) == signal.SIG_IGN:
+        signal.signal(ending, signal.SIG_DFL)
 
 
 def run(*args, program=None, **kwargs):
