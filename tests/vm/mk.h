@@ -33,8 +33,13 @@ struct mk_gpu {
 	uint64_t mailbox;
 };
 
-/* @index counts GPUs, not nodes. Opens the driver and takes an address space. */
+/*
+ * @index counts GPUs, not nodes. Opens the driver and takes an address space on every GPU, as AMD's
+ * runtime does, or only on this one. A target of the latter kind, on a machine with several GPUs,
+ * makes SUSPEND_QUEUES of Linux 6.12.115 follow a NULL pointer: kfd_flush_tlb() of the others.
+ */
 void mk_gpu_open(struct mk_gpu *gpu, unsigned int index);
+void mk_gpu_open_only(struct mk_gpu *gpu, unsigned int index);
 void mk_gpu_runtime(struct mk_gpu *gpu, bool enable); /* as a debuggable runtime does first */
 /* GPU-visible memory, zeroed; with a handle always the driver's. */
 void *mk_alloc(struct mk_gpu *gpu, size_t size, uint64_t *ret_handle);

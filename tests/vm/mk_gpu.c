@@ -63,17 +63,17 @@ static void read_properties(struct mk_gpu *gpu, unsigned int node)
 	fclose(f);
 }
 
-static void find_gpu(struct mk_gpu *gpu, unsigned int index)
+/* False: there are not so many. */
+static bool find_gpu(struct mk_gpu *gpu, unsigned int index)
 {
 	for (unsigned int node = 0; node < MAX_NODES; node++) {
 		gpu->gpu_id = read_gpu_id(node);
 		if (gpu->gpu_id && index-- == 0) {
 			read_properties(gpu, node);
-			return;
+			return true;
 		}
 	}
-	errno = ENODEV;
-	mk_die("no such GPU");
+	return false;
 }
 
 static void map_to_gpu(struct mk_gpu *gpu, uint64_t handle)
@@ -147,24 +147,49 @@ static void create_event(struct mk_gpu *gpu)
 	gpu->mailbox = (uintptr_t)(page + e.event_slot_index);
 }
 
-void mk_gpu_open(struct mk_gpu *gpu, unsigned int index)
+static void acquire_vm(struct mk_gpu *gpu)
 {
-	struct kfd_ioctl_acquire_vm_args vm;
+	struct kfd_ioctl_acquire_vm_args vm = { .gpu_id = gpu->gpu_id };
 	char path[64];
 
-	memset(gpu, 0, sizeof(*gpu));
-	find_gpu(gpu, index);
-	gpu->kfd = open("/dev/kfd", O_RDWR | O_CLOEXEC);
-	if (gpu->kfd < 0)
-		mk_die("/dev/kfd");
 	snprintf(path, sizeof(path), "/dev/dri/renderD%u", gpu->render_minor);
 	gpu->drm = open(path, O_RDWR | O_CLOEXEC);
 	if (gpu->drm < 0)
 		mk_die("%s", path);
 	vm.drm_fd = (uint32_t)gpu->drm;
-	vm.gpu_id = gpu->gpu_id;
 	if (ioctl(gpu->kfd, AMDKFD_IOC_ACQUIRE_VM, &vm))
 		mk_die("ACQUIRE_VM");
+}
+
+static void open_driver(struct mk_gpu *gpu, unsigned int index)
+{
+	memset(gpu, 0, sizeof(*gpu));
+	if (!find_gpu(gpu, index)) {
+		errno = ENODEV;
+		mk_die("GPU %u", index);
+	}
+	gpu->kfd = open("/dev/kfd", O_RDWR | O_CLOEXEC);
+	if (gpu->kfd < 0)
+		mk_die("/dev/kfd");
+	acquire_vm(gpu);
+}
+
+void mk_gpu_open(struct mk_gpu *gpu, unsigned int index)
+{
+	struct mk_gpu other = { 0 };
+
+	open_driver(gpu, index);
+	other.kfd = gpu->kfd;
+	for (unsigned int i = 0; find_gpu(&other, i); i++) {
+		if (i != index)
+			acquire_vm(&other);
+	}
+	create_event(gpu);
+}
+
+void mk_gpu_open_only(struct mk_gpu *gpu, unsigned int index)
+{
+	open_driver(gpu, index);
 	create_event(gpu);
 }
 

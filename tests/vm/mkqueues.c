@@ -18,6 +18,7 @@
  *     --priority N       0 to 15, default 7    --old-runtime   no RUNTIME_ENABLE
  *     --stall-ms N       no progress at the end for so long is wrong, default 20000
  *     --user-memory      anonymous memory instead of the driver's buffers
+ *     --only             takes no address space on GPUs it does not use
  */
 #include <getopt.h>
 #include <signal.h>
@@ -36,7 +37,7 @@ struct options {
 	unsigned int kinds[3];
 	unsigned int processes, gpu, depth, ticks, waves, priority, stall_ms;
 	uint64_t packets;
-	bool old_runtime, user_memory;
+	bool old_runtime, user_memory, only;
 };
 
 static volatile sig_atomic_t stop;
@@ -130,7 +131,10 @@ static int one_process(const struct options *o)
 	unsigned int n = 0;
 	int status;
 
-	mk_gpu_open(&gpu, o->gpu);
+	if (o->only)
+		mk_gpu_open_only(&gpu, o->gpu);
+	else
+		mk_gpu_open(&gpu, o->gpu);
 	gpu.user_memory = o->user_memory;
 	if (!o->old_runtime)
 		mk_gpu_runtime(&gpu, true);
@@ -194,13 +198,21 @@ static unsigned long number(const char *text)
 static void parse(int argc, char **argv, struct options *o)
 {
 	static const struct option names[] = {
-		{ "aql", 1, NULL, 'a' },	 { "pm4", 1, NULL, 'p' },
-		{ "sdma", 1, NULL, 's' },	 { "processes", 1, NULL, 'n' },
-		{ "gpu", 1, NULL, 'g' },	 { "packets", 1, NULL, 'c' },
-		{ "depth", 1, NULL, 'd' },	 { "ticks", 1, NULL, 't' },
-		{ "waves", 1, NULL, 'w' },	 { "priority", 1, NULL, 'i' },
-		{ "stall-ms", 1, NULL, 'l' },	 { "old-runtime", 0, NULL, 'o' },
-		{ "user-memory", 0, NULL, 'u' }, { 0 },
+		{ "aql", 1, NULL, 'a' },
+		{ "pm4", 1, NULL, 'p' },
+		{ "sdma", 1, NULL, 's' },
+		{ "processes", 1, NULL, 'n' },
+		{ "gpu", 1, NULL, 'g' },
+		{ "packets", 1, NULL, 'c' },
+		{ "depth", 1, NULL, 'd' },
+		{ "ticks", 1, NULL, 't' },
+		{ "waves", 1, NULL, 'w' },
+		{ "priority", 1, NULL, 'i' },
+		{ "stall-ms", 1, NULL, 'l' },
+		{ "old-runtime", 0, NULL, 'o' },
+		{ "user-memory", 0, NULL, 'u' },
+		{ "only", 0, NULL, 'y' },
+		{ 0 },
 	};
 	unsigned int *const to[] = {
 		['a'] = &o->kinds[MK_AQL], ['p'] = &o->kinds[MK_PM4], ['s'] = &o->kinds[MK_SDMA],
@@ -215,6 +227,8 @@ static void parse(int argc, char **argv, struct options *o)
 			exit(2);
 		else if (c == 'o')
 			o->old_runtime = true;
+		else if (c == 'y')
+			o->only = true;
 		else if (c == 'u')
 			o->user_memory = true;
 		else if (c == 'c')
