@@ -6,26 +6,31 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
 
 #include "gpu/guard.h"
+#include "gpu/guard_message.h"
 #include "gpu/guard_watch.h"
 #include "util/macros.h"
 
 /* The kernel's own timer comes after the guard had its chance, which looks every GUARD_LOOK_NS. */
 #define TIMER_AFTER_NS (GUARD_LOOK_NS * 3)
+#define ANSWER_S 1 /* a guard that is well answers within a look */
 
 struct guard {
 	struct guard_page *page;
 	int page_fd;
 	int pidfd; /* of the guard process */
-	int life_fd; /* closed by our end and by exec: both end the guard */
+	int life_fd; /* closed by our end and by exec: both end the guard; messages go through it */
 	pid_t pid;
 	timer_t timer;
 	bool has_timer;
 	pthread_mutex_t lock; /* slots being taken, timer being set */
+	pthread_mutex_t talk; /* one message and its answer */
+	bool deaf; /* an answer did not come: what comes now may be for another question */
 };
 
 static uint64_t monotonic_ns(void)
@@ -95,7 +100,7 @@ static int make_process(struct guard *g)
 	char none;
 	long pid;
 
-	if (pipe2(fds, O_CLOEXEC) < 0)
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, fds) < 0)
 		return -errno;
 	life = fds[0];
 	g->life_fd = fds[1];
@@ -130,6 +135,7 @@ int guard_start(struct guard **ret)
 		return -ENOMEM;
 	g->page_fd = g->pidfd = g->life_fd = -1;
 	pthread_mutex_init(&g->lock, NULL);
+	pthread_mutex_init(&g->talk, NULL);
 
 	r = make_page(g);
 	if (r >= 0)
@@ -167,6 +173,7 @@ void guard_stop(struct guard *g)
 	closep(&g->page_fd);
 	closep(&g->pidfd);
 	closep(&g->life_fd);
+	pthread_mutex_destroy(&g->talk);
 	pthread_mutex_destroy(&g->lock);
 	free(g);
 }
@@ -230,8 +237,73 @@ void guard_beat(struct guard *g, int slot, uint64_t allow_ns)
 	set_deadline(g, slot, monotonic_ns() + allow_ns);
 }
 
+static int send_message(struct guard *g, int slot, const int *fds, size_t n_fds)
+{
+	struct guard_message message = { .slot = slot };
+	struct timeval wait = { .tv_sec = ANSWER_S };
+	struct iovec iov = { .iov_base = &message, .iov_len = sizeof(message) };
+	union guard_control control = { 0 };
+	struct msghdr header = { .msg_iov = &iov, .msg_iovlen = 1 };
+	ssize_t r;
+
+	if (n_fds) {
+		header.msg_control = control.bytes;
+		header.msg_controllen = sizeof(control.bytes);
+		control.header = (struct cmsghdr){
+			.cmsg_level = SOL_SOCKET,
+			.cmsg_type = SCM_RIGHTS,
+			.cmsg_len = CMSG_LEN(n_fds * sizeof(int)),
+		};
+		memcpy(CMSG_DATA(&control.header), fds, n_fds * sizeof(int));
+	}
+	setsockopt(g->life_fd, SOL_SOCKET, SO_SNDTIMEO, &wait, sizeof(wait));
+	setsockopt(g->life_fd, SOL_SOCKET, SO_RCVTIMEO, &wait, sizeof(wait));
+	do {
+		r = sendmsg(g->life_fd, &header, MSG_NOSIGNAL);
+	} while (r < 0 && errno == EINTR);
+	if (r < 0)
+		return -EOWNERDEAD;
+	do {
+		r = recv(g->life_fd, &message, sizeof(message), 0);
+	} while (r < 0 && errno == EINTR);
+	return r == sizeof(message) ? message.slot : -EOWNERDEAD;
+}
+
+/* Tells the guard about a slot and hears that it has understood. */
+static int tell(struct guard *g, int slot, const int *fds, size_t n_fds)
+{
+	int r = -EOWNERDEAD;
+
+	pthread_mutex_lock(&g->talk);
+	if (!g->deaf)
+		r = send_message(g, slot, fds, n_fds);
+	g->deaf = r == -EOWNERDEAD;
+	pthread_mutex_unlock(&g->talk);
+	return r < 0 ? r : 0;
+}
+
+int guard_entrust(struct guard *g, int slot, int fd, int pidfd, const struct guard_undo *undo)
+{
+	const int fds[GUARD_MESSAGE_FDS] = { fd, pidfd };
+	struct guard_undo *kept = &g->page->undo[slot];
+
+	*kept = *undo;
+	kept->due = 0;
+	return tell(g, slot, fds, ARRAY_SIZE(fds));
+}
+
+void guard_set_due(struct guard *g, int slot, bool due)
+{
+	__atomic_store_n(&g->page->undo[slot].due, due, __ATOMIC_SEQ_CST);
+}
+
 void guard_disarm(struct guard *g, int slot)
 {
+	if (g->page->undo[slot].request) {
+		guard_set_due(g, slot, false);
+		tell(g, slot, NULL, 0);
+		g->page->undo[slot].request = 0;
+	}
 	__atomic_store_n(&g->page->slots[slot].target, 0, __ATOMIC_RELAXED);
 	set_deadline(g, slot, 0);
 }

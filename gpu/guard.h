@@ -9,6 +9,9 @@
  * holder's own that delivers SIGKILL a little later, so that a holder is gone even when its
  * guard was killed first; and the holder watches the guard (guard_fd) and lets go when it dies.
  *
+ * Where the holder's death would not end the hold, the guard has to: before such a hold it is
+ * entrusted with what undoes it (guard_entrust), and does that when the holder is gone.
+ *
  * The page is a memfd named GUARD_MEMFD_NAME: it marks a process as a holder of ours and lists
  * what it holds, for whoever has to clean up after it (release.h).
  */
@@ -54,7 +57,27 @@ pid_t guard_pid(const struct guard *g);
  */
 int guard_arm(struct guard *g, pid_t target, uint64_t allow_ns);
 void guard_beat(struct guard *g, int slot, uint64_t allow_ns);
-void guard_disarm(struct guard *g, int slot);
+void guard_disarm(struct guard *g, int slot); /* what was entrusted for it is forgotten */
+
+/*
+ * What a holder's death leaves undone: one ioctl on a descriptor of the target's, accepted from
+ * a thread that traces it.
+ */
+#define GUARD_UNDO_ARG_MAX 64
+struct guard_undo {
+	uint64_t request; /* of ioctl(2); 0: nothing is entrusted */
+	uint8_t arg[GUARD_UNDO_ARG_MAX];
+	uint32_t due; /* to be done when the holder is gone */
+	uint32_t pad;
+};
+
+/*
+ * Hands the guard copies of @fd and of the target's @pidfd, and @undo (its due is passed over)
+ * for an armed slot. Nothing is due yet. -EOWNERDEAD: the guard does not answer.
+ */
+int guard_entrust(struct guard *g, int slot, int fd, int pidfd, const struct guard_undo *undo);
+/* Before the hold is made: true; once it has ended: false. A store to memory, no more. */
+void guard_set_due(struct guard *g, int slot, bool due);
 
 /* The page, as read by others. */
 #define GUARD_MAGIC 0x67726475u
@@ -67,6 +90,7 @@ struct guard_page {
 	uint32_t magic;
 	int32_t holder;
 	struct guard_slot slots[GUARD_SLOTS];
+	struct guard_undo undo[GUARD_SLOTS]; /* by slot */
 };
 
 #endif

@@ -6,14 +6,9 @@
 #include <sys/syscall.h>
 #include <time.h>
 
+#include "gpu/guard_undo.h"
 #include "gpu/guard_watch.h"
 #include "util/macros.h"
-
-/*
- * The sanitizers' run-time belongs to threads that do not exist here, and errno to one that
- * does not care: neither is used below.
- */
-#define BARE __attribute__((no_sanitize("thread", "address", "undefined")))
 
 BARE uint64_t guard_earliest(const struct guard_page *page)
 {
@@ -54,13 +49,21 @@ BARE static void settle(int holder_fd, int life_fd)
 #endif
 }
 
-/* True when the holder has ended or runs another program; else after GUARD_LOOK_NS. */
-BARE static bool holder_gone(pid_t holder, int holder_fd, int life_fd)
+/*
+ * True when the holder has ended or runs another program; else after GUARD_LOOK_NS or a
+ * message.
+ */
+BARE static bool holder_gone(pid_t holder, int holder_fd, int life_fd, struct guard_lent *lent)
 {
-	struct pollfd ends[] = { { .fd = life_fd }, { .fd = holder_fd, .events = POLLIN } };
+	struct pollfd ends[] = { { .fd = life_fd, .events = POLLIN },
+				 { .fd = holder_fd, .events = POLLIN } };
 	struct timespec look = { .tv_nsec = (long)GUARD_LOOK_NS };
 	long n = syscall(SYS_ppoll, ends, 2, &look, NULL, 0);
 
+	if (n > 0 && ends[0].revents == POLLIN && !ends[1].revents) {
+		guard_hear(life_fd, lent);
+		return false;
+	}
 	if (n > 0)
 		return true;
 	return syscall(SYS_getppid) != holder; /* our parent: when it ends we get another */
@@ -82,15 +85,19 @@ BARE bool guard_must_kill(uint64_t first_ns, uint64_t at_ns, bool *late)
 	return *late && was_late;
 }
 
-BARE void guard_watch(const struct guard_page *page, pid_t holder, int holder_fd, int life_fd)
+BARE void guard_watch(struct guard_page *page, pid_t holder, int holder_fd, int life_fd)
 {
+	struct guard_lent lent[GUARD_SLOTS];
 	bool late = false;
 
+	for (int i = 0; i < GUARD_SLOTS; i++)
+		lent[i] = (struct guard_lent){ .fd = -1, .pidfd = -1 };
 	settle(holder_fd, life_fd);
-	while (!holder_gone(holder, holder_fd, life_fd)) {
+	while (!holder_gone(holder, holder_fd, life_fd, lent)) {
 		if (guard_must_kill(guard_earliest(page), now_ns(), &late))
 			kill_holder(holder, holder_fd);
 	}
+	guard_undo_all(page, lent);
 	for (;;)
 		syscall(SYS_exit_group, 0);
 }

@@ -18,11 +18,12 @@ uint64_t guard_earliest(const struct guard_page *page);
 bool guard_must_kill(uint64_t first_ns, uint64_t at_ns, bool *late);
 
 /*
- * Watches the holder until it is gone, or until nobody has the other end of @life_fd any more:
- * then it runs another program, which holds nothing and keeps no deadlines. Runs in a process
- * that shares the holder's memory only in name (its pages are copies, its threads are not
- * there), so: system calls, no libc.
+ * Watches the holder, and takes what it entrusts through @life_fd, until it is gone, or until
+ * nobody has the other end of @life_fd any more: then it runs another program, which holds
+ * nothing and keeps no deadlines. What is due then is undone. Runs in a process that shares the
+ * holder's memory only in name (its pages are copies, its threads are not there), so: system
+ * calls, no libc.
  */
-_Noreturn void guard_watch(const struct guard_page *page, pid_t holder, int holder_fd, int life_fd);
+_Noreturn void guard_watch(struct guard_page *page, pid_t holder, int holder_fd, int life_fd);
 
 #endif

@@ -12,8 +12,10 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/ptrace.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -414,6 +416,157 @@ static void the_guard_process_kills_without_the_timers_help(void **state)
 	munmap(page, sizeof(*page));
 }
 
+/* ---- what the guard undoes ---- */
+
+#define UNTOUCHED 7
+#define UNDONE 42
+
+static unsigned short rows(int terminal)
+{
+	struct winsize size = { 0 };
+
+	assert_int_equal(ioctl(terminal, TIOCGWINSZ, &size), 0);
+	return size.ws_row;
+}
+
+/* Any ioctl will do whose effect can be seen from outside: the size of a terminal. */
+static _Noreturn void entrust_and_wait(pid_t job, int pidfd, int terminal, bool due, int say_fd)
+{
+	struct guard_undo undo = { .request = TIOCSWINSZ };
+	struct winsize size = { .ws_row = UNDONE };
+	struct guard *g;
+	pid_t guard;
+	int slot;
+
+	memcpy(undo.arg, &size, sizeof(size));
+	if (guard_start(&g) < 0)
+		_exit(2);
+	slot = guard_arm(g, job, 20 * NSEC_PER_SEC);
+	if (slot < 0 || guard_entrust(g, slot, terminal, pidfd, &undo) < 0)
+		_exit(2);
+	guard_set_due(g, slot, true);
+	guard_set_due(g, slot, due);
+	guard = guard_pid(g);
+	if (write(say_fd, &guard, sizeof(guard)) != sizeof(guard))
+		_exit(2);
+	wait_for_ever();
+	_exit(1);
+}
+
+struct undo {
+	struct job job;
+	int terminal;
+	pid_t holder, guard;
+};
+
+/* False where the kernel has no pidfds, without which nothing can be entrusted. */
+static bool start_undo(struct undo *u, bool due)
+{
+	struct winsize size = { .ws_row = UNTOUCHED };
+	int pidfd, fds[2];
+
+	job_start(&u->job);
+	u->terminal = posix_openpt(O_RDWR | O_NOCTTY);
+	assert_true(u->terminal >= 0);
+	assert_int_equal(ioctl(u->terminal, TIOCSWINSZ, &size), 0);
+	assert_int_equal(pipe2(fds, O_CLOEXEC), 0);
+	pidfd = gkfd_trace_syscall.pidfd(NULL, u->job.pid);
+	if (pidfd == -ENOSYS)
+		return false;
+	assert_true(pidfd >= 0);
+	u->holder = fork();
+	if (u->holder == 0)
+		entrust_and_wait(u->job.pid, pidfd, u->terminal, due, fds[1]);
+	close(fds[1]);
+	close(pidfd);
+	assert_int_equal(read(fds[0], &u->guard, sizeof(u->guard)), sizeof(u->guard));
+	close(fds[0]);
+	return true;
+}
+
+static void kill_holder(const struct undo *u)
+{
+	kill(u->holder, SIGKILL);
+	assert_int_equal(waitpid(u->holder, NULL, 0), u->holder);
+}
+
+static bool within_three_seconds(const struct undo *u, bool (*is_so)(const struct undo *u))
+{
+	uint64_t began_ns = now_ns();
+	struct pollfd nothing = { .fd = -1 };
+
+	while (!is_so(u) && now_ns() - began_ns < GONE_WITHIN_NS)
+		poll(&nothing, 1, 10);
+	return is_so(u);
+}
+
+static bool is_undone(const struct undo *u)
+{
+	return rows(u->terminal) == UNDONE;
+}
+
+static bool guard_is_gone(const struct undo *u)
+{
+	return gone(u->guard);
+}
+
+static bool job_is_free(const struct undo *u)
+{
+	return job_tracer(u->job.pid) == 0;
+}
+
+static void end_undo(struct undo *u)
+{
+	close(u->terminal);
+	job_end(&u->job);
+}
+
+static void the_guard_undoes_what_a_killed_holder_left(void **state)
+{
+	struct undo u;
+
+	if (start_undo(&u, true)) {
+		assert_int_equal(rows(u.terminal), UNTOUCHED);
+		kill_holder(&u);
+		assert_true(within_three_seconds(&u, is_undone));
+		assert_true(within_three_seconds(&u, guard_is_gone));
+		assert_true(within_three_seconds(&u, job_is_free));
+		kill(u.job.pid, SIGUSR1);
+		assert_int_equal(job_hear(u.job.from_job), 'u');
+	}
+	end_undo(&u);
+}
+
+static void the_guard_leaves_alone_what_is_not_due(void **state)
+{
+	struct undo u;
+
+	if (start_undo(&u, false)) {
+		kill_holder(&u);
+		assert_true(within_three_seconds(&u, guard_is_gone));
+		assert_int_equal(rows(u.terminal), UNTOUCHED);
+	}
+	end_undo(&u);
+}
+
+static void the_guard_waits_for_another_tracer_of_the_target(void **state)
+{
+	struct undo u;
+	int status;
+
+	if (start_undo(&u, true)) {
+		assert_int_equal(ptrace(PTRACE_SEIZE, u.job.pid, NULL, NULL), 0);
+		kill_holder(&u);
+		assert_true(within_three_seconds(&u, guard_is_gone));
+		assert_int_equal(rows(u.terminal), UNTOUCHED);
+		assert_int_equal(ptrace(PTRACE_INTERRUPT, u.job.pid, NULL, NULL), 0);
+		assert_int_equal(waitpid(u.job.pid, &status, __WALL), u.job.pid);
+		assert_int_equal(ptrace(PTRACE_DETACH, u.job.pid, NULL, NULL), 0);
+		assert_true(within_three_seconds(&u, is_undone));
+	}
+	end_undo(&u);
+}
+
 /* ---- a core handler that takes its time ---- */
 
 #define CORE_PATTERN "/proc/sys/kernel/core_pattern"
@@ -464,6 +617,9 @@ int main(void)
 		cmocka_unit_test(guards_do_not_outlive_their_holders),
 		cmocka_unit_test(one_late_look_does_not_kill_but_two_in_a_row_do),
 		cmocka_unit_test(the_guard_process_kills_without_the_timers_help),
+		cmocka_unit_test(the_guard_undoes_what_a_killed_holder_left),
+		cmocka_unit_test(the_guard_leaves_alone_what_is_not_due),
+		cmocka_unit_test(the_guard_waits_for_another_tracer_of_the_target),
 		cmocka_unit_test(a_slow_core_handler_does_not_delay_an_abort),
 	};
 

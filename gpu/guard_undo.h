@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: MIT */
+/* Inside the guard process: what it was entrusted with, and undoing it. */
+#ifndef GPREEMPT_GPU_GUARD_UNDO_H
+#define GPREEMPT_GPU_GUARD_UNDO_H
+
+#include "gpu/guard.h"
+
+/*
+ * The sanitizers' run-time belongs to threads that do not exist in the guard, and errno to one
+ * that does not care: code marked so uses neither.
+ */
+#define BARE __attribute__((no_sanitize("thread", "address", "undefined")))
+
+struct guard_lent { /* for one slot */
+	int fd; /* of the target's, to undo on; -1: nothing was lent */
+	int pidfd; /* of the target */
+};
+
+/* Takes one message of the holder's from @life_fd and answers it. */
+void guard_hear(int life_fd, struct guard_lent *lent);
+
+/*
+ * The holder is gone: undoes what is due. Each target gets a process of its own, which seizes
+ * it as soon as it can, for as long as the target lives, makes the call, and lets go by ending.
+ */
+void guard_undo_all(struct guard_page *page, const struct guard_lent *lent);
+
+#endif
