@@ -143,7 +143,7 @@ static const struct plain_failure plain_failures[] = {
 	{ GKFD_WHY_RUNTIME_TOO_OLD, GPREEMPT_ERROR_REFUSED,
 	  "never enabled its ROCm runtime, so the driver refuses to suspend it (level K2)",
 	  "its ROCm runtime is too old (before 5.5), or it is still starting; run it with a newer "
-	  "ROCm" },
+	  "ROCm, or hold it with --level K1" },
 	{ GKFD_WHY_RUNTIME_BUSY, GPREEMPT_ERROR_FAILED,
 	  "could not be attached: the driver did not activate debugging", "try again" },
 	{ GKFD_WHY_EXITED, GPREEMPT_ERROR_ABSENT, "has ended", "nothing of it is held" },
@@ -165,6 +165,14 @@ static const struct plain_failure plain_failures[] = {
 	  "could not be held any longer and runs again: it shut its ROCm runtime down, ended its "
 	  "main thread, or made queues faster than they can be held",
 	  "nothing is held; try again" },
+	{ GKFD_WHY_PAUSED, GPREEMPT_ERROR_REFUSED,
+	  "is already paused by somebody (level K1), who does not trace it any more",
+	  "if that was not meant to last: gpreempt release PID" },
+	{ GKFD_WHY_NO_CRIU_RIGHT, GPREEMPT_ERROR_REFUSED,
+	  "cannot be paused by the caller (level K1)",
+	  "needs CAP_CHECKPOINT_RESTORE or CAP_SYS_ADMIN; try sudo" },
+	{ GKFD_WHY_WHOLE_ONLY, GPREEMPT_ERROR_USAGE,
+	  "can be paused only as a whole (level K1)", "name no queues" },
 	{ GKFD_WHY_STAINED, GPREEMPT_ERROR_REFUSED,
 	  "cannot be held by the caller, which has ended somebody else's debug session: the driver "
 	  "would not resume it should the caller die",

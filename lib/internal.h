@@ -22,6 +22,7 @@ struct gpreempt_process {
 	struct gkfd_target *target;
 	pid_t pid;
 	bool look_only;
+	bool pauses; /* GPREEMPT_ATTACH_PAUSE */
 	bool held;
 	uint32_t *held_ids;
 	size_t n_held;

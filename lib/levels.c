@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Which ways to preempt this machine has, and why not the others. Attaches to nobody. */
 #include <errno.h>
+#include <linux/capability.h>
 #include <stdarg.h>
 #include <string.h>
 
@@ -20,7 +21,8 @@ static void reason(struct gpreempt_level *level, const char *fmt, ...)
 }
 
 /* 0: it can be opened and is new enough. */
-static int check_device(struct gpreempt_ctx *ctx, struct gpreempt_level *level)
+static int check_device(struct gpreempt_ctx *ctx, enum gkfd_cap cap, const char *since,
+			struct gpreempt_level *level)
 {
 	int r = ctx_open_device_quietly(ctx);
 
@@ -28,9 +30,9 @@ static int check_device(struct gpreempt_ctx *ctx, struct gpreempt_level *level)
 		reason(level, "no right to open /dev/kfd: join the group 'render', or try sudo");
 	else if (r < 0)
 		reason(level, "cannot open /dev/kfd: %s", strerror(-r));
-	else if (!gkfd_has(ctx->k, GKFD_CAP_DEBUG))
-		reason(level, "the driver is too old: KFD %u.%u, need 1.13 (Linux 6.5)",
-		       ctx->k->major, ctx->k->minor);
+	else if (!gkfd_has(ctx->k, cap))
+		reason(level, "the driver is too old: KFD %u.%u, need %s", ctx->k->major,
+		       ctx->k->minor, since);
 	else
 		return 0;
 	return -EOPNOTSUPP;
@@ -76,12 +78,42 @@ static void level_k2(struct gpreempt_ctx *ctx, struct gpreempt_level *level)
 	reason(level,
 	       "debug interface: suspends queues of one process per call; needs the right to "
 	       "trace it");
-	level->available = check_device(ctx, level) >= 0 && check_gpus(ctx, level) >= 0;
+	level->available = check_device(ctx, GKFD_CAP_DEBUG, "1.13 (Linux 6.5)", level) >= 0 &&
+			   check_gpus(ctx, level) >= 0;
+}
+
+/* What is not told, as by a model, is not missing. */
+static bool may_checkpoint(struct gpreempt_ctx *ctx)
+{
+	_cleanup_free_ char *text = NULL;
+	const char *line;
+	uint64_t caps;
+	size_t len;
+
+	if (gkfd_read_file(ctx->k, GKFD_TREE_PROC, "self/status", &text, &len) < 0)
+		return true;
+	line = strstr(text, "\nCapEff:");
+	if (!line)
+		return true;
+	caps = strtoull(line + strlen("\nCapEff:"), NULL, 16);
+	return caps & (1ull << CAP_CHECKPOINT_RESTORE | 1ull << CAP_SYS_ADMIN);
+}
+
+static int check_right_to_pause(struct gpreempt_ctx *ctx, struct gpreempt_level *level)
+{
+	if (may_checkpoint(ctx))
+		return 0;
+	reason(level, "needs CAP_CHECKPOINT_RESTORE or CAP_SYS_ADMIN: try sudo (and only on "
+		      "request: --level K1)");
+	return -EACCES;
 }
 
 static void level_k1(struct gpreempt_ctx *ctx, struct gpreempt_level *level)
 {
-	reason(level, "CRIU pause: not built in this version");
+	reason(level, "only on request (--level K1): pauses whole processes, of any ROCm runtime; "
+		      "only the guard would undo it");
+	level->available = check_device(ctx, GKFD_CAP_CRIU, "1.7 (Linux 5.18)", level) >= 0 &&
+			   check_right_to_pause(ctx, level) >= 0;
 }
 
 static void level_k3(struct gpreempt_ctx *ctx, struct gpreempt_level *level)

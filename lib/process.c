@@ -41,6 +41,7 @@ EXPORT int gpreempt_attach(struct gpreempt_ctx *ctx, pid_t pid, unsigned int fla
 		return ctx_fail_errno(ctx, -ENOMEM, "attach");
 	*p = (struct gpreempt_process){ .ctx = ctx, .pid = pid };
 	p->look_only = flags & GPREEMPT_ATTACH_LOOK_ONLY;
+	p->pauses = flags & GPREEMPT_ATTACH_PAUSE;
 	/* A looker seizes too; only a model's processes cannot be stopped by that. */
 	guarded = !p->look_only || !gpreempt_is_modelled(ctx);
 	if (guarded) {
@@ -49,7 +50,8 @@ EXPORT int gpreempt_attach(struct gpreempt_ctx *ctx, pid_t pid, unsigned int fla
 			goto fail;
 	}
 	ctx_call_begin(ctx);
-	r = gkfd_target_attach(ctx->k, pid, guarded ? ctx->guard : NULL, &p->target, &failure);
+	r = gkfd_target_attach_by(ctx->k, pid, p->pauses ? GKFD_BY_PAUSE : GKFD_BY_DEBUG,
+				  guarded ? ctx->guard : NULL, &p->target, &failure);
 	ctx_call_end(ctx);
 	if (r < 0) {
 		ctx_fail_target(ctx, r, pid, &failure);

@@ -99,6 +99,22 @@ static void mark_held(struct gpreempt_process *p, struct gpreempt_queue *queues,
 	}
 }
 
+static int add_details(struct gpreempt_process *p, struct gpreempt_queue *queues, size_t n)
+{
+	add_priorities(p, queues, n);
+	return add_progress(p, queues, n);
+}
+
+/* sysfs has no addresses to look at, and does not tell the kinds of compute queues apart. */
+static void drop_unknown(struct gpreempt_queue *queues, size_t n)
+{
+	for (size_t i = 0; i < n; i++) {
+		queues[i].valid = 0;
+		if (type_is_compute(queues[i].type))
+			queues[i].type = GPREEMPT_QUEUE_COMPUTE;
+	}
+}
+
 int process_snapshot(struct gpreempt_process *p, struct gpreempt_queue **ret, size_t *ret_n)
 {
 	_cleanup_free_ struct kfd_queue_snapshot_entry *entries = NULL;
@@ -118,8 +134,10 @@ int process_snapshot(struct gpreempt_process *p, struct gpreempt_queue **ret, si
 	for (uint32_t i = 0; i < n; i++)
 		describe_entry(p->ctx, &queues[i], p->pid, &entries[i]);
 	if (n) {
-		add_priorities(p, queues, n);
-		r = add_progress(p, queues, n);
+		if (p->pauses)
+			drop_unknown(queues, n);
+		else
+			r = add_details(p, queues, n);
 		if (r < 0)
 			return ctx_fail_errno(p->ctx, r, "snapshot");
 		mark_held(p, queues, n);

@@ -63,6 +63,8 @@ static int parse(struct cli *cli, int argc, char **argv, struct bench *b)
 		if (status != EXIT_DONE)
 			return status;
 	}
+	if (level_pauses(b->level) && b->options.grace_kclk)
+		return cli_usage(cli, "--grace does not go with level K1");
 	status = check_arguments(cli, argc - optind, 1, 1);
 	return status == EXIT_DONE ? parse_pid(cli, argv[optind], &b->pid) : status;
 }
@@ -78,6 +80,7 @@ static int make_room(struct cli *cli, struct bench *b)
 
 static int attach(struct cli *cli, struct bench *b)
 {
+	unsigned int flags = level_pauses(b->level) ? GPREEMPT_ATTACH_PAUSE : 0;
 	struct gpreempt_device_info info = { .size = sizeof(info) };
 	uint64_t began = gpreempt_now_ns(cli->ctx);
 
@@ -85,7 +88,7 @@ static int attach(struct cli *cli, struct bench *b)
 		return cli_fail_ctx(cli);
 	b->open_ns = gpreempt_now_ns(cli->ctx) - began;
 	began = gpreempt_now_ns(cli->ctx);
-	if (gpreempt_attach(cli->ctx, b->pid, 0, &b->process) < 0)
+	if (gpreempt_attach(cli->ctx, b->pid, flags, &b->process) < 0)
 		return cli_fail_ctx(cli);
 	b->attach_ns = gpreempt_now_ns(cli->ctx) - began;
 	gpreempt_keepalive(cli->ctx);

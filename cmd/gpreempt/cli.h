@@ -94,6 +94,7 @@ int parse_grace(struct cli *cli, const char *text, uint32_t *ret);
 int parse_class(struct cli *cli, const char *text, enum gpreempt_class *ret);
 /* Only levels that hold other processes' queues, and that this machine has. Needs cli_open(). */
 int check_level(struct cli *cli, const char *text);
+bool level_pauses(const char *text); /* K1: attach with GPREEMPT_ATTACH_PAUSE */
 /* Exactly @min to @max arguments are left. */
 int check_arguments(struct cli *cli, int left, int min, int max);
 

@@ -165,7 +165,8 @@ static int print_text(struct cli *cli, const struct findings *f, const char *hin
 		printf("\n");
 	}
 	for (size_t i = 0; i < f->n_levels; i++) {
-		able |= f->levels[i].available;
+		/* K1 must be asked for */
+		able |= f->levels[i].available && strcmp(f->levels[i].level, "K1") != 0;
 		printf("%-3s %-4s %s\n", f->levels[i].level, f->levels[i].available ? "yes" : "no",
 		       f->levels[i].reason);
 	}

@@ -14,7 +14,8 @@ const char help_hold[] =
 	"  --for SECONDS       let go after so long; otherwise Ctrl-C ends it\n"
 	"  --grace KCLK        thousands of GPU clocks running work gets to end by itself,\n"
 	"                      1 (default) to 255\n"
-	"  --level LEVEL       insist on one way to do it; see gpreempt doctor\n"
+	"  --level LEVEL       insist on one way to do it; see gpreempt doctor. K1 (a pause of\n"
+	"                      whole processes, for old ROCm runtimes) is used only so\n"
 	"\n"
 	"All of the processes are held, or none. Nothing of a job's work is lost, and its CPU\n"
 	"side keeps running. Whatever happens to this command, the jobs run again: on Ctrl-C,\n"
@@ -81,6 +82,8 @@ static int take_pids(struct cli *cli, struct hold *h, int argc, char **argv)
 				status = cli_usage(cli, "pid %s is named twice", argv[i]);
 		h->n++;
 	}
+	if (status == EXIT_DONE && level_pauses(h->level) && (h->n_ids || h->options.grace_kclk))
+		return cli_usage(cli, "--queue and --grace do not go with level K1");
 	if (status == EXIT_DONE && h->n_ids && h->n > 1)
 		return cli_usage(cli, "--queue goes with one pid: ids are the process's own");
 	return status;
@@ -113,6 +116,7 @@ static int interrupted(struct cli *cli, int sig)
 
 static int attach_all(struct cli *cli, struct hold *h)
 {
+	unsigned int flags = level_pauses(h->level) ? GPREEMPT_ATTACH_PAUSE : 0;
 	struct progress progress;
 
 	progress_begin(&progress);
@@ -122,7 +126,7 @@ static int attach_all(struct cli *cli, struct hold *h)
 		if (sig)
 			return interrupted(cli, sig);
 		progress_now(&progress, "attaching to process %d", (int)h->pids[i]);
-		r = gpreempt_attach(cli->ctx, h->pids[i], 0, &h->procs[i]);
+		r = gpreempt_attach(cli->ctx, h->pids[i], flags, &h->procs[i]);
 		progress_end(&progress);
 		if (r < 0)
 			return cli_fail_ctx(cli);

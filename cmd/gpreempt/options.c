@@ -153,6 +153,11 @@ int check_level(struct cli *cli, const char *text)
 	return cli_usage(cli, "no level '%s': K3, K2, K1 or K0", text);
 }
 
+bool level_pauses(const char *text)
+{
+	return text && strcasecmp(text, "K1") == 0;
+}
+
 int check_arguments(struct cli *cli, int left, int min, int max)
 {
 	if (left < min)

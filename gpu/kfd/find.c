@@ -50,18 +50,18 @@ int gkfd_seize_failed(struct gkfd *k, pid_t pid, int error, struct gkfd_failure 
 	return -EBUSY;
 }
 
-static int open_device(struct gkfd *k, struct gkfd_failure *fail)
+static int open_device(struct gkfd *k, enum gkfd_cap cap, struct gkfd_failure *fail)
 {
 	int r = gkfd_open_device(k);
 
 	if (r < 0)
 		return gkfd_fail(fail, r, GKFD_WHY_SYSTEM, "open device");
-	if (!gkfd_has(k, GKFD_CAP_DEBUG))
+	if (!gkfd_has(k, cap))
 		return gkfd_fail(fail, -EOPNOTSUPP, GKFD_WHY_KFD_TOO_OLD, "open device");
 	return 0;
 }
 
-int gkfd_target_find(struct gkfd *k, pid_t pid, struct gkfd_proc_ident *ret,
+int gkfd_target_find(struct gkfd *k, pid_t pid, enum gkfd_cap cap, struct gkfd_proc_ident *ret,
 		     struct gkfd_failure *fail)
 {
 	struct gkfd_proc_ident ident;
@@ -69,7 +69,7 @@ int gkfd_target_find(struct gkfd *k, pid_t pid, struct gkfd_proc_ident *ret,
 
 	if (r < 0)
 		return r;
-	r = open_device(k, fail);
+	r = open_device(k, cap, fail);
 	if (r < 0)
 		return r;
 	*ret = ident;

@@ -6,8 +6,8 @@
 #include "gpu/kfd/procs.h"
 #include "gpu/kfd/target.h"
 
-/* Checks that @pid is a process we could attach to, and opens the device. */
-int gkfd_target_find(struct gkfd *k, pid_t pid, struct gkfd_proc_ident *ret,
+/* Checks that @pid is a process we could attach to, and opens the device, which must have @cap. */
+int gkfd_target_find(struct gkfd *k, pid_t pid, enum gkfd_cap cap, struct gkfd_proc_ident *ret,
 		     struct gkfd_failure *fail);
 
 /* ptrace(2) says -EPERM for no right and for "already traced"; /proc knows which. */

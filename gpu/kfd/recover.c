@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "gpu/kfd/find.h"
+#include "gpu/kfd/pause.h"
 #include "gpu/kfd/session.h"
 #include "gpu/kfd/tracer.h"
 
@@ -12,11 +13,14 @@ struct recover_args {
 static int do_recover(void *arg)
 {
 	struct recover_args *a = arg;
-	int r = gkfd_session_recover(a->k, a->pid, a->fail);
+	int paused = gkfd_pause_recover(a->k, a->pid, a->fail), debugged;
 
-	if (r > 0)
+	if (paused < 0 || !gkfd_has(a->k, GKFD_CAP_DEBUG))
+		return paused;
+	debugged = gkfd_session_recover(a->k, a->pid, a->fail);
+	if (debugged > 0)
 		gkfd_stain();
-	return r;
+	return debugged < 0 && paused == 0 ? debugged : paused || debugged > 0;
 }
 
 int gkfd_target_recover(struct gkfd *k, pid_t pid, struct gkfd_failure *ret_failure)
@@ -26,7 +30,7 @@ int gkfd_target_recover(struct gkfd *k, pid_t pid, struct gkfd_failure *ret_fail
 	struct tracer *tracer;
 	int r;
 
-	r = gkfd_target_find(k, pid, &ident, ret_failure);
+	r = gkfd_target_find(k, pid, GKFD_CAP_CRIU, &ident, ret_failure);
 	if (r < 0)
 		return r;
 	r = tracer_start(k, pid, NULL, NULL, &tracer);

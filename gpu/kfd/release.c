@@ -119,6 +119,21 @@ static int end_holder(struct gkfd *k, pid_t holder, struct gkfd_failure *fail)
 	return -ETIMEDOUT;
 }
 
+/* The guard of a holder that was killed may be at the same work: it is done in no time. */
+static int recover(struct gkfd *k, pid_t pid, struct gkfd_failure *fail)
+{
+	uint64_t until = gkfd_now_ns(k) + ASK_NS;
+	pid_t holder;
+	int r;
+
+	while ((r = gkfd_target_recover(k, pid, fail)) == -EBUSY && fail->why == GKFD_WHY_TRACED) {
+		if (gkfd_holder_of(k, fail->other_pid, &holder) == 0 || gkfd_now_ns(k) >= until)
+			break;
+		gkfd_wait(k, NULL, 0, LOOK_NS);
+	}
+	return r;
+}
+
 int gkfd_release_pid(struct gkfd *k, pid_t pid, struct gkfd_failure *ret_failure)
 {
 	struct gkfd_proc_ident ident;
@@ -141,7 +156,7 @@ int gkfd_release_pid(struct gkfd *k, pid_t pid, struct gkfd_failure *ret_failure
 		if (r < 0 && r != -ESRCH)
 			return r;
 	}
-	r = gkfd_target_recover(k, pid, ret_failure);
+	r = recover(k, pid, ret_failure);
 	if (holder && (r >= 0 || ret_failure->why == GKFD_WHY_NO_PROCESS ||
 		       ret_failure->why == GKFD_WHY_NO_KFD_PROCESS))
 		return 1;

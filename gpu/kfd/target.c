@@ -3,6 +3,7 @@
 #include <sys/eventfd.h>
 
 #include "gpu/kfd/find.h"
+#include "gpu/kfd/pause.h"
 #include "gpu/kfd/session.h"
 #include "gpu/kfd/target.h"
 #include "gpu/kfd/tracer.h"
@@ -17,10 +18,12 @@ struct gkfd_target {
 	struct tracer *tracer;
 	int state_fd;
 	int state; /* enum gkfd_target_state; read by any thread */
-	bool holds; /* as session.holding; read by any thread */
+	bool holds; /* as holding(); read by any thread */
+	enum gkfd_way way;
 
 	/* the tracer thread's */
-	struct gkfd_session session;
+	struct gkfd_session session; /* GKFD_BY_DEBUG */
+	struct gkfd_pause pause; /* GKFD_BY_PAUSE */
 	int slot; /* in the guard's page, -1: none */
 	uint64_t longest_ns, held_since_ns;
 	bool guard_gone;
@@ -69,10 +72,15 @@ static void note_failure(struct gkfd_target *t, const struct gkfd_failure *fail)
 		set_state(t, GKFD_TARGET_FAILED);
 }
 
+static bool holding(const struct gkfd_target *t)
+{
+	return t->session.holding || t->pause.paused;
+}
+
 /* After anything that may have begun or ended a hold. */
 static void publish(struct gkfd_target *t)
 {
-	__atomic_store_n(&t->holds, t->session.holding, __ATOMIC_RELEASE);
+	__atomic_store_n(&t->holds, holding(t), __ATOMIC_RELEASE);
 }
 
 static void beat(struct gkfd_target *t, uint64_t allow_ns)
@@ -88,13 +96,95 @@ static void disarm(struct gkfd_target *t)
 	t->slot = -1;
 }
 
+/* ---- on the tracer thread: one way or the other ---- */
+
+/*
+ * What a guard could do for a model's process it could do to somebody else's; a model ends with
+ * its owner anyway.
+ */
+static bool guard_has_to_undo(const struct gkfd_target *t)
+{
+	return t->way == GKFD_BY_PAUSE && t->slot >= 0 && !t->k->transport->modelled;
+}
+
+static int entrust(struct gkfd_target *t, struct gkfd_failure *fail)
+{
+	_cleanup_close_ int pidfd = -1;
+	struct guard_undo undo = gkfd_pause_undo();
+	int r;
+
+	if (!guard_has_to_undo(t))
+		return 0;
+	pidfd = t->k->transport->trace->pidfd(t->k->data, t->ident.pid);
+	if (pidfd < 0)
+		return gkfd_fail(fail, pidfd, GKFD_WHY_SYSTEM, "pidfd");
+	r = guard_entrust(t->guard, t->slot, t->pause.fd, pidfd, &undo);
+	if (r == -EOWNERDEAD)
+		return gkfd_fail(fail, r, GKFD_WHY_GUARD_DIED, "attach");
+	return r < 0 ? gkfd_fail(fail, r, GKFD_WHY_SYSTEM, "guard") : 0;
+}
+
+static int begin_way(struct gkfd_target *t, struct gkfd_failure *fail)
+{
+	int r;
+
+	if (t->way == GKFD_BY_DEBUG)
+		return gkfd_session_begin(&t->session, t->k, t->ident.pid, fail);
+	r = gkfd_pause_begin(&t->pause, t->k, t->ident.pid, fail);
+	return r < 0 ? r : entrust(t, fail);
+}
+
+static void end_way(struct gkfd_target *t)
+{
+	if (t->way == GKFD_BY_DEBUG)
+		gkfd_session_end(&t->session);
+	else
+		gkfd_pause_end(&t->pause);
+}
+
+static void forget_way(struct gkfd_target *t)
+{
+	if (t->way == GKFD_BY_DEBUG)
+		gkfd_session_forget(&t->session);
+	else
+		gkfd_pause_forget(&t->pause);
+}
+
+/* The guard hears of a pause before the driver does. */
+static int hold_way(struct gkfd_target *t, const struct gkfd_hold_request *request,
+		    struct gkfd_hold *ret, struct gkfd_failure *fail)
+{
+	int r;
+
+	if (t->way == GKFD_BY_DEBUG)
+		return gkfd_session_hold(&t->session, request, ret, fail);
+	if (guard_has_to_undo(t))
+		guard_set_due(t->guard, t->slot, true);
+	r = gkfd_pause_hold(&t->pause, request, ret, fail);
+	if (r < 0 && guard_has_to_undo(t))
+		guard_set_due(t->guard, t->slot, false);
+	return r;
+}
+
+static int resume_way(struct gkfd_target *t, struct gkfd_resumed *ret, struct gkfd_failure *fail)
+{
+	int r;
+
+	if (t->way == GKFD_BY_DEBUG)
+		return gkfd_session_resume(&t->session, ret, fail);
+	r = gkfd_pause_resume(&t->pause, ret, fail);
+	if (r >= 0 && guard_has_to_undo(t))
+		guard_set_due(t->guard, t->slot, false);
+	return r;
+}
+
 /* ---- on the tracer thread ---- */
 
 static void on_ended(void *user, enum tracer_end how)
 {
 	struct gkfd_target *t = user;
 
-	gkfd_session_forget(&t->session); /* the driver has let go of its queues already */
+	forget_way(t); /* the driver has let go of its queues already */
 	publish(t);
 	disarm(t);
 	set_state(t, how == TRACER_EXECED ? GKFD_TARGET_EXECED : GKFD_TARGET_EXITED);
@@ -115,7 +205,7 @@ static void resume_now(struct gkfd_target *t)
 	struct gkfd_resumed resumed;
 	struct gkfd_failure fail;
 
-	if (gkfd_session_resume(&t->session, &resumed, &fail) < 0)
+	if (resume_way(t, &resumed, &fail) < 0)
 		note_failure(t, &fail);
 }
 
@@ -127,7 +217,7 @@ static void lose_guard(struct gkfd_target *t)
 	if (gkfd_target_state(t) != GKFD_TARGET_ATTACHED)
 		return;
 	resume_now(t);
-	gkfd_session_end(&t->session);
+	end_way(t);
 	set_state(t, GKFD_TARGET_GUARD_DIED);
 }
 
@@ -151,10 +241,24 @@ static void look_for_exec(struct gkfd_target *t)
 		on_ended(t, TRACER_EXECED);
 }
 
+/*
+ * Once the leader has ended nobody can seize the process any more, and the guard could not
+ * unpause it.
+ */
+static void look_for_leader(struct gkfd_target *t)
+{
+	struct gkfd_proc_ident now;
+
+	if (gkfd_proc_identify(t->k, t->ident.pid, &now) < 0 || now.state != 'Z')
+		return;
+	resume_now(t);
+	set_state(t, GKFD_TARGET_LET_GO);
+}
+
 static void on_turn(void *user, const struct pollfd *fds, size_t n)
 {
 	struct gkfd_target *t = user;
-	bool held = t->session.holding;
+	bool held = holding(t);
 	struct gkfd_failure fail;
 
 	if (fds[1].revents || (t->slot >= 0 && guard_fd(t->guard) < 0 && !guard_alive(t->guard)))
@@ -173,7 +277,9 @@ static void on_turn(void *user, const struct pollfd *fds, size_t n)
 	}
 	if (t->session.holding)
 		look_for_exec(t);
-	if (t->session.holding && t->longest_ns &&
+	if (t->pause.paused)
+		look_for_leader(t);
+	if (holding(t) && t->longest_ns &&
 	    gkfd_now_ns(t->k) - t->held_since_ns >= t->longest_ns)
 		resume_now(t);
 	publish(t);
@@ -191,7 +297,7 @@ static void on_leave(void *user)
 	struct gkfd_target *t = user;
 
 	beat(t, GUARD_DRIVER_CALL_NS); /* disarmed by the owner, once the target is let go */
-	gkfd_session_end(&t->session);
+	end_way(t);
 }
 
 static const struct tracer_ops ops = {
@@ -220,7 +326,7 @@ static int do_begin(void *arg)
 		return gkfd_fail(a->fail, r, GKFD_WHY_SYSTEM, "identify");
 	if (r < 0 || now.start_ticks != t->ident.start_ticks)
 		return gkfd_fail(a->fail, -ESRCH, GKFD_WHY_NO_PROCESS, "seize");
-	r = gkfd_session_begin(&t->session, t->k, t->ident.pid, a->fail);
+	r = begin_way(t, a->fail);
 	beat(t, GUARD_SILENCE_NS);
 	return r;
 }
@@ -239,7 +345,9 @@ static int do_snapshot(void *arg)
 
 	if (r < 0)
 		return r;
-	r = gkfd_session_snapshot(&a->t->session, &a->entries, &a->n, a->fail);
+	r = a->t->way == GKFD_BY_DEBUG ?
+		    gkfd_session_snapshot(&a->t->session, &a->entries, &a->n, a->fail) :
+		    gkfd_pause_snapshot(&a->t->pause, &a->entries, &a->n, a->fail);
 	if (r < 0)
 		note_failure(a->t, a->fail);
 	return r;
@@ -267,15 +375,15 @@ static int do_hold(void *arg)
 
 	if (r < 0)
 		return r;
-	if (t->session.holding)
+	if (holding(t))
 		return gkfd_fail(a->fail, -EALREADY, GKFD_WHY_ALREADY_HELD, "hold");
-	if (gkfd_is_stained())
+	if (t->way == GKFD_BY_DEBUG && gkfd_is_stained())
 		return gkfd_fail(a->fail, -EUCLEAN, GKFD_WHY_STAINED, "hold");
 	r = check_guard(t, a->fail);
 	if (r < 0)
 		return r;
 	beat(t, GUARD_DRIVER_CALL_NS);
-	r = gkfd_session_hold(&t->session, a->request, &a->hold, a->fail);
+	r = hold_way(t, a->request, &a->hold, a->fail);
 	publish(t);
 	beat(t, GUARD_SILENCE_NS);
 	if (r < 0) {
@@ -302,7 +410,7 @@ static int do_resume(void *arg)
 	if (r < 0)
 		return r;
 	beat(t, GUARD_DRIVER_CALL_NS);
-	r = gkfd_session_resume(&t->session, &a->resumed, a->fail);
+	r = resume_way(t, &a->resumed, a->fail);
 	publish(t);
 	beat(t, GUARD_SILENCE_NS);
 	if (r < 0)
@@ -325,15 +433,17 @@ static int arm(struct gkfd_target *t, struct gkfd_failure *fail)
 	return 0;
 }
 
-static int target_new(struct gkfd *k, const struct gkfd_proc_ident *ident, struct guard *guard,
-		      struct gkfd_target **ret)
+static int target_new(struct gkfd *k, const struct gkfd_proc_ident *ident, enum gkfd_way way,
+		      struct guard *guard, struct gkfd_target **ret)
 {
 	struct gkfd_target *t = calloc(1, sizeof(*t));
 
 	if (!t)
 		return -ENOMEM;
 	*t = (struct gkfd_target){ .k = k, .ident = *ident, .guard = guard, .slot = -1 };
+	t->way = way;
 	t->session.event_fd[0] = t->session.event_fd[1] = -1;
+	t->pause.fd = -1;
 	t->state_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	if (t->state_fd < 0) {
 		free(t);
@@ -346,15 +456,22 @@ static int target_new(struct gkfd *k, const struct gkfd_proc_ident *ident, struc
 int gkfd_target_attach(struct gkfd *k, pid_t pid, struct guard *guard, struct gkfd_target **ret,
 		       struct gkfd_failure *ret_failure)
 {
+	return gkfd_target_attach_by(k, pid, GKFD_BY_DEBUG, guard, ret, ret_failure);
+}
+
+int gkfd_target_attach_by(struct gkfd *k, pid_t pid, enum gkfd_way way, struct guard *guard,
+			  struct gkfd_target **ret, struct gkfd_failure *ret_failure)
+{
+	enum gkfd_cap cap = way == GKFD_BY_DEBUG ? GKFD_CAP_DEBUG : GKFD_CAP_CRIU;
 	_cleanup_(gkfd_target_releasep) struct gkfd_target *t = NULL;
 	struct gkfd_proc_ident ident;
 	struct begin_args args;
 	int r;
 
-	r = gkfd_target_find(k, pid, &ident, ret_failure);
+	r = gkfd_target_find(k, pid, cap, &ident, ret_failure);
 	if (r < 0)
 		return r;
-	r = target_new(k, &ident, guard, &t);
+	r = target_new(k, &ident, way, guard, &t);
 	if (r < 0)
 		return gkfd_fail(ret_failure, r, GKFD_WHY_SYSTEM, "attach");
 	r = arm(t, ret_failure);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A process whose queues can be held off the GPU through the driver's debug interface (K2).
+ * A process whose queues can be held off the GPU through the driver's debug interface (K2) or,
+ * on request, its checkpoint interface (K1).
  *
  * Each target has a tracer thread of its own that seizes the process and makes every debug
  * call: older drivers accept them from no other thread, and one that waits for the hardware
@@ -43,6 +44,9 @@ enum gkfd_why {
 	GKFD_WHY_ALREADY_HELD, /* -EALREADY: by us */
 	GKFD_WHY_GUARD_DIED, /* -EOWNERDEAD: nothing is held without a guard */
 	GKFD_WHY_LET_GO, /* -EAGAIN: it changed so that it could not be held any longer */
+	GKFD_WHY_PAUSED, /* -EBUSY: somebody has paused it through the checkpoint interface */
+	GKFD_WHY_NO_CRIU_RIGHT, /* -EACCES: no CAP_CHECKPOINT_RESTORE */
+	GKFD_WHY_WHOLE_ONLY, /* -EINVAL: single queues were asked for, a pause takes them all */
 	GKFD_WHY_STAINED, /* -EUCLEAN: our death would not resume it any more (gkfd_stain) */
 };
 
@@ -64,6 +68,11 @@ enum gkfd_target_state {
 	GKFD_TARGET_LET_GO, /* its runtime or leader ended, or new queues could not be held */
 };
 
+enum gkfd_way {
+	GKFD_BY_DEBUG,
+	GKFD_BY_PAUSE, /* whole processes, needs CAP_CHECKPOINT_RESTORE; see pause.h */
+};
+
 /*
  * Attaches to @pid. @guard (borrowed, may be NULL) must be there before anything can be held;
  * it watches as long as the attachment lasts, because a target also stops when its tracer does.
@@ -71,6 +80,9 @@ enum gkfd_target_state {
  */
 int gkfd_target_attach(struct gkfd *k, pid_t pid, struct guard *guard, struct gkfd_target **ret,
 		       struct gkfd_failure *ret_failure);
+/* Attaches for pausing instead: costs nothing, and needs the guard for any hold as well. */
+int gkfd_target_attach_by(struct gkfd *k, pid_t pid, enum gkfd_way way, struct guard *guard,
+			  struct gkfd_target **ret, struct gkfd_failure *ret_failure);
 /* Resumes what is held, gives the session and the process back. Accepts NULL. */
 void gkfd_target_release(struct gkfd_target *t);
 void gkfd_target_releasep(struct gkfd_target **t);
@@ -115,8 +127,8 @@ int gkfd_target_resume(struct gkfd_target *t, struct gkfd_resumed *ret,
 
 /*
  * Ends a session whose owner is gone or was robbed of it: seizes @pid, takes the session over,
- * resumes all its queues and disables debugging. 1: there was one; 0: there was nothing to
- * recover. Refuses (-EBUSY) while somebody traces the process.
+ * resumes all its queues and disables debugging. A pause is ended too. 1: there was one; 0:
+ * there was nothing to recover. Refuses (-EBUSY) while somebody traces the process.
  */
 int gkfd_target_recover(struct gkfd *k, pid_t pid, struct gkfd_failure *ret_failure);
 

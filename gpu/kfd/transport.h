@@ -71,6 +71,15 @@ struct gkfd_transport {
 	int (*ioctl)(void *data, unsigned long request, void *arg);
 
 	/*
+	 * A copy of the @nth descriptor of the driver that @pid has open, the caller's to close;
+	 * the caller must trace it. It may be one that @pid inherited and cannot use (-EBADF of
+	 * ioctl_on). -ENOENT: it has no more.
+	 */
+	int (*borrow)(void *data, pid_t pid, unsigned int nth);
+	/* As ioctl, on a descriptor borrowed from @pid. */
+	int (*ioctl_on)(void *data, pid_t pid, int fd, unsigned long request, void *arg);
+
+	/*
 	 * A whole file; *ret_text is NUL-terminated and the caller's to free. A namespace link
 	 * below GKFD_TREE_PROC ("self/ns/pid") reads as what it points to: "pid:[4026531836]".
 	 */
@@ -95,6 +104,9 @@ struct gkfd_transport {
 	 */
 	int (*wait)(void *data, struct pollfd *fds, size_t n, uint64_t timeout_ns);
 };
+
+/* borrow of the kernel's transport; @kfd: a descriptor of our own, to know theirs by. */
+int gkfd_syscall_borrow(int kfd, pid_t pid, unsigned int nth);
 
 /* The kernel. Trees are looked up below @root ("" or NULL: the real ones); NULL on ENOMEM. */
 extern const struct gkfd_transport gkfd_transport_syscall;

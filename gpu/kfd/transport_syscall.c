@@ -72,15 +72,28 @@ static int kernel_open(void *data)
 	return 0;
 }
 
-static int kernel_ioctl(void *data, unsigned long request, void *arg)
+static int kernel_ioctl_on(void *data, pid_t pid, int fd, unsigned long request, void *arg)
 {
-	struct kernel *k = data;
 	int r;
 
 	do {
-		r = ioctl(k->kfd, request, arg);
+		r = ioctl(fd, request, arg);
 	} while (r < 0 && errno == EINTR);
 	return r < 0 ? -errno : r;
+}
+
+static int kernel_ioctl(void *data, unsigned long request, void *arg)
+{
+	struct kernel *k = data;
+
+	return kernel_ioctl_on(data, 0, k->kfd, request, arg);
+}
+
+static int kernel_borrow(void *data, pid_t pid, unsigned int nth)
+{
+	struct kernel *k = data;
+
+	return gkfd_syscall_borrow(k->kfd, pid, nth);
 }
 
 /* A path must stay inside its tree. */
@@ -271,6 +284,8 @@ const struct gkfd_transport gkfd_transport_syscall = {
 	.open = kernel_open,
 	.close = kernel_close,
 	.ioctl = kernel_ioctl,
+	.borrow = kernel_borrow,
+	.ioctl_on = kernel_ioctl_on,
 	.read_file = kernel_read_file,
 	.list_dir = kernel_list_dir,
 	.read_mem = gkfd_syscall_read_mem,

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The software device behind the transport table: one lock around the model. */
 #include <errno.h>
+#include <fcntl.h>
 #include <pthread.h>
 
 #include "gpu/model/driver.h"
@@ -84,17 +85,37 @@ static void device_close(void *data)
  * A call of ours that would sleep until another of our calls wakes it is given up as by a
  * signal: -EDEADLK.
  */
-static int device_ioctl(void *data, unsigned long request, void *arg)
+static int device_ioctl_on(void *data, pid_t pid, int fd, unsigned long request, void *arg)
 {
 	struct device *d = enter(data);
-	int r = model_ioctl(d->m, self(), MODEL_SELF_PID, request, arg);
+	int r = model_ioctl(d->m, self(), pid, request, arg);
 
+	(void)fd;
 	if (r == MODEL_BLOCKED) {
 		model_signal(d->m, self());
 		(void)model_blocked_result(d->m, self(), &r);
 		r = -EDEADLK;
 	}
 	return leave(d, r);
+}
+
+static int device_ioctl(void *data, unsigned long request, void *arg)
+{
+	return device_ioctl_on(data, MODEL_SELF_PID, -1, request, arg);
+}
+
+/* Something to close: which of them it is, the pid says. */
+static int device_borrow(void *data, pid_t pid, unsigned int nth)
+{
+	struct device *d = enter(data);
+	struct model_proc *p = model_proc_find(d->m, pid);
+	int fd = -ENOENT;
+
+	if (p && p->has_fd && nth == 0) {
+		fd = open("/dev/null", O_RDWR | O_CLOEXEC);
+		fd = fd < 0 ? -errno : fd;
+	}
+	return leave(d, fd);
 }
 
 static int device_read_file(void *data, enum gkfd_tree tree, const char *path, char **ret_text,
@@ -226,6 +247,8 @@ const struct gkfd_transport gkfd_transport_model = {
 	.open = device_open,
 	.close = device_close,
 	.ioctl = device_ioctl,
+	.borrow = device_borrow,
+	.ioctl_on = device_ioctl_on,
 	.read_file = device_read_file,
 	.list_dir = device_list_dir,
 	.read_mem = device_read_mem,

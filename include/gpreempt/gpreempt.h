@@ -263,9 +263,20 @@ int gpreempt_find_idle_offline_queues(struct gpreempt_ctx *ctx, struct gpreempt_
 enum {
 	/* Nothing will be suspended. */
 	GPREEMPT_ATTACH_LOOK_ONLY = 1 << 0,
+	/*
+	 * Level K1: pause it through the driver's checkpoint interface, which any ROCm runtime
+	 * can stand but needs CAP_CHECKPOINT_RESTORE or CAP_SYS_ADMIN. All queues or none can
+	 * be suspended then, a grace period has no effect, and a snapshot has only what sysfs
+	 * tells. The driver does not end a pause when the caller dies: the guard does, and
+	 * should that have been killed too, gpreempt_release().
+	 */
+	GPREEMPT_ATTACH_PAUSE = 1 << 1,
 };
 
-/* Costs a runlist cycle on every GPU the process may use. Since: 0.1 */
+/*
+ * Costs a runlist cycle on every GPU the process may use; nothing with GPREEMPT_ATTACH_PAUSE.
+ * Since: 0.1
+ */
 int gpreempt_attach(struct gpreempt_ctx *ctx, pid_t pid, unsigned int flags,
 		    struct gpreempt_process **ret);
 /* Resumes, detaches, frees; returns NULL. Accepts NULL. Since: 0.1 */
@@ -368,10 +379,11 @@ int gpreempt_monitor_stats(struct gpreempt_monitor *mon, struct gpreempt_stats *
 /* ---- machine-wide ---- */
 
 /*
- * Ends holds, whoever made them: asks the holder, kills it when it does not answer, and takes
- * orphaned sessions back. @pids NULL: all of them. Writes the pids let go to @ret; how many.
- * Tries them all; when some could not be let go while others could, the count is of those, and
- * gpreempt_get_error(), empty otherwise, has the first failure. Since: 0.1
+ * Ends holds, whoever made them: asks the holder, kills it when it does not answer, takes
+ * orphaned sessions back and ends orphaned pauses, where the caller has the right to. @pids
+ * NULL: all of them. Writes the pids let go to @ret; how many. Tries them all; when some could
+ * not be let go while others could, the count is of those, and gpreempt_get_error(), empty
+ * otherwise, has the first failure. Since: 0.1
  */
 int gpreempt_release(struct gpreempt_ctx *ctx, const pid_t *pids, size_t n, pid_t *ret, size_t max);
 

@@ -21,6 +21,8 @@ class Doctor(Case):
         levels = {level['level']: level for level in device['levels']}
         self.assertEqual([level['level'] for level in device['levels']], ['K3', 'K2', 'K1', 'K0'])
         self.assertTrue(levels['K2']['available'])
+        self.assertTrue(levels['K1']['available'])
+        self.assertIn('only on request', levels['K1']['reason'])
         self.assertFalse(levels['K3']['available'])
         for level in device['levels']:
             self.assertTrue(level['reason'])

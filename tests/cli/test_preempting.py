@@ -50,10 +50,24 @@ class Hold(Case):
 
     def test_levels(self):
         self.json_of('hold', 1001, '--level', 'K2', '--for', 1)
-        for level in ('K3', 'k1', 'K0'):
+        for level in ('K3', 'K0'):
             self.refused(REFUSED, 'hold', 1001, '--level', level, '--for', 1,
                          says='not available')
         self.refused(USAGE, 'hold', 1001, '--level', 'K9', '--for', 1, says='K9')
+
+    def test_a_pause_holds_what_has_an_old_runtime(self):
+        old = 'mi308x,runtime=old'
+        self.refused(REFUSED, 'hold', 1001, '--for', 1, preset=old, says='--level K1')
+        for level in ('K1', 'k1'):
+            answer = self.json_of('hold', 1001, 1002, '--level', level, '--for', 1, preset=old)
+            self.assertEqual({held['pid'] for held in answer['held']}, {1001, 1002})
+            self.assertGreater(answer['suspend_us'], 0)
+
+    def test_a_pause_is_of_whole_processes(self):
+        for option in ('--queue=1', '--grace=3'):
+            self.refused(USAGE, 'hold', 1001, '--level', 'K1', option, '--for', 1, says='K1')
+        self.refused(REFUSED, 'hold', 1001, '--level', 'K1', '--for', 1,
+                     preset='mi308x,kfd_minor=6', says='1.7')
 
     def test_bad_times(self):
         for value in ('0', '-1', 'soon', 'inf'):
@@ -115,6 +129,12 @@ class Bench(Case):
         self.refused(USAGE, 'bench', 1001, '--grace=256', says='1 to 255')
         self.refused(USAGE, 'bench', 1001, 1002)
         self.refused(REFUSED, 'bench', 1001, '--level', 'K3', says='K3')
+        self.refused(USAGE, 'bench', 1001, '--level', 'K1', '--grace', 3, says='K1')
+
+    def test_pauses(self):
+        answer = self.json_of('bench', 1001, '--level', 'K1', '-n', 3)
+        self.assertEqual((answer['ok'], answer['failed']), (3, 0))
+        self.assertGreater(answer['queues'], 0)
 
 
 class Release(Case):

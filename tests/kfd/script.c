@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include <errno.h>
+#include <fcntl.h>
 #include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -20,6 +21,9 @@ struct script {
 	size_t calls, vanish_at;
 	pid_t lost_leader;
 	uint32_t queues, suspended;
+	unsigned int lent;
+	bool paused;
+	int evictions;
 	int block_fd;
 	int dbg_fd; /* our copy of the driver's end of the pipe */
 	bool enabled;
@@ -42,6 +46,12 @@ static void render(char *buf, size_t size, unsigned long request,
 {
 	if (request == AMDKFD_IOC_GET_VERSION) {
 		snprintf(buf, size, "version");
+		return;
+	}
+	if (request == AMDKFD_IOC_CRIU_OP) {
+		const struct kfd_ioctl_criu_args *criu = (const void *)a;
+
+		snprintf(buf, size, criu->op == KFD_CRIU_OP_UNPAUSE ? "unpause" : "pause");
 		return;
 	}
 	if (request != AMDKFD_IOC_DBG_TRAP) {
@@ -116,6 +126,8 @@ static int answer(const struct script_step *step, unsigned long request,
 		v->minor_version = step->minor ? step->minor : 17;
 		return step->ret;
 	}
+	if (request != AMDKFD_IOC_DBG_TRAP)
+		return step->ret;
 	switch (a->op) {
 	case KFD_IOC_DBG_TRAP_ENABLE:
 		((struct kfd_runtime_info *)(uintptr_t)a->enable.rinfo_ptr)->runtime_state =
@@ -145,6 +157,18 @@ static int oblige_resume(struct script *s, const struct kfd_ioctl_dbg_trap_args 
 						  (int)s->queues;
 }
 
+/* As Linux 6.12: evictions are counted, the flag is not. */
+static int oblige_criu(struct script *s, const struct kfd_ioctl_criu_args *a)
+{
+	bool pause = a->op == KFD_CRIU_OP_PROCESS_INFO;
+
+	if (!pause && !s->paused)
+		return -EINVAL;
+	s->paused = pause;
+	s->evictions += pause ? 1 : -1;
+	return 0;
+}
+
 /* The small driver: one session, queues 0..n-1. */
 static int oblige(struct script *s, unsigned long request, struct kfd_ioctl_dbg_trap_args *a)
 {
@@ -152,6 +176,8 @@ static int oblige(struct script *s, unsigned long request, struct kfd_ioctl_dbg_
 
 	if (request == AMDKFD_IOC_GET_VERSION)
 		return answer(&version, request, a);
+	if (request == AMDKFD_IOC_CRIU_OP)
+		return oblige_criu(s, (const void *)a);
 	if (a->op == KFD_IOC_DBG_TRAP_ENABLE) {
 		s->enabled = true;
 		closep(&s->dbg_fd);
@@ -245,6 +271,19 @@ static int play_ioctl(void *data, unsigned long request, void *arg)
 	return r;
 }
 
+static int play_ioctl_on(void *data, pid_t pid, int fd, unsigned long request, void *arg)
+{
+	assert_true(fd >= 0);
+	return play_ioctl(data, request, arg);
+}
+
+static int play_borrow(void *data, pid_t pid, unsigned int nth)
+{
+	struct script *s = data;
+
+	return nth < s->lent ? open("/dev/null", O_RDWR | O_CLOEXEC) : -ENOENT;
+}
+
 static int play_open(void *data)
 {
 	return 0;
@@ -332,6 +371,8 @@ struct script *script_new(const struct gkfd_trace_ops *trace)
 	s->table.open = play_open;
 	s->table.close = play_close;
 	s->table.ioctl = play_ioctl;
+	s->table.ioctl_on = play_ioctl_on;
+	s->table.borrow = play_borrow;
 	s->table.read_file = play_read_file;
 	s->table.list_dir = play_list_dir;
 	s->table.read_mem = play_read_mem;
@@ -391,6 +432,21 @@ uint32_t script_suspended(struct script *s)
 
 	pthread_mutex_lock(&s->lock);
 	n = s->suspended;
+	pthread_mutex_unlock(&s->lock);
+	return n;
+}
+
+void script_lend(struct script *s, unsigned int n)
+{
+	s->lent = n;
+}
+
+int script_evictions(struct script *s)
+{
+	int n;
+
+	pthread_mutex_lock(&s->lock);
+	n = s->evictions;
 	pthread_mutex_unlock(&s->lock);
 	return n;
 }

@@ -14,7 +14,8 @@
 struct script_step {
 	/*
 	 * "version", "snapshot mask=40000000 room=64", "enable", "runtime-event",
-	 * "suspend grace=1 ids=3,2", "resume ids=3,2", "resume all", "disable", "query"
+	 * "suspend grace=1 ids=3,2", "resume ids=3,2", "resume all", "disable", "query", and on
+	 * a borrowed descriptor "pause", "unpause"
 	 */
 	const char *call;
 	int ret;
@@ -45,6 +46,10 @@ void script_lose_leader(struct script *s, pid_t pid);
 /* The obliging driver has so many queues, and counts. */
 void script_set_queues(struct script *s, uint32_t n);
 uint32_t script_suspended(struct script *s);
+/* Processes have so many descriptors of the driver to borrow; at first none. */
+void script_lend(struct script *s, unsigned int n);
+/* How often the obliging driver has queues evicted: it counts, as the real one does. */
+int script_evictions(struct script *s);
 /* The next suspend blocks until @fd is readable. */
 void script_block_suspend(struct script *s, int fd);
 /* From now on every call waits for ever: a deadlock of whoever makes one. */
