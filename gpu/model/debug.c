@@ -57,9 +57,26 @@ static void release_debug_vmid(struct model_gpu *gpu)
 	model_map_queues(gpu);
 }
 
+/*
+ * To change how barriers wait, gfx908 stops all of KFD for a moment: every process is evicted and
+ * brought back (kgd_arcturus_enable_debug_trap() of Linux 6.12 amdgpu_amdkfd_arcturus.c).
+ */
+static void stop_all_for_barriers(struct model_gpu *gpu)
+{
+	struct model *m = gpu->m;
+
+	if (m->config.chip->gfx_target_version != 90008)
+		return;
+	for (struct model_kproc *k = m->kprocs; k; k = k->next)
+		model_evict_queues(m, k);
+	for (struct model_kproc *k = m->kprocs; k; k = k->next)
+		model_restore_queues(m, k);
+}
+
 static void deactivate_pdds(struct model_kproc *k, uint32_t n)
 {
 	for (uint32_t i = 0; i < n; i++) {
+		stop_all_for_barriers(k->pdds[i].gpu);
 		k->pdds[i].override = 0;
 		release_debug_vmid(k->pdds[i].gpu);
 		model_dbg_refresh(k->pdds[i].gpu);
@@ -92,6 +109,7 @@ int model_dbg_activate(struct model *m, struct model_kproc *k)
 		r = reserve_debug_vmid(k->pdds[i].gpu);
 		if (r < 0)
 			break;
+		stop_all_for_barriers(k->pdds[i].gpu);
 		r = model_dbg_refresh(k->pdds[i].gpu);
 		if (r < 0)
 			break;

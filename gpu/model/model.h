@@ -198,6 +198,7 @@ void model_fault_scatter(struct model *m, uint32_t calls);
 
 struct model_gpu_stats {
 	uint64_t cycles; /* runlist cycles: unmap, fence, map */
+	uint64_t preemptions; /* of them, those with something to unmap */
 	uint64_t maps, unmaps; /* queues, summed over cycles */
 	uint64_t saved_bytes; /* by all saves */
 	uint64_t save_ns; /* time all saves took */

@@ -290,11 +290,13 @@ int model_ioc_destroy_queue(struct call *c, void *data)
 	return MODEL_BLOCKED;
 }
 
-/* process_termination_cpsch(): one cycle on every GPU, with or without queues there. */
+/* process_termination_cpsch(): without MES one cycle on every GPU, even without queues there. */
 void model_queues_terminate(struct model *m, struct model_kproc *k)
 {
 	for (struct model_queue *q = k->queues; q; q = q->next) {
 		model_sdma_give(q);
+		if (model_is_mes(q->gpu))
+			model_mes_remove(q);
 		q->gpu->total_queues--;
 	}
 	for (uint32_t i = 0; i < m->config.n_gpus; i++)

@@ -80,6 +80,7 @@ int model_unmap_queues(struct model_gpu *gpu, uint32_t grace)
 	model_fault_into_unmap(gpu, &op);
 	r = hw_unmap_all(gpu->hw, &op);
 	gpu->stats.cycles++;
+	gpu->stats.preemptions++;
 	gpu->stats.unmaps += op.unmapped;
 	gpu->stats.saved_bytes += op.saved_bytes;
 	gpu->stats.save_ns += op.save_ns;
