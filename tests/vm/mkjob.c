@@ -8,7 +8,7 @@
  *
  *     create     one more queue                   destroy   the newest queue goes
  *     exec       becomes another program          leave     the main thread ends, the others go on
- *     shutdown   the runtime ends first, then all as with
+ *     shutdown   its runtime ends, queues go on
  *     stop       lets what is submitted finish, checks it, ends
  *
  * It says "ready PID" when its queues have work, the command's name when it was done and, at its
@@ -175,7 +175,7 @@ static void obey(struct job *j, const char *command)
 	} else if (!strcmp(command, "shutdown")) {
 		mk_gpu_runtime(&j->gpu, false);
 		pthread_mutex_lock(&j->lock);
-		j->is_off = j->stop = true;
+		j->is_off = true;
 		pthread_mutex_unlock(&j->lock);
 	} else if (!strcmp(command, "stop")) {
 		pthread_mutex_lock(&j->lock);

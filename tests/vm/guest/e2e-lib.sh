@@ -1,0 +1,146 @@
+# SPDX-License-Identifier: MIT
+# For the end-to-end parts, sourced: jobs, holds of them, and what the software GPU says of both.
+. "$TREE/tests/vm/guest/tap.sh"
+gpreempt=$BUILD/cmd/gpreempt/gpreempt
+QUEUES=4             # of a job
+SLOW=tick_us=1000    # for the module: the guest has time for the rest
+TICKS=20             # of a dispatch
+RUNS_MS=2000         # all queues run again within, on a machine that is not busy
+SILENT_MS=3000       # the same where a stopped holder must first be found out
+FOREVER_MS=30000     # nothing is expected to take so long
+table=$TMPDIR/table
+
+now_ms()
+{
+	echo $((${EPOCHREALTIME/[.,]/} / 1000))
+}
+
+# A guest on a host with other things to do is slow in everything; so are its holders. What a guest
+# with two cores of its own does in IDLE_MS tells by how much the limits have to be stretched.
+IDLE_MS=1000
+stretch_limits()
+{
+	local began i percent
+	began=$(now_ms)
+	for i in {1..40}; do
+		sh -c :
+	done
+	percent=$((($(now_ms) - began) * 100 / IDLE_MS))
+	[ $percent -gt 100 ] || percent=100
+	[ $percent -lt 1000 ] || percent=1000
+	RUNS_MS=$((2000 * percent / 100)) SILENT_MS=$((1000 + 2000 * percent / 100))
+	echo "# this guest takes $percent % of the usual time: limits $RUNS_MS and $SILENT_MS ms"
+}
+
+# start_job [COMMAND...]: mkjob, sets $job when its queues have work.
+start_job()
+{
+	local word
+	rm -f "$TMPDIR"/job.{in,out}
+	mkfifo "$TMPDIR"/job.{in,out}
+	[ $# -gt 0 ] || set -- mkjob $QUEUES $TICKS
+	"$@" <>"$TMPDIR/job.in" >"$TMPDIR/job.out" &
+	job_shell=$!
+	exec {to_job}<>"$TMPDIR/job.in" {from_job}<"$TMPDIR/job.out"
+	read -r -t 60 -u "$from_job" word job && [ "$word" = ready ]
+}
+
+# tell_job WORD: without waiting until it is done.
+tell_job()
+{
+	echo "$1" >&"$to_job"
+}
+
+# job_says WORD: next.
+job_says()
+{
+	local line
+	read -r -t 30 -u "$from_job" line && [ "$line" = "$1" ] || { echo "it says '$line'" && false; }
+}
+
+# All packets ran once, in order.
+job_ends_right()
+{
+	local said status=0
+	said=$(timeout 60 cat <&"$from_job") || status=$?
+	wait "$job_shell" || status=$?
+	exec {to_job}>&- {from_job}<&-
+	echo "$said"
+	[ $status = 0 ] && [[ "$said" == *'done '*' wrong 0' ]]
+}
+
+stop_job()
+{
+	tell_job stop
+	job_ends_right
+}
+
+forget_job()
+{
+	exec {to_job}>&- {from_job}<&-
+	wait "$job_shell" 2>/dev/null
+}
+
+running()
+{
+	queuewatch "$1" running "${2:-$QUEUES}" $FOREVER_MS
+}
+
+off()
+{
+	queuewatch "$1" off $FOREVER_MS
+}
+
+# start_hold OPTION...: sets $holder and $guard when the job is off the GPU. A shell without job
+# control lets what it starts ignore Ctrl-C, and the tool respects that.
+start_hold()
+{
+	local line
+	rm -f "$TMPDIR/hold.out"
+	mkfifo "$TMPDIR/hold.out"
+	env --default-signal=INT,QUIT "$gpreempt" hold "$@" >"$TMPDIR/hold.out" 2>&1 &
+	holder=$!
+	exec {from_hold}<"$TMPDIR/hold.out"
+	read -r -t 60 -u "$from_hold" line
+	read -r guard < <(cat /proc/$holder/task/*/children)
+	[[ "$line" == holding* ]] || { echo "$line" && false; }
+}
+
+# Sets $hold_status and $hold_said.
+wait_hold()
+{
+	hold_status=0
+	hold_said=$(timeout 20 cat <&"$from_hold") || hold_status=99
+	exec {from_hold}<&-
+	wait $holder 2>/dev/null || hold_status=$?
+	echo "$hold_said"
+}
+
+hold_ended_with()
+{
+	[ "$hold_status" = "$1" ] || { echo "exit status $hold_status: $hold_said" && false; }
+}
+
+untraced()
+{
+	local word value
+	while read -r word value; do
+		[ "$word" != TracerPid: ] || [ "$value" = 0 ] || { echo "$value does" && return 1; }
+	done <"/proc/$1/status"
+}
+
+exits_with()
+{
+	local want=$1 got=0
+	shift
+	"$@" || got=$?
+	[ $got = "$want" ] || { echo "exit status $got, expected $want" && false; }
+}
+
+nothing_bad()
+{
+	local c
+	for c in bad damaged resets queue_resets; do
+		[ "$(counter $c)" = 0 ] || { echo "$c $(counter $c)" && false; } || return
+	done
+}
