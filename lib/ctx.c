@@ -106,6 +106,8 @@ EXPORT struct gpreempt_ctx *gpreempt_unref(struct gpreempt_ctx *ctx)
 		return NULL;
 	while (!LIST_EMPTY(&ctx->processes))
 		gpreempt_detach(LIST_FIRST(&ctx->processes));
+	if (ctx->own.holding)
+		gpreempt_resume_own(ctx, NULL);
 	guard_stop(ctx->guard);
 	if (ctx->topology_read)
 		gkfd_topology_done(&ctx->topology);

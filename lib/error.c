@@ -173,6 +173,9 @@ static const struct plain_failure plain_failures[] = {
 	  "needs CAP_CHECKPOINT_RESTORE or CAP_SYS_ADMIN; try sudo" },
 	{ GKFD_WHY_WHOLE_ONLY, GPREEMPT_ERROR_USAGE,
 	  "can be paused only as a whole (level K1)", "name no queues" },
+	{ GKFD_WHY_NO_RING, GPREEMPT_ERROR_REFUSED,
+	  "cannot suspend its queues at once here, and one by one only with their rings",
+	  "name the queues with ring_base, ring_bytes and priority" },
 	{ GKFD_WHY_STAINED, GPREEMPT_ERROR_REFUSED,
 	  "cannot be held by the caller, which has ended somebody else's debug session: the driver "
 	  "would not resume it should the caller die",

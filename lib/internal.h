@@ -9,6 +9,7 @@
 #include "gpu/guard.h"
 #include "gpu/kfd/debugfs.h"
 #include "gpu/kfd/kfd.h"
+#include "gpu/kfd/own.h"
 #include "gpu/kfd/procs.h"
 #include "gpu/kfd/target.h"
 #include "gpu/kfd/topology.h"
@@ -41,6 +42,7 @@ struct gpreempt_ctx {
 	bool promised; /* gpreempt_keepalive() was called */
 	int slot; /* the caller's, while it promised and something is held; -1 */
 	LIST_HEAD(, gpreempt_process) processes;
+	struct gkfd_own own; /* gpreempt_suspend_own() */
 };
 
 /* ---- error.c ---- */
@@ -99,6 +101,9 @@ int process_snapshot(struct gpreempt_process *p, struct gpreempt_queue **ret, si
 
 /* ---- suspend.c ---- */
 
+/* The options over their defaults, checked. */
+int suspend_options(struct gpreempt_ctx *ctx, struct gpreempt_suspend_options *ret,
+		    const struct gpreempt_suspend_options *given);
 bool process_is_held(const struct gpreempt_process *p);
 bool process_holds(const struct gpreempt_process *p, uint32_t queue_id);
 

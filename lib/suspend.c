@@ -9,8 +9,8 @@
 
 #define DEFAULT_GRACE_KCLK 1
 
-static int check_options(struct gpreempt_ctx *ctx, struct gpreempt_suspend_options *o,
-			 const struct gpreempt_suspend_options *given)
+int suspend_options(struct gpreempt_ctx *ctx, struct gpreempt_suspend_options *o,
+		    const struct gpreempt_suspend_options *given)
 {
 	*o = (struct gpreempt_suspend_options){ .size = sizeof(*o) };
 	in_struct(o, given);
@@ -112,7 +112,7 @@ EXPORT int gpreempt_suspend_queues(struct gpreempt_process *p, const uint32_t *i
 	uint64_t save_ns_before;
 	int r;
 
-	r = check_options(p->ctx, &o, options);
+	r = suspend_options(p->ctx, &o, options);
 	if (r >= 0)
 		r = check_call(p, ids, n);
 	if (r < 0)

@@ -337,6 +337,30 @@ int gpreempt_batch_unmap_queues(struct gpreempt_process *const *procs, size_t n,
 				const struct gpreempt_suspend_options *options);
 int gpreempt_fast_remap_queues(struct gpreempt_process *const *procs, size_t n); /* Since: 0.1 */
 
+/* ---- the caller's own queues (level K0) ---- */
+
+struct gpreempt_own_queue {
+	size_t size;
+	uint32_t queue_id;
+	/* What it was created with; only for where the debug interface is missing. */
+	uint32_t priority; /* 0..15 */
+	uint64_t ring_base, ring_bytes; /* 0: not known */
+};
+
+/*
+ * Takes queues of the calling process off the GPU, all or none, in one cycle: needs no rights,
+ * no other process and no guard. @queues NULL: all it has now. Where the driver or the ROCm
+ * runtime has no debug interface each queue costs a cycle, and its ring must be known
+ * (-EOPNOTSUPP otherwise). The caller must not wait for work on these queues before it has
+ * resumed them. Of @options, only the grace period counts. -EBUSY: somebody debugs the caller;
+ * -EALREADY: resume first. @options and @ret may be NULL. Since: 0.1
+ */
+int gpreempt_suspend_own(struct gpreempt_ctx *ctx, const struct gpreempt_own_queue *queues,
+			 size_t n, const struct gpreempt_suspend_options *options,
+			 struct gpreempt_timing *ret);
+/* Everything suspended so; with nothing suspended it does nothing. Since: 0.1 */
+int gpreempt_resume_own(struct gpreempt_ctx *ctx, struct gpreempt_timing *ret);
+
 /*
  * From now on, while anything is suspended, the caller promises to call this or
  * gpreempt_wait() at least every two seconds; a process that does not is killed. Since: 0.1

@@ -41,6 +41,13 @@ static void render_ids(char *buf, size_t size, const uint32_t *ids, uint32_t n)
 		at += (size_t)snprintf(buf + at, size - at, "%s%u", i ? "," : "", ids[i]);
 }
 
+static void render_update(char *buf, size_t size, const struct kfd_ioctl_update_queue_args *a)
+{
+	snprintf(buf, size, "update %u percent=%u priority=%u ring=%llx+%u", a->queue_id,
+		 a->queue_percentage, a->queue_priority, (unsigned long long)a->ring_base_address,
+		 a->ring_size);
+}
+
 static void render(char *buf, size_t size, unsigned long request,
 		   const struct kfd_ioctl_dbg_trap_args *a)
 {
@@ -52,6 +59,10 @@ static void render(char *buf, size_t size, unsigned long request,
 		const struct kfd_ioctl_criu_args *criu = (const void *)a;
 
 		snprintf(buf, size, criu->op == KFD_CRIU_OP_UNPAUSE ? "unpause" : "pause");
+		return;
+	}
+	if (request == AMDKFD_IOC_UPDATE_QUEUE) {
+		render_update(buf, size, (const void *)a);
 		return;
 	}
 	if (request != AMDKFD_IOC_DBG_TRAP) {

@@ -14,8 +14,9 @@
 struct script_step {
 	/*
 	 * "version", "snapshot mask=40000000 room=64", "enable", "runtime-event",
-	 * "suspend grace=1 ids=3,2", "resume ids=3,2", "resume all", "disable", "query", and on
-	 * a borrowed descriptor "pause", "unpause"
+	 * "suspend grace=1 ids=3,2", "resume ids=3,2", "resume all", "disable", "query",
+	 * "update 3 percent=0 priority=7 ring=1000+4096", and on a borrowed descriptor "pause",
+	 * "unpause"
 	 */
 	const char *call;
 	int ret;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Level K1: the calls one by one, and real processes with a real guard over a driver that counts. */
+/* Level K1: the calls one by one, and real processes with a guard over a driver that counts. */
 #include <errno.h>
 #include <setjmp.h>
 #include <signal.h>
