@@ -253,6 +253,12 @@ int ctx_fail_target(struct gpreempt_ctx *ctx, int r, pid_t pid, const struct gkf
 	case GKFD_WHY_DUPLICATE_QUEUE:
 	case GKFD_WHY_PREEMPTION_FAILED:
 		return fail_queue(ctx, r, pid, f);
+	case GKFD_WHY_NO_VM:
+		return ctx_fail(ctx, r, GPREEMPT_ERROR_REFUSED,
+				"AMD's runtime opens all of them; for others: --level K1",
+				"process %d has not opened GPU %u, and the driver would crash "
+				"suspending it (level K2)",
+				(int)pid, f->gpu_id);
 	default:
 		return fail_plain(ctx, r, pid, f->why);
 	}

@@ -7,6 +7,7 @@
 #include "gpu/kfd/session.h"
 #include "gpu/kfd/target.h"
 #include "gpu/kfd/tracer.h"
+#include "gpu/kfd/vms.h"
 #include "util/macros.h"
 
 #define BEAT_MS 500 /* a quarter of the silence that kills */
@@ -27,6 +28,7 @@ struct gkfd_target {
 	int slot; /* in the guard's page, -1: none */
 	uint64_t longest_ns, held_since_ns;
 	bool guard_gone;
+	bool vms_checked; /* once it has them all it keeps them */
 };
 
 static void set_state(struct gkfd_target *t, enum gkfd_target_state state)
@@ -367,6 +369,21 @@ static int check_guard(const struct gkfd_target *t, struct gkfd_failure *fail)
 	return 0;
 }
 
+static int check_vms(struct gkfd_target *t, struct gkfd_failure *fail)
+{
+	uint32_t gpu_id;
+
+	if (t->way != GKFD_BY_DEBUG || t->vms_checked)
+		return 0;
+	if (gkfd_vms_check(t->k, t->ident.pid, &gpu_id) < 0) {
+		gkfd_fail(fail, -EOPNOTSUPP, GKFD_WHY_NO_VM, "hold");
+		fail->gpu_id = gpu_id;
+		return -EOPNOTSUPP;
+	}
+	t->vms_checked = true;
+	return 0;
+}
+
 static int do_hold(void *arg)
 {
 	struct hold_args *a = arg;
@@ -380,6 +397,8 @@ static int do_hold(void *arg)
 	if (t->way == GKFD_BY_DEBUG && gkfd_is_stained())
 		return gkfd_fail(a->fail, -EUCLEAN, GKFD_WHY_STAINED, "hold");
 	r = check_guard(t, a->fail);
+	if (r >= 0)
+		r = check_vms(t, a->fail);
 	if (r < 0)
 		return r;
 	beat(t, GUARD_DRIVER_CALL_NS);

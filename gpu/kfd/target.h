@@ -48,6 +48,7 @@ enum gkfd_why {
 	GKFD_WHY_NO_CRIU_RIGHT, /* -EACCES: no CAP_CHECKPOINT_RESTORE */
 	GKFD_WHY_WHOLE_ONLY, /* -EINVAL: single queues were asked for, a pause takes them all */
 	GKFD_WHY_NO_RING, /* -EOPNOTSUPP: without debugging its ring must be known: queue_id */
+	GKFD_WHY_NO_VM, /* -EOPNOTSUPP: gpu_id has no address space of it (vms.h) */
 	GKFD_WHY_STAINED, /* -EUCLEAN: our death would not resume it any more (gkfd_stain) */
 };
 
@@ -55,6 +56,7 @@ struct gkfd_failure {
 	enum gkfd_why why;
 	pid_t other_pid; /* 0: unknown */
 	uint32_t queue_id;
+	uint32_t gpu_id;
 	const char *step; /* what was being done, for GKFD_WHY_SYSTEM; static text */
 };
 

@@ -80,8 +80,9 @@ struct gkfd_transport {
 	int (*ioctl_on)(void *data, pid_t pid, int fd, unsigned long request, void *arg);
 
 	/*
-	 * A whole file; *ret_text is NUL-terminated and the caller's to free. A namespace link
-	 * below GKFD_TREE_PROC ("self/ns/pid") reads as what it points to: "pid:[4026531836]".
+	 * A whole file; *ret_text is NUL-terminated and the caller's to free. Below
+	 * GKFD_TREE_PROC the links of namespaces ("self/ns/pid") and of descriptors ("7/fd/3")
+	 * read as what they point to: "pid:[4026531836]".
 	 */
 	int (*read_file)(void *data, enum gkfd_tree tree, const char *path, char **ret_text,
 			 size_t *ret_len);

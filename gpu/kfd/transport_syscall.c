@@ -182,7 +182,7 @@ static int kernel_read_file(void *data, enum gkfd_tree tree, const char *path, c
 	dir = open_tree(data, tree);
 	if (dir < 0)
 		return dir;
-	if (tree == GKFD_TREE_PROC && strstr(path, "/ns/")) {
+	if (tree == GKFD_TREE_PROC && (strstr(path, "/ns/") || strstr(path, "/fd/"))) {
 		int r = read_link(dir, path, ret_text, ret_len);
 
 		if (r != -EINVAL)
