@@ -41,10 +41,21 @@ static int enable(int kfd, pid_t pid)
 	return ioctl(kfd, AMDKFD_IOC_DBG_TRAP, &a);
 }
 
+static long number(const char *text)
+{
+	char *end;
+	long n = strtol(text, &end, 0);
+
+	if (*text && !*end && n >= 0)
+		return n;
+	fprintf(stderr, "otherdebugger: '%s' is not a number\n", text);
+	exit(2);
+}
+
 int main(int argc, char **argv)
 {
 	int seize = argc < 2 || strcmp(argv[1], "--no-seize");
-	pid_t pid = argc > 2 - seize ? atoi(argv[2 - seize]) : 0;
+	pid_t pid = argc > 2 - seize ? (pid_t)number(argv[2 - seize]) : 0;
 	int kfd = open("/dev/kfd", O_RDWR | O_CLOEXEC);
 	char c;
 

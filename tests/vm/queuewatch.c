@@ -111,18 +111,29 @@ static void start(char **command)
 	die(*command);
 }
 
+static long number(const char *text)
+{
+	char *end;
+	long n = strtol(text, &end, 0);
+
+	if (*text && !*end && n >= 0)
+		return n;
+	fprintf(stderr, "queuewatch: '%s' is not a number\n", text);
+	exit(2);
+}
+
 int main(int argc, char **argv)
 {
 	static struct watch w;
 	int is_running = argc > 4 && !strcmp(argv[2], "running");
-	unsigned int n = is_running ? (unsigned int)atoi(argv[3]) : 0;
+	unsigned int n = is_running ? (unsigned int)number(argv[3]) : 0;
 	uint64_t limit, began;
 
 	if (!is_running && (argc < 4 || strcmp(argv[2], "off"))) {
 		fprintf(stderr, "usage: queuewatch PID running N|off MS [COMMAND...]\n");
 		return 2;
 	}
-	limit = strtoull(argv[is_running ? 4 : 3], NULL, 0);
+	limit = (uint64_t)number(argv[is_running ? 4 : 3]);
 	w.pasid = pasid_of(argv[1]);
 	began = now_ms();
 	start(argv + (is_running ? 5 : 4));

@@ -93,6 +93,17 @@ static int run(struct gpreempt_ctx *ctx, pid_t pid, unsigned long n, unsigned in
 	return r;
 }
 
+static long number(const char *text)
+{
+	char *end;
+	long n = strtol(text, &end, 0);
+
+	if (*text && !*end && n >= 0)
+		return n;
+	fprintf(stderr, "randsuspend: '%s' is not a number\n", text);
+	exit(2);
+}
+
 int main(int argc, char **argv)
 {
 	struct gpreempt_error e = { .size = sizeof(e) };
@@ -107,8 +118,8 @@ int main(int argc, char **argv)
 		printf("%s\n", e.message);
 		return 1;
 	}
-	r = run(ctx, atoi(argv[1]), strtoul(argv[2], NULL, 0),
-		argc > 3 ? (unsigned int)strtoul(argv[3], NULL, 0) : 1);
+	r = run(ctx, (pid_t)number(argv[1]), (unsigned long)number(argv[2]),
+		argc > 3 ? (unsigned int)number(argv[3]) : 1);
 	gpreempt_unref(ctx);
 	return r;
 }

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-# For e2e-all, sourced: whatever ends a hold, the job's queues run again at once. By the software GPU,
-# not by what the tool says.
+# For e2e-all, sourced: whatever ends a hold, the job's queues run again at once. By the software
+# GPU, not by what the tool says.
 
 row()
 {
@@ -16,8 +16,8 @@ run_again()
 	row "$name" "$ms"
 }
 
-# ending NAME LIMIT COMMAND...: COMMAND may use $holder, $guard and $job. One job lives through many:
-# what a hold leaves behind in some half state cannot be held again.
+# ending NAME LIMIT COMMAND...: COMMAND may use $holder, $guard and $job. One job lives through
+# many: what a hold leaves behind in some half state cannot be held again.
 ending()
 {
 	local name=$1 limit=$2
@@ -98,6 +98,8 @@ print_table()
 
 endings()
 {
+	# Until it has stopped it could still do something about what comes next.
+	local stop='kill -STOP $holder; until grep -q State:.T /proc/$holder/status; do :; done'
 	check "endings: loads" kfdsim-load gc=0x090403 num_xcc=8 $SLOW
 	check "endings: bystanders" start_queues 1 --aql 1 --ticks $TICKS --waves 8
 	bystander=${pids# }
@@ -109,10 +111,10 @@ endings()
 	ending "SIGABRT" $RUNS_MS 'kill -ABRT $holder'
 	ending "SIGSTOP" $SILENT_MS 'kill -STOP $holder'
 	ending "guard killed" $RUNS_MS 'kill -KILL $guard'
-	ending "holder stopped, guard killed" $SILENT_MS 'kill -STOP $holder; kill -KILL $guard'
+	ending "holder stopped, guard killed" $SILENT_MS "$stop; kill -KILL \$guard"
 	ending "gpreempt release" $RUNS_MS '$gpreempt release $job'
 	ending "gpreempt release, holder stopped" $SILENT_MS \
-		'kill -STOP $holder; $gpreempt release $job'
+		"$stop; \$gpreempt release \$job"
 	time_over
 	runtime_ends
 	main_thread_ends

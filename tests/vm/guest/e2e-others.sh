@@ -118,7 +118,7 @@ kill_tracers()
 	while kill -0 "$job_shell"; do
 		exec {from_hold}< <(exec "$gpreempt" hold "$job" --for 1 2>&1)
 		tracer=$! word=''
-		read -r -t "$((RANDOM % 2)).$((RANDOM % 10))" -u "$from_hold" word
+		read -r -t "0.$((RANDOM % 10))" -u "$from_hold" word
 		kill -KILL $tracer
 		exec {from_hold}<&-
 		wait $tracer
