@@ -72,11 +72,13 @@ static void short_calls(struct world *w)
 
 	d->pid = (uint32_t)a->pid;
 	d->op = KFD_IOC_DBG_TRAP_DISABLE;
-	say(w, "DBG_TRAP in 8 bytes: %s", text_of(call(me(a), _IOC(3, 'K', 0x26, 8), d)));
+	say(w, "DBG_TRAP in 8 bytes: %s",
+	    text_of(call(me(a), _IOC(_IOC_READ | _IOC_WRITE, 'K', 0x26, 8), d)));
 	e->mode_mask = 1;
 	say(w, "RUNTIME_ENABLE without its mode: %s",
-	    text_of(call(me(a), _IOC(3, 'K', 0x25, 8), e)));
-	say(w, "RUNTIME_ENABLE in 12 bytes: %s", text_of(call(me(a), _IOC(3, 'K', 0x25, 12), e)));
+	    text_of(call(me(a), _IOC(_IOC_READ | _IOC_WRITE, 'K', 0x25, 8), e)));
+	say(w, "RUNTIME_ENABLE in 12 bytes: %s",
+	    text_of(call(me(a), _IOC(_IOC_READ | _IOC_WRITE, 'K', 0x25, 12), e)));
 	say(w, "again: %s", text_of(runtime(me(a), 1)));
 }
 
@@ -89,7 +91,7 @@ static void old_create_queue(struct world *w)
 
 	acquire_vm(a);
 	args = queue_args(a, KFD_IOC_QUEUE_TYPE_COMPUTE_AQL);
-	r = call(me(a), _IOC(3, 'K', 0x02, 88), &args);
+	r = call(me(a), _IOC(_IOC_READ | _IOC_WRITE, 'K', 0x02, 88), &args);
 	say(w, "CREATE_QUEUE in 88 bytes: %s id %u", text_of(r), args.queue_id);
 }
 

@@ -49,25 +49,56 @@ static void fill(struct world *w, uint32_t op, struct kfd_ioctl_dbg_trap_args *a
 	}
 }
 
+/* "-EPERM" for all, else "0 (suspend resume), -EAGAIN (query_event)" in order of appearance. */
+static void say_grouped(struct world *w, const char *what, const int *results, const uint32_t *ops,
+			size_t n)
+{
+	bool said[ARRAY_SIZE(op_names)] = { 0 };
+	char line[512];
+	size_t at = 0, left = n;
+
+	for (size_t i = 0; i < n; i++) {
+		size_t same = 0;
+
+		if (said[i])
+			continue;
+		at += (size_t)snprintf(line + at, sizeof(line) - at, "%s%s", at ? "), " : "",
+				       text_of(results[i]));
+		for (size_t k = i; k < n; k++)
+			same += results[k] == results[i];
+		if (same == n)
+			break;
+		for (size_t k = i; k < n; k++) {
+			if (results[k] != results[i])
+				continue;
+			said[k] = true;
+			at += (size_t)snprintf(line + at, sizeof(line) - at, "%s%s",
+					       k == i ? " (" : " ", op_names[ops[k]]);
+			left--;
+		}
+	}
+	say(w, "%s: %s%s", what, line, left == n ? "" : ")");
+}
+
 void say_ops(struct who by, struct actor *target, enum ops_how how, bool disable_too,
 	     const char *what)
 {
-	struct world *w = by.actor->w;
-	char line[512];
-	size_t at = 0;
+	uint32_t ops[ARRAY_SIZE(op_names)];
+	int results[ARRAY_SIZE(op_names)];
+	size_t n = 0;
 
 	for (uint32_t op = 2; op <= ARRAY_SIZE(op_names); op++) {
 		struct kfd_ioctl_dbg_trap_args args = { 0 };
-		uint32_t n = op == ARRAY_SIZE(op_names) ? KFD_IOC_DBG_TRAP_DISABLE : op;
 
-		if (n == KFD_IOC_DBG_TRAP_DISABLE && !disable_too)
+		ops[n] = op == ARRAY_SIZE(op_names) ? KFD_IOC_DBG_TRAP_DISABLE : op;
+		if (ops[n] == KFD_IOC_DBG_TRAP_DISABLE && !disable_too)
 			break;
 		if (how == OPS_SENSIBLE)
-			fill(w, n, &args);
-		at += (size_t)snprintf(line + at, sizeof(line) - at, "%s%s %s", at ? ", " : "",
-				       op_names[n], text_of(dbg(by, target->pid, n, &args)));
+			fill(by.actor->w, ops[n], &args);
+		results[n] = dbg(by, target->pid, ops[n], &args);
+		n++;
 	}
-	say(w, "%s: %s", what, line);
+	say_grouped(by.actor->w, what, results, ops, n);
 }
 
 int enable_without_fd(struct who by, struct actor *target)

@@ -12,7 +12,7 @@ enum ops_how {
 
 /*
  * All operations but ENABLE, one after the other by @by on @target, DISABLE last when @disable.
- * Says "WHAT: name result, ...".
+ * Says "WHAT: result (names), ...", or just the result where it is the same for all.
  */
 void say_ops(struct who by, struct actor *target, enum ops_how how, bool disable, const char *what);
 /* ENABLE with a descriptor that is none: what is checked before that shows. */

@@ -22,5 +22,6 @@ extern const struct conformance_case gws_cumask_cases[];
 extern const struct conformance_case lifetime_cases[];
 extern const struct conformance_case hijack_cases[];
 extern const struct conformance_case files_cases[];
+extern const struct conformance_case costs_cases[];
 
 #endif

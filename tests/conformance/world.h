@@ -46,6 +46,11 @@ struct who { /* makes a call */
 	int thread;
 };
 
+struct scheduler_work { /* ever since */
+	uint32_t unmaps; /* of all queues at a time */
+	uint32_t adds, removes; /* MES: queues, one at a time */
+};
+
 struct world_ops {
 	const char *name;
 
@@ -75,6 +80,9 @@ struct world_ops {
 
 	int (*read_file)(struct world *w, enum gkfd_tree tree, const char *path, char **ret_text);
 	int (*list_dir)(struct world *w, enum gkfd_tree tree, const char *path, char **ret_names);
+
+	/* As the hardware counts it; what no call waits for is not counted. */
+	void (*scheduler_work)(struct world *w, struct scheduler_work *ret);
 
 	void (*free)(struct world *w);
 };

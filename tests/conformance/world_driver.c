@@ -306,12 +306,21 @@ static int start(struct world *w)
 	return 0;
 }
 
+/* All at once, which is what most of the time at the end of a case goes into. */
 static void stop(struct world *w)
 {
-	for (size_t i = 0; i < w->n_actors; i++) {
+	for (size_t i = 0; i < w->n_actors; i++)
 		if (w->actors[i].alive)
-			kill_actor(w, &w->actors[i]);
-		w->actors[i].alive = false;
+			kill(w->actors[i].pid, SIGKILL);
+	for (size_t i = 0; i < w->n_actors; i++) {
+		struct actor *a = &w->actors[i];
+
+		if (!a->alive)
+			continue;
+		if (waitpid(a->pid, NULL, __WALL) != a->pid)
+			broken("%s does not die: %s", a->name, strerror(errno));
+		free_process(a);
+		a->alive = false;
 	}
 	for (size_t i = 0; i < w->n_actors; i++)
 		wait_for_driver(w->actors[i].pid);
@@ -474,6 +483,27 @@ static int list_dir(struct world *w, enum gkfd_tree tree, const char *path, char
 	return gkfd_transport_syscall.list_dir(d->files, tree, path, ret_names);
 }
 
+/* kfdsim's own counters, a "name value" a line. */
+static void scheduler_work(struct world *w, struct scheduler_work *ret)
+{
+	_cleanup_fclose_ FILE *f = fopen("/sys/kernel/debug/kfdsim/0/counters", "re");
+	unsigned int value;
+	char name[32];
+
+	(void)w;
+	*ret = (struct scheduler_work){ 0 };
+	if (!f)
+		broken("no counters of the software GPU: %s", strerror(errno));
+	while (fscanf(f, "%31s %i", name, (int *)&value) == 2) {
+		if (!strcmp(name, "unmaps"))
+			ret->unmaps = value;
+		else if (!strcmp(name, "adds"))
+			ret->adds = value;
+		else if (!strcmp(name, "removes"))
+			ret->removes = value;
+	}
+}
+
 static void free_world(struct world *w)
 {
 	struct driver_world *d = w->data;
@@ -503,6 +533,7 @@ static const struct world_ops driver_ops = {
 	.poke = poke,
 	.read_file = read_file,
 	.list_dir = list_dir,
+	.scheduler_work = scheduler_work,
 	.free = free_world,
 };
 

@@ -153,6 +153,18 @@ static int list_dir(struct world *w, enum gkfd_tree tree, const char *path, char
 	return model_list_dir(model_of(w), tree, path, ret_names);
 }
 
+static void scheduler_work(struct world *w, struct scheduler_work *ret)
+{
+	struct model_gpu_stats stats;
+
+	model_gpu_stats(model_of(w), 0, &stats);
+	*ret = (struct scheduler_work){
+		.unmaps = (uint32_t)stats.preemptions,
+		.adds = (uint32_t)stats.maps,
+		.removes = (uint32_t)stats.unmaps,
+	};
+}
+
 static void free_world(struct world *w)
 {
 	free(w->data);
@@ -179,6 +191,7 @@ static const struct world_ops model_ops = {
 	.poke = poke,
 	.read_file = read_file,
 	.list_dir = list_dir,
+	.scheduler_work = scheduler_work,
 	.free = free_world,
 };
 
