@@ -6,7 +6,8 @@
 #   make install    DESTDIR=, prefix=, libdir=            make clean
 #   make bench      figures, as JSON and as a table       make mutants   do tests notice bugs?
 #   make fuzz       FUZZ_SECONDS=600                      make test-asan test-tsan test-long test-vm
-#   make format     make format-check                     VERBOSE=1      shows the commands
+#   make format     make format-check                     make test-vm-long
+#   VERBOSE=1       shows the commands
 
 B := build
 prefix ?= /usr/local
@@ -15,7 +16,7 @@ FUZZ_SECONDS ?= 600
 BASE ?= HEAD
 
 # What "make test" runs, in this order. Each name is a stage of scripts/run-tests.
-TEST_STAGES := plain asan tsan
+TEST_STAGES := plain asan tsan vm
 
 VERBOSE ?= 0
 ifneq ($(VERBOSE),1)
@@ -31,7 +32,7 @@ all:
 demo: all
 	$(B)/cmd/gpreempt/gpreempt demo
 
-test check test-asan test-tsan test-long:
+test check test-asan test-tsan test-long test-vm test-vm-long:
 	scripts/deps build test
 	scripts/run-tests $($@_STAGES)
 
@@ -40,14 +41,12 @@ check_STAGES := check
 test-asan_STAGES := asan
 test-tsan_STAGES := tsan
 test-long_STAGES := long
+test-vm_STAGES := vm
+test-vm-long_STAGES := vm-long
 
 fuzz:
 	scripts/deps build fuzz
 	scripts/run-fuzz $(FUZZ_SECONDS)
-
-test-vm: all
-	tests/vm/selftest
-	tests/vm/smoke
 
 mutants:
 	scripts/deps build test
@@ -72,5 +71,5 @@ clean:
 help:
 	sed -n 's/^#   //p' Makefile
 
-.PHONY: all demo test check test-asan test-tsan test-long test-vm fuzz mutants bench install format \
-	format-check clean help
+.PHONY: all demo test check test-asan test-tsan test-long test-vm test-vm-long fuzz mutants bench \
+	install format format-check clean help
