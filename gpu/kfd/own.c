@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "gpu/kfd/own.h"
+#include "gpu/kfd/vms.h"
 #include "util/macros.h"
 
 #define PERCENT_OFF 0
@@ -94,10 +95,16 @@ static int hold_by_debug(struct gkfd_own *own, struct gkfd *k, pid_t self,
 {
 	struct gkfd_hold_request request = { .n = n, .grace_kclk = grace_kclk };
 	_cleanup_free_ uint32_t *ids = NULL;
+	uint32_t gpu_id;
 	int r;
 
 	if (!gkfd_has(k, GKFD_CAP_DEBUG))
 		return gkfd_fail(fail, -EOPNOTSUPP, GKFD_WHY_KFD_TOO_OLD, "enable");
+	if (gkfd_vms_check(k, self, &gpu_id) < 0) {
+		gkfd_fail(fail, -EOPNOTSUPP, GKFD_WHY_NO_VM, "hold");
+		fail->gpu_id = gpu_id;
+		return -EOPNOTSUPP;
+	}
 	ids = calloc(n ? n : 1, sizeof(*ids));
 	if (!ids)
 		return gkfd_fail(fail, -ENOMEM, GKFD_WHY_SYSTEM, "hold");
@@ -116,7 +123,7 @@ static int hold_by_debug(struct gkfd_own *own, struct gkfd *k, pid_t self,
 static bool has_no_debugging(const struct gkfd_failure *fail)
 {
 	return fail->why == GKFD_WHY_KFD_TOO_OLD || fail->why == GKFD_WHY_NO_DEBUG ||
-	       fail->why == GKFD_WHY_RUNTIME_TOO_OLD;
+	       fail->why == GKFD_WHY_RUNTIME_TOO_OLD || fail->why == GKFD_WHY_NO_VM;
 }
 
 int gkfd_own_hold(struct gkfd_own *own, struct gkfd *k, pid_t self,
