@@ -25,12 +25,15 @@ static int open_render_nodes(struct gkfd *k, pid_t pid, uint64_t *ret)
 	*ret = 0;
 	for (const char *name = names; *name; name += strlen(name) + 1) {
 		_cleanup_free_ char *link = NULL;
+		const char *file;
 		unsigned int minor;
 		size_t len;
 
 		snprintf(path, sizeof(path), "%d/fd/%.20s", (int)pid, name);
-		if (gkfd_read_file(k, GKFD_TREE_PROC, path, &link, &len) < 0 ||
-		    sscanf(link, "/dev/dri/renderD%u", &minor) != 1)
+		if (gkfd_read_file(k, GKFD_TREE_PROC, path, &link, &len) < 0)
+			continue;
+		file = strrchr(link, '/');
+		if (!file || sscanf(file, "/renderD%u", &minor) != 1)
 			continue;
 		if (minor - FIRST_RENDER_MINOR < RENDER_MINORS)
 			*ret |= 1ull << (minor - FIRST_RENDER_MINOR);
