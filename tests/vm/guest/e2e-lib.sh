@@ -17,7 +17,7 @@ now_ms()
 
 # A guest on a host with other things to do is slow in everything; so are its holders. What a guest
 # with two cores of its own does in IDLE_MS tells by how much the limits have to be stretched.
-IDLE_MS=1000
+IDLE_MS=3000
 stretch_limits()
 {
 	local began i percent
