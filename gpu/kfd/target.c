@@ -29,6 +29,7 @@ struct gkfd_target {
 	uint64_t longest_ns, held_since_ns;
 	bool guard_gone;
 	bool vms_checked; /* once it has them all it keeps them */
+	bool vanished; /* the driver knew no such process at the last look */
 };
 
 static void set_state(struct gkfd_target *t, enum gkfd_target_state state)
@@ -234,7 +235,12 @@ static void look_for_exec(struct gkfd_target *t)
 
 	if (gkfd_dbg_queue_snapshot(t->k, t->ident.pid, 0, NULL, &none) != -ESRCH)
 		return;
-	gkfd_session_end(&t->session); /* of no effect unless only the leader is gone */
+	if (!t->vanished) {
+		gkfd_session_end(&t->session); /* of no effect unless only the leader is gone */
+		t->vanished = true; /* a process that just ends is told of before the next look */
+		return;
+	}
+	t->vanished = false;
 	if (gkfd_proc_identify(t->k, t->ident.pid, &now) < 0)
 		on_ended(t, TRACER_EXITED);
 	else if (now.state == 'Z')
@@ -277,7 +283,7 @@ static void on_turn(void *user, const struct pollfd *fds, size_t n)
 		resume_now(t); /* our death would not do it any more */
 		set_state(t, GKFD_TARGET_LET_GO);
 	}
-	if (t->session.holding)
+	if (t->session.holding || t->vanished)
 		look_for_exec(t);
 	if (t->pause.paused)
 		look_for_leader(t);
