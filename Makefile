@@ -16,7 +16,8 @@ FUZZ_SECONDS ?= 600
 BASE ?= HEAD
 
 # What "make test" runs, in this order. Each name is a stage of scripts/run-tests.
-TEST_STAGES := plain asan tsan vm
+# "make test-vm" stands alone until its time and its limits are known on a quiet machine.
+TEST_STAGES := plain asan tsan
 
 VERBOSE ?= 0
 ifneq ($(VERBOSE),1)
