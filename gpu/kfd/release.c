@@ -119,15 +119,24 @@ static int end_holder(struct gkfd *k, pid_t holder, struct gkfd_failure *fail)
 	return -ETIMEDOUT;
 }
 
-/* The guard of a holder that was killed may be at the same work: it is done in no time. */
-static int recover(struct gkfd *k, pid_t pid, struct gkfd_failure *fail)
+/* Whoever traces now will be gone in no time: a thread of the holder we ended, or its guard. */
+static bool is_leaving(struct gkfd *k, pid_t tid, pid_t ended)
+{
+	struct gkfd_proc_ident tracer;
+	pid_t holder;
+
+	if (gkfd_proc_identify(k, tid, &tracer) < 0 || (ended && tracer.tgid == ended))
+		return true;
+	return gkfd_holder_of(k, tid, &holder) != 0;
+}
+
+static int recover(struct gkfd *k, pid_t pid, pid_t ended, struct gkfd_failure *fail)
 {
 	uint64_t until = gkfd_now_ns(k) + ASK_NS;
-	pid_t holder;
 	int r;
 
 	while ((r = gkfd_target_recover(k, pid, fail)) == -EBUSY && fail->why == GKFD_WHY_TRACED) {
-		if (gkfd_holder_of(k, fail->other_pid, &holder) == 0 || gkfd_now_ns(k) >= until)
+		if (!is_leaving(k, fail->other_pid, ended) || gkfd_now_ns(k) >= until)
 			break;
 		gkfd_wait(k, NULL, 0, LOOK_NS);
 	}
@@ -156,7 +165,7 @@ int gkfd_release_pid(struct gkfd *k, pid_t pid, struct gkfd_failure *ret_failure
 		if (r < 0 && r != -ESRCH)
 			return r;
 	}
-	r = recover(k, pid, ret_failure);
+	r = recover(k, pid, holder, ret_failure);
 	if (holder && (r >= 0 || ret_failure->why == GKFD_WHY_NO_PROCESS ||
 		       ret_failure->why == GKFD_WHY_NO_KFD_PROCESS))
 		return 1;
