@@ -332,7 +332,7 @@ def nothing_left_to_do(src):
         yield n, f'{m.group(1)}: do it or leave it out'
 
 
-@rule(bad=[('lib/a.c', '/* see /work/shared/x */\n'), ('docs/a.md', 'in /root/x\n'),
+@rule(bad=[('lib/a.c', '/* see /' + 'work/shared/x */\n'), ('docs/a.md', 'in /root/x\n'),
            ('docs/a.md', '/home/jane/x\n'), ('scripts/a', 'cd /tmp/x\n')],
       good=[('tests/a.c', '\tchar dir[] = "/tmp/gpreempt-XXXXXX";\n'), ('docs/a.md', 'network/home\n')])
 def no_paths_of_one_machine(src):
