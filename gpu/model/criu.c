@@ -9,12 +9,14 @@
 #define PROCESS_PRIV_BYTES 8u
 #define DEVICE_PRIV_BYTES 8u
 #define QUEUE_PRIV_BYTES 120u
+#define EVENT_PRIV_BYTES 64u
 
 static uint64_t object_bytes(const struct model *m, const struct model_kproc *k, uint32_t *ret_n)
 {
 	uint64_t bytes = PROCESS_PRIV_BYTES + (uint64_t)m->config.n_gpus * DEVICE_PRIV_BYTES;
 
-	*ret_n = 0;
+	*ret_n = model_events_count(k);
+	bytes += (uint64_t)*ret_n * EVENT_PRIV_BYTES;
 	for (const struct model_queue *q = k->queues; q; q = q->next) {
 		bool compute = q->type == QUEUE_COMPUTE;
 

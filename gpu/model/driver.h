@@ -17,6 +17,7 @@
 #define MAX_QUEUES_PER_DEVICE 4096 /* module parameter max_num_of_queues_per_device */
 #define MAX_WATCH_POINTS 4
 #define PAGE_BYTES 4096u
+#define KMALLOC_MAX_BYTES (4u << 20) /* x86-64 */
 #define PREEMPTION_TIMEOUT_NS (9000 * NSEC_PER_MSEC) /* queue_preemption_timeout_ms */
 
 /* What hardware and its topology say whatever the chip. */
@@ -95,6 +96,9 @@ struct model_kproc {
 	uint8_t ids[MAX_QUEUES_PER_PROCESS / 8];
 	uint64_t exception_status;
 	bool queues_paused; /* by CRIU PROCESS_INFO */
+	struct user_event *events;
+	uint32_t n_signals; /* of them, those with a slot in the page */
+	bool has_event_page;
 
 	struct kfd_runtime_info runtime;
 	int runtime_sema; /* posts nobody waited for */
@@ -302,7 +306,9 @@ int model_ioc_set_trap_handler(struct call *c, void *data);
 int model_ioc_set_scratch(struct call *c, void *data);
 int model_ioc_get_tile_config(struct call *c, void *data);
 int model_ioc_create_event(struct call *c, void *data);
-int model_ioc_no_event(struct call *c, void *data);
+int model_ioc_destroy_event(struct call *c, void *data);
+int model_ioc_set_event(struct call *c, void *data);
+int model_ioc_reset_event(struct call *c, void *data);
 int model_ioc_wait_events(struct call *c, void *data);
 int model_ioc_dmabuf_info(struct call *c, void *data);
 int model_ioc_import_dmabuf(struct call *c, void *data);
@@ -312,6 +318,11 @@ int model_ioc_available_memory(struct call *c, void *data);
 
 /* ---- runtime.c: what follows once the semaphore was taken ---- */
 void model_runtime_continue(struct model *m, struct blocked *b, int r);
+
+/* ---- user_event.c ---- */
+uint32_t model_events_count(const struct model_kproc *k);
+void model_events_free(struct model_kproc *k);
+void model_events_of_reset(struct model_gpu *gpu);
 
 /* ---- fault.c ---- */
 void model_faults_before_call(struct model *m);

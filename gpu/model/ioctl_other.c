@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Calls about memory, events and clocks. The checks of their arguments are the driver's; where
+ * Calls about memory and clocks. The checks of their arguments are the driver's; where
  * the driver would then hand out a thing the model does not have, the answer is -EOPNOTSUPP:
  *
  *   ALLOC_MEMORY_OF_GPU    no device memory
- *   CREATE_EVENT           no events, so no other event call ever finds one
  *   SMI_EVENTS             no event stream
  *   IMPORT_DMABUF          no dma-buf, nor can one be asked about
  */
@@ -15,9 +14,6 @@
 #include "gpu/model/driver.h"
 
 #define CACHE_POLICY_LAST 1u /* 0 coherent, 1 non-coherent */
-#define WAIT_RESULT_COMPLETE 0u
-#define WAIT_RESULT_FAIL 2u
-#define KMALLOC_MAX_BYTES (4u << 20) /* x86-64 */
 #define GPU_COUNTER_NS 10u /* 100 MHz */
 
 int model_ioc_get_clock_counters(struct call *c, void *data)
@@ -236,38 +232,6 @@ int model_ioc_export_dmabuf(struct call *c, void *data)
 	(void)c;
 	(void)data;
 	return -EINVAL;
-}
-
-/* ---- events ---- */
-
-int model_ioc_create_event(struct call *c, void *data)
-{
-	(void)c;
-	(void)data;
-	return -EOPNOTSUPP;
-}
-
-int model_ioc_no_event(struct call *c, void *data)
-{
-	(void)c;
-	(void)data;
-	return -EINVAL;
-}
-
-int model_ioc_wait_events(struct call *c, void *data)
-{
-	struct kfd_ioctl_wait_events_args *a = data;
-	struct kfd_event_data event;
-	int r = -EINVAL;
-
-	(void)c;
-	a->wait_result = WAIT_RESULT_COMPLETE;
-	if (!a->num_events)
-		return 0;
-	if (model_copy_from_user(&event, a->events_ptr, sizeof(event)) < 0)
-		r = -EFAULT;
-	a->wait_result = WAIT_RESULT_FAIL;
-	return r;
 }
 
 int model_ioc_smi_events(struct call *c, void *data)

@@ -165,6 +165,7 @@ static void kproc_release(struct model *m, struct model_proc *p)
 	disable_targets(m, k);
 	model_queues_terminate(m, k);
 	p->kproc = NULL;
+	model_events_free(k);
 	free(k);
 	model_run_woken(m);
 	model_run_resets(m);

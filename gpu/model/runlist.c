@@ -223,6 +223,7 @@ static void reset_gpu(struct model_gpu *gpu)
 
 	for (struct model_kproc *k = m->kprocs; k; k = k->next)
 		model_evict_queues(m, k);
+	model_events_of_reset(gpu);
 	hw_reset(gpu->hw);
 	gpu->active_runlist = false;
 	gpu->reset_pending = false;

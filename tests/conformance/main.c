@@ -18,7 +18,7 @@ static const struct conformance_case *const topics[] = {
 	new_rule_cases, suspend_cases,	    resume_cases,	snapshot_cases,
 	events_cases,	create_queue_cases, update_queue_cases, destroy_cases,
 	criu_cases,	gws_cumask_cases,   lifetime_cases,	hijack_cases,
-	files_cases,	costs_cases,
+	files_cases,	costs_cases,	    user_event_cases,
 };
 
 static bool wanted(const char *name, char *const *chosen)

@@ -14,6 +14,7 @@ extern const struct conformance_case suspend_cases[];
 extern const struct conformance_case resume_cases[];
 extern const struct conformance_case snapshot_cases[];
 extern const struct conformance_case events_cases[];
+extern const struct conformance_case user_event_cases[];
 extern const struct conformance_case create_queue_cases[];
 extern const struct conformance_case update_queue_cases[];
 extern const struct conformance_case destroy_cases[];
