@@ -39,6 +39,10 @@ static void describe(const struct gkfd_node *node, uint32_t index, int sched_pol
 		ret->cwsr_bytes = (uint64_t)node->cwsr_size * node->num_xcc;
 		ret->valid |= GPREEMPT_GPU_CWSR;
 	}
+	if (node->known & GKFD_NODE_FW_VERSION) {
+		ret->fw_version = node->fw_version;
+		ret->valid |= GPREEMPT_GPU_FIRMWARE;
+	}
 	if (sched != GKFD_SCHED_UNKNOWN) {
 		snprintf(ret->scheduler, sizeof(ret->scheduler), "%s", scheduler_names[sched]);
 		ret->valid |= GPREEMPT_GPU_SCHEDULER;

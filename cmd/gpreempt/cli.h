@@ -51,12 +51,13 @@ int cmd_hold(struct cli *cli, int argc, char **argv);
 int cmd_bench(struct cli *cli, int argc, char **argv);
 int cmd_release(struct cli *cli, int argc, char **argv);
 int cmd_hqd(struct cli *cli, int argc, char **argv);
+int cmd_accept(struct cli *cli, int argc, char **argv);
 int cmd_demo(struct cli *cli, int argc, char **argv);
 int cmd_later(struct cli *cli, int argc, char **argv);
 int cmd_needs_daemon(struct cli *cli, int argc, char **argv);
 int cmd_needs_extension(struct cli *cli, int argc, char **argv);
 
-extern const char help_queues[], help_monitor[], help_hold[], help_bench[];
+extern const char help_queues[], help_monitor[], help_hold[], help_bench[], help_accept[];
 
 /* ---- commands.c ---- */
 

@@ -24,9 +24,10 @@ const struct command commands[] = {
 	  "holder's death makes the job run again. Works when the holder hangs or is long dead.\n",
 	  cmd_release },
 	{ "hqd", "", "hardware queue slots in use", NULL, cmd_hqd },
+	{ "accept", "PID", "hold what we claim against this machine; a report", help_accept,
+	  cmd_accept },
 	{ "demo", "", "the whole story on a software GPU; no GPU, no root", NULL, cmd_demo },
 
-	{ "accept", "PID", NULL, NULL, cmd_later },
 	{ "sim", "SCENARIO", NULL, NULL, cmd_later },
 	{ "stop-gpu", "GPU --for S --yes", NULL, NULL, cmd_needs_extension },
 	{ "run", "--class CLASS -- COMMAND", NULL, NULL, cmd_needs_daemon },

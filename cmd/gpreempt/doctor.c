@@ -69,6 +69,8 @@ static struct json_object *gpu_to_json(const struct gpreempt_gpu *gpu)
 		json_add_string(o, "scheduler", gpu->scheduler);
 	if (gpu->valid & GPREEMPT_GPU_CWSR)
 		json_add_uint(o, "cwsr_bytes", gpu->cwsr_bytes);
+	if (gpu->valid & GPREEMPT_GPU_FIRMWARE)
+		json_add_uint(o, "fw_version", gpu->fw_version);
 	return o;
 }
 

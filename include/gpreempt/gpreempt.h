@@ -111,6 +111,7 @@ enum {
 	GPREEMPT_GPU_SCHEDULER = 1 << 3,
 	GPREEMPT_GPU_GFX = 1 << 4,
 	GPREEMPT_GPU_CWSR = 1 << 5,
+	GPREEMPT_GPU_FIRMWARE = 1 << 6,
 };
 
 struct gpreempt_gpu {
@@ -125,6 +126,7 @@ struct gpreempt_gpu {
 	uint32_t cu;
 	uint32_t hqd_total; /* compute queue slots, not multiplied by XCCs */
 	uint64_t cwsr_bytes; /* save area of one queue, all XCCs together */
+	uint32_t fw_version; /* of the compute microcode (MEC), which preempts */
 };
 
 /* Since: 0.1 */

@@ -12,19 +12,20 @@ import unittest
 
 from run import ABSENT, DONE, FAILED, GPREEMPT, USAGE, Case, model, run
 
-COMMANDS = ['doctor', 'list', 'queues', 'monitor', 'hold', 'bench', 'release', 'hqd', 'demo']
+COMMANDS = ['doctor', 'list', 'queues', 'monitor', 'hold', 'bench', 'release', 'hqd', 'accept',
+            'demo']
 
 
 class BadInput(Case):
     def test_pids(self):
-        for command in ('queues', 'monitor', 'hold', 'bench', 'release'):
+        for command in ('queues', 'monitor', 'hold', 'bench', 'release', 'accept'):
             for pid in ('abc', '0', '', '-5', '1x', ' 1', '+1', '0x10', '1.5', '00'):
                 self.refused(USAGE, command, pid)
             for pid in ('999999', '99999999999', '2147483647', '9' * 40):
                 self.refused(ABSENT, command, pid, says='process ' + pid)
 
     def test_missing_and_surplus_arguments(self):
-        for command in ('queues', 'monitor', 'hold', 'bench'):
+        for command in ('queues', 'monitor', 'hold', 'bench', 'accept'):
             self.refused(USAGE, command, says='usage: gpreempt ' + command)
         for command in ('doctor', 'list', 'hqd', 'demo'):
             self.refused(USAGE, command, 1001, says='too many')

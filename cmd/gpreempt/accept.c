@@ -1,0 +1,167 @@
+/* SPDX-License-Identifier: MIT */
+#include <stdio.h>
+#include <string.h>
+
+#include "cmd/gpreempt/accept.h"
+
+#define ROUNDS_DEFAULT 30
+#define ROUNDS_MAX 100000
+#define MAX_CHECKS 32
+
+const char help_accept[] =
+	"  -o FILE             the report; default gpreempt-accept-PID-TIME.txt, here. A file "
+	"that\n"
+	"                      exists is never written over\n"
+	"  -n N                rounds of each series, default 30\n"
+	"  --online PID        also see how a neighbour on the same GPU fares; it is looked at,\n"
+	"                      never suspended\n"
+	"\n"
+	"Holds what gpreempt says of the driver and the hardware against this machine, with a\n"
+	"process of yours that keeps its GPU busy, and leaves a report to keep or to send. The\n"
+	"process is suspended and resumed a few hundred times and loses a few seconds, no work.\n"
+	"Exit status 1 when a check fails.\n";
+
+enum { OPTION_ONLINE = 2001 };
+
+static int take_option(struct accept *a, int c)
+{
+	switch (c) {
+	case 'o':
+		a->file = optarg;
+		return optarg[0] ? EXIT_DONE : cli_usage(a->cli, "-o needs the name of a file");
+	case 'n':
+		return parse_number(a->cli, "-n", optarg, 1, ROUNDS_MAX, &a->wanted);
+	default:
+		return parse_pid(a->cli, optarg, &a->online_pid);
+	}
+}
+
+static int parse(struct accept *a, int argc, char **argv)
+{
+	static const struct option options[] = {
+		{ "output", required_argument, NULL, 'o' },
+		{ "rounds", required_argument, NULL, 'n' },
+		{ "online", required_argument, NULL, OPTION_ONLINE },
+		COMMON_OPTIONS,
+	};
+	int status = EXIT_DONE, c;
+
+	while ((c = option_next(a->cli, argc, argv, ":ho:n:", options, &status)) != OPTIONS_DONE) {
+		if (c != OPTIONS_STOP)
+			status = take_option(a, c);
+		if (status != EXIT_DONE)
+			return status;
+	}
+	status = check_arguments(a->cli, argc - optind, 1, 1);
+	if (status == EXIT_DONE)
+		status = parse_pid(a->cli, argv[optind], &a->pid);
+	if (status == EXIT_DONE && a->pid == a->online_pid)
+		return cli_usage(a->cli, "--online is another process than %d", (int)a->pid);
+	return status;
+}
+
+static int find_gpus(struct accept *a)
+{
+	int n;
+
+	a->gpus[0].size = sizeof(a->gpus[0]);
+	n = gpreempt_get_gpus(a->cli->ctx, a->gpus, ARRAY_SIZE(a->gpus));
+	if (n < 0)
+		return cli_fail_ctx(a->cli);
+	a->n_gpus = MIN((size_t)n, ARRAY_SIZE(a->gpus));
+	return EXIT_DONE;
+}
+
+static int find_queues(struct accept *a)
+{
+	int n = gpreempt_snapshot(a->process, NULL, 0, NULL), room = n;
+
+	if (n < 0)
+		return cli_fail_ctx(a->cli);
+	if (n == 0)
+		return cli_fail(a->cli, EXIT_ABSENT, "name one that keeps its GPU busy",
+				"process %d has no queues: there is nothing to check", (int)a->pid);
+	a->queues = calloc((size_t)n, sizeof(*a->queues));
+	if (!a->queues)
+		return cli_fail(a->cli, EXIT_FAILED, "free some memory", "out of memory");
+	a->queues[0].size = sizeof(a->queues[0]);
+	n = gpreempt_snapshot(a->process, a->queues, (size_t)room, NULL);
+	if (n < 0)
+		return cli_fail_ctx(a->cli);
+	a->n_queues = (size_t)MIN(n, room);
+	return EXIT_DONE;
+}
+
+static int attach(struct accept *a)
+{
+	struct gpreempt_ctx *ctx = a->cli->ctx;
+
+	if (accept_attach(a, 0) < 0)
+		return cli_fail_ctx(a->cli);
+	if (a->online_pid &&
+	    gpreempt_attach(ctx, a->online_pid, GPREEMPT_ATTACH_LOOK_ONLY, &a->online) < 0)
+		return cli_fail_ctx(a->cli);
+	return find_queues(a);
+}
+
+/* Why nothing more can be asked, or NULL. */
+static const char *over(struct accept *a)
+{
+	if (!a->signal)
+		a->signal = signals_take(a->cli);
+	if (a->signal)
+		return "interrupted";
+	if (!a->process && !a->gone)
+		a->gone = accept_attach(a, 0) < 0;
+	return a->gone ? "the process cannot be asked any more" : NULL;
+}
+
+static void run_checks(struct accept *a, struct outcome *outcomes)
+{
+	for (size_t i = 0; accept_checks[i].name; i++) {
+		const char *why = over(a);
+
+		report_check(a, &accept_checks[i], &outcomes[i]);
+		if (why)
+			outcome_skip(&outcomes[i], "%s", why);
+		else
+			accept_checks[i].run(a, &outcomes[i]);
+		report_check(a, &accept_checks[i], &outcomes[i]);
+	}
+}
+
+static int accept_process(struct accept *a)
+{
+	struct outcome outcomes[MAX_CHECKS] = { 0 };
+	int status = cli_open(a->cli);
+
+	if (status == EXIT_DONE)
+		status = find_gpus(a);
+	if (status == EXIT_DONE)
+		status = report_open(a);
+	if (status != EXIT_DONE)
+		return status;
+	a->not_hardware = host_is_not_hardware(a);
+	status = attach(a);
+	if (status != EXIT_DONE) {
+		report_discard(a);
+		return status;
+	}
+	report_begin(a);
+	run_checks(a, outcomes);
+	a->process = gpreempt_detach(a->process);
+	a->online = gpreempt_detach(a->online);
+	return report_end(a, outcomes);
+}
+
+int cmd_accept(struct cli *cli, int argc, char **argv)
+{
+	struct accept a = { .cli = cli, .wanted = ROUNDS_DEFAULT };
+	int status = parse(&a, argc, argv);
+
+	if (status == EXIT_DONE)
+		status = accept_process(&a);
+	rounds_done(&a.all);
+	free(a.queues);
+	return status;
+}
