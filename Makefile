@@ -6,7 +6,7 @@
 #   make install    DESTDIR=, prefix=, libdir=            make clean
 #   make bench      figures, as JSON and as a table       make mutants   do tests notice bugs?
 #   make fuzz       FUZZ_SECONDS=600                      make test-asan test-tsan test-long test-vm
-#   make format     make format-check                     make test-vm-long
+#   make format     make format-check                     make test-vm-e2e test-vm-long
 #   VERBOSE=1       shows the commands
 
 B := build
@@ -16,8 +16,7 @@ FUZZ_SECONDS ?= 600
 BASE ?= HEAD
 
 # What "make test" runs, in this order. Each name is a stage of scripts/run-tests.
-# "make test-vm" stands alone until its time and its limits are known on a quiet machine.
-TEST_STAGES := plain asan tsan
+TEST_STAGES := plain asan tsan vm vm-e2e
 
 VERBOSE ?= 0
 ifneq ($(VERBOSE),1)
@@ -33,7 +32,7 @@ all:
 demo: all
 	$(B)/cmd/gpreempt/gpreempt demo
 
-test check test-asan test-tsan test-long test-vm test-vm-long:
+test check test-asan test-tsan test-long test-vm test-vm-e2e test-vm-long:
 	scripts/deps build test
 	scripts/run-tests $($@_STAGES)
 
@@ -43,6 +42,7 @@ test-asan_STAGES := asan
 test-tsan_STAGES := tsan
 test-long_STAGES := long
 test-vm_STAGES := vm
+test-vm-e2e_STAGES := vm-e2e
 test-vm-long_STAGES := vm-long
 
 fuzz:
@@ -72,5 +72,5 @@ clean:
 help:
 	sed -n 's/^#   //p' Makefile
 
-.PHONY: all demo test check test-asan test-tsan test-long test-vm test-vm-long fuzz mutants bench \
-	install format format-check clean help
+.PHONY: all demo test check test-asan test-tsan test-long test-vm test-vm-e2e test-vm-long fuzz \
+	mutants bench install format format-check clean help

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 # For e2e-all, sourced: a hold among other things that happen to a job.
-CHURN_ROUNDS=${CHURN_ROUNDS:-200}
+CHURN_ROUNDS=${CHURN_ROUNDS:-50}
 
 # Sets $other when it is attached; it goes at the end of its standard input.
 start_other()
