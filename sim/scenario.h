@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What is simulated: jobs that send requests to GPUs, as a scenario file says it.
+ *
+ * A scenario is an INI file; its programs are in models.ini, what acting costs in costs.ini. Each
+ * number there has a source or the word "assumed".
+ */
+#ifndef GPREEMPT_SIM_SCENARIO_H
+#define GPREEMPT_SIM_SCENARIO_H
+
+#include "core/policy/gpol.h"
+
+#define SIM_NAME 48
+#define SIM_MAX_GPUS 8
+#define SIM_NOT_ANNOUNCED UINT64_MAX
+
+/* A program's request: kernels one after the other. */
+struct sim_model {
+	char name[SIM_NAME];
+	uint32_t kernels;
+	uint64_t kernel_ns; /* each, alone on the GPU; 0 is allowed */
+	uint64_t gap_ns; /* between two: the GPU is free of it */
+	uint32_t occupancy_permille; /* of the GPU that one of its kernels fills */
+	uint64_t workgroup_ns; /* what a resident workgroup takes; it leaves when done or saved */
+	uint32_t state_permille; /* of a full save area, when it runs alone */
+};
+
+/* What acting costs on a kind of driver; durations. */
+struct sim_costs {
+	char name[SIM_NAME];
+	uint64_t call_ns; /* from the decision until the scheduler has it */
+	uint64_t cycle_ns; /* unmap and map, without what is saved and restored */
+	uint64_t trap_ns; /* into the handler that saves */
+	bool disturbs_all; /* a batch saves and restores everybody on the GPU */
+	bool counts_progress; /* pending work can be seen from outside */
+	uint64_t save_bytes; /* of a full GPU; 0: from the chip */
+	uint64_t host_bytes_per_s; /* a save area in host memory; 0: never there */
+};
+
+enum sim_arrival {
+	SIM_PERIODIC,
+	SIM_POISSON,
+	SIM_TRACE, /* at the times of the scenario's trace */
+	SIM_CLOSED, /* the next when the last is done: continuous work */
+};
+
+struct sim_job {
+	char name[SIM_NAME];
+	uint32_t model; /* index */
+	uint32_t copies; /* that many processes of the kind */
+	uint32_t queues; /* of each; requests go to them in turn */
+	uint32_t gpu; /* the first; copies go round all GPUs of the scenario from there */
+	bool gang; /* one process on all GPUs, which stops as one */
+	uint8_t class, priority; /* see gpol_job */
+	uint32_t weight, min_permille;
+	bool latency_critical, lazy, auto_deactivate;
+	enum sim_arrival arrival;
+	uint64_t rate_mhz; /* requests in 1,000 s */
+	uint64_t target_ns, wait_bound_ns;
+	uint64_t prepare_ns; /* on the host, before a request is submitted */
+	uint64_t announce_ns; /* so long before it is submitted; 0: then; SIM_NOT_ANNOUNCED */
+};
+
+struct sim_scenario {
+	char name[SIM_NAME];
+	char title[128];
+	char chip[SIM_NAME]; /* a preset of gpu/model */
+	char policy[SIM_NAME]; /* unless told otherwise */
+	char costs[SIM_NAME];
+	uint32_t gpus;
+	uint64_t duration_ns;
+	bool save_in_host_memory;
+	uint64_t kernel_permille; /* kernels take so much of what models.ini says */
+	uint64_t cycle_ns; /* instead of the cost table's; 0: that */
+	struct gpol_params params;
+	uint32_t online_permille, offline_permille; /* of slots */
+	struct sim_job *jobs;
+	size_t n_jobs;
+	struct sim_model *models;
+	size_t n_models;
+	struct sim_costs *cost_tables;
+	size_t n_cost_tables;
+	uint64_t *trace_ns; /* for SIM_TRACE: ascending */
+	size_t n_trace;
+	/* One value of a sweep for each run; none: one run. */
+	char sweep_key[SIM_NAME]; /* "job.key" or "key" */
+	uint64_t *sweep;
+	size_t n_sweep;
+};
+
+/* Where and what is wrong with a file. */
+struct sim_mistake {
+	char file[256];
+	unsigned int line, column; /* from 1; 0: the file as a whole */
+	char text[256];
+};
+
+/*
+ * @name: of a scenario that comes with the program, or a path. -EINVAL and others: see @mistake.
+ * A scenario without jobs is fine. Free with sim_scenario_free.
+ */
+int sim_scenario_read(const char *name, struct sim_scenario **ret, struct sim_mistake *mistake);
+void sim_scenario_free(struct sim_scenario *s); /* accepts NULL */
+
+/* Names of built-in scenarios, ends with NULL; titles go with them. */
+extern const char *const sim_scenario_names[];
+const char *sim_scenario_title(const char *name);
+
+#endif
