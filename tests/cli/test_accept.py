@@ -136,7 +136,7 @@ class Checks(Accept):
         skipped = {name for name, c in checks.items() if c['result'] == 'skip'}
         self.assertEqual(skipped, NEEDS_MORE_THAN_A_MODEL | {'save-cost', 'online', 'crowd'})
         self.assertIn('--online', checks['online']['detail'])
-        self.assertIn('2 processes', checks['crowd']['detail'])
+        self.assertIn('queues of 2', checks['crowd']['detail'])
 
     def test_figures_are_those_of_bench(self):
         checks = self.checks(1001)
