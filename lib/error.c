@@ -141,7 +141,7 @@ static const struct plain_failure plain_failures[] = {
 	{ GKFD_WHY_NO_DEBUG, GPREEMPT_ERROR_REFUSED,
 	  "uses a GPU whose driver mode has no debug interface", "see why with: gpreempt doctor" },
 	{ GKFD_WHY_RUNTIME_TOO_OLD, GPREEMPT_ERROR_REFUSED,
-	  "never enabled its ROCm runtime, so the driver refuses to suspend it (level K2)",
+	  "has a runtime too old for K2: it never enabled debugging, which the driver wants",
 	  "its ROCm runtime is too old (before 5.5), or it is still starting; run it with a newer "
 	  "ROCm, or hold it with --level K1" },
 	{ GKFD_WHY_RUNTIME_BUSY, GPREEMPT_ERROR_FAILED,

@@ -78,7 +78,7 @@ class Hold(Case):
 
     def test_what_cannot_be_held_says_why(self):
         self.refused(REFUSED, 'hold', 1001, '--for', 1, preset='mi308x,runtime=old',
-                     says='never enabled its ROCm runtime')
+                     says='runtime too old for K2')
         self.refused(REFUSED, 'hold', 1001, '--for', 1, preset='mi308x,kfd_minor=11',
                      says='KFD 1.11, need 1.13')
 
