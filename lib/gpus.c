@@ -90,6 +90,31 @@ static void read_yama(struct gpreempt_ctx *ctx, struct gpreempt_device_info *inf
 	info->valid |= GPREEMPT_DEVICE_YAMA;
 }
 
+static void read_driver(struct gpreempt_ctx *ctx, struct gpreempt_device_info *info)
+{
+	_cleanup_free_ char *text = NULL, *names = NULL;
+	size_t len;
+
+	if (gkfd_read_file(ctx->k, GKFD_TREE_MODULE, "version", &text, &len) >= 0 && len > 0) {
+		snprintf(info->driver_version, sizeof(info->driver_version), "%.*s",
+			 (int)strcspn(text, "\n"), text);
+		info->valid |= GPREEMPT_DEVICE_DRIVER;
+	}
+	/*
+	 * amdgpu finds its GPUs on the PCI bus. One that has not registered there drives
+	 * something else, as in the virtual machines for tests.
+	 */
+	if (gkfd_list_dir(ctx->k, GKFD_TREE_MODULE, "", &names) < 0)
+		return;
+	free(steal_ptr(&names));
+	info->emulated = true;
+	if (gkfd_list_dir(ctx->k, GKFD_TREE_MODULE, "drivers", &names) < 0)
+		return;
+	for (const char *name = names; *name; name += strlen(name) + 1)
+		if (strncmp(name, "pci:", strlen("pci:")) == 0)
+			info->emulated = false;
+}
+
 EXPORT int gpreempt_get_device_info(struct gpreempt_ctx *ctx, struct gpreempt_device_info *ret)
 {
 	struct gpreempt_device_info info = { .size = sizeof(info) };
@@ -108,6 +133,7 @@ EXPORT int gpreempt_get_device_info(struct gpreempt_ctx *ctx, struct gpreempt_de
 		info.valid |= GPREEMPT_DEVICE_VERSION;
 	}
 	read_yama(ctx, &info);
+	read_driver(ctx, &info);
 	info.debugfs = debugfs_readable(ctx);
 	info.global_pids = gkfd_pids_are_global(ctx->k);
 	info.hidden_gpus = (uint32_t)topology->forbidden;

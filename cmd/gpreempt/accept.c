@@ -64,6 +64,10 @@ static int find_gpus(struct accept *a)
 {
 	int n;
 
+	a->device.size = sizeof(a->device);
+	if (gpreempt_get_device_info(a->cli->ctx, &a->device) < 0)
+		return cli_fail_ctx(a->cli);
+	a->not_hardware = a->device.emulated || gpreempt_is_modelled(a->cli->ctx);
 	a->gpus[0].size = sizeof(a->gpus[0]);
 	n = gpreempt_get_gpus(a->cli->ctx, a->gpus, ARRAY_SIZE(a->gpus));
 	if (n < 0)
@@ -141,7 +145,6 @@ static int accept_process(struct accept *a)
 		status = report_open(a);
 	if (status != EXIT_DONE)
 		return status;
-	a->not_hardware = host_is_not_hardware(a);
 	status = attach(a);
 	if (status != EXIT_DONE) {
 		report_discard(a);

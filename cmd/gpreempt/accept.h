@@ -38,6 +38,7 @@ struct accept {
 	FILE *report;
 	struct gpreempt_process *process; /* NULL: not attached now */
 	struct gpreempt_process *online; /* NULL: none named */
+	struct gpreempt_device_info device;
 	struct gpreempt_gpu gpus[GPREEMPT_MAX_GPUS];
 	size_t n_gpus;
 	struct gpreempt_queue *queues; /* at the beginning */
@@ -112,10 +113,8 @@ void check_killed(struct accept *a, struct outcome *o);
 
 /* ---- accept_host.c ---- */
 
-/* True: no AMD GPU is behind this device, so that its times are nobody's. */
-bool host_is_not_hardware(struct accept *a);
-void host_print(struct accept *a, FILE *f); /* lines */
-struct json_object *host_to_json(struct accept *a);
+void host_print(const struct accept *a, FILE *f); /* lines */
+struct json_object *host_to_json(const struct accept *a);
 /* What a process has mapped at @addr: the file's name, "" for memory of no file. -ENOENT. */
 int host_mapping(pid_t pid, uint64_t addr, char *ret, size_t size);
 

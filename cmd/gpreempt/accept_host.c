@@ -8,36 +8,12 @@
 
 #include "cmd/gpreempt/accept.h"
 
-#define MODULE "/sys/module/amdgpu/"
-#define PCI_DRIVER "/sys/bus/pci/drivers/amdgpu"
-
-/* The first line of a file; "" where there is none. */
-static const char *first_line(const char *path, char *buf, size_t size)
-{
-	_cleanup_fclose_ FILE *f = fopen(path, "re");
-
-	buf[0] = '\0';
-	if (f && fgets(buf, (int)size, f))
-		buf[strcspn(buf, "\n")] = '\0';
-	text_clean(buf);
-	return buf;
-}
-
-/*
- * The driver binds to PCI devices, and to nothing else. Where it has never registered for them,
- * something else stands behind its interface, as in a virtual machine for tests.
- */
-bool host_is_not_hardware(struct accept *a)
-{
-	return gpreempt_is_modelled(a->cli->ctx) || access(PCI_DRIVER, F_OK) != 0;
-}
-
 static const char *basis(const struct accept *a)
 {
 	if (gpreempt_is_modelled(a->cli->ctx))
 		return "modelled: all times are those of a model, none of a GPU";
 	if (a->not_hardware)
-		return "modelled: the driver drives no PCI device, so a software GPU is behind it";
+		return "modelled: a software GPU is behind the driver, as in a virtual machine";
 	return "measured on this machine's GPU";
 }
 
@@ -59,27 +35,20 @@ static void print_gpu(FILE *f, const struct gpreempt_gpu *g)
 	fprintf(f, "\n");
 }
 
-void host_print(struct accept *a, FILE *f)
+void host_print(const struct accept *a, FILE *f)
 {
-	struct gpreempt_device_info info = { .size = sizeof(info) };
+	const struct gpreempt_device_info *info = &a->device;
 	struct utsname name = { 0 };
-	char text[128];
 
 	fprintf(f, "basis: %s\n", basis(a));
 	if (uname(&name) == 0)
 		fprintf(f, "kernel: %s %s, %s\n", name.sysname, name.release, name.machine);
-	if (gpreempt_get_device_info(a->cli->ctx, &info) >= 0) {
-		fprintf(f, "device: %s", info.name);
-		if (info.valid & GPREEMPT_DEVICE_VERSION)
-			fprintf(f, ", interface %u.%u", info.kfd_major, info.kfd_minor);
-		fprintf(f, "\n");
-	}
-	if (!gpreempt_is_modelled(a->cli->ctx)) {
-		if (first_line(MODULE "version", text, sizeof(text))[0])
-			fprintf(f, "amdgpu version: %s\n", text);
-		if (first_line(MODULE "srcversion", text, sizeof(text))[0])
-			fprintf(f, "amdgpu source: %s\n", text);
-	}
+	fprintf(f, "device: %s", info->name);
+	if (info->valid & GPREEMPT_DEVICE_VERSION)
+		fprintf(f, ", interface %u.%u", info->kfd_major, info->kfd_minor);
+	if (info->valid & GPREEMPT_DEVICE_DRIVER)
+		fprintf(f, ", amdgpu %s", info->driver_version);
+	fprintf(f, "\n");
 	for (size_t i = 0; i < a->n_gpus; i++)
 		print_gpu(f, &a->gpus[i]);
 }
@@ -100,24 +69,22 @@ static struct json_object *gpu_to_json(const struct gpreempt_gpu *g)
 	return o;
 }
 
-struct json_object *host_to_json(struct accept *a)
+struct json_object *host_to_json(const struct accept *a)
 {
-	struct gpreempt_device_info info = { .size = sizeof(info) };
+	const struct gpreempt_device_info *info = &a->device;
 	struct json_object *o = json_object_new_object(), *gpus = json_object_new_array();
 	struct utsname name = { 0 };
-	char text[128];
+	char version[32];
 
 	if (uname(&name) == 0)
 		json_add_string(o, "kernel", name.release);
-	if (gpreempt_get_device_info(a->cli->ctx, &info) >= 0) {
-		json_add_string(o, "backend", info.backend);
-		snprintf(text, sizeof(text), "%u.%u", info.kfd_major, info.kfd_minor);
-		if (info.valid & GPREEMPT_DEVICE_VERSION)
-			json_add_string(o, "kfd_version", text);
+	json_add_string(o, "backend", info->backend);
+	if (info->valid & GPREEMPT_DEVICE_VERSION) {
+		snprintf(version, sizeof(version), "%u.%u", info->kfd_major, info->kfd_minor);
+		json_add_string(o, "kfd_version", version);
 	}
-	if (!gpreempt_is_modelled(a->cli->ctx) &&
-	    first_line(MODULE "version", text, sizeof(text))[0])
-		json_add_string(o, "amdgpu_version", text);
+	if (info->valid & GPREEMPT_DEVICE_DRIVER)
+		json_add_string(o, "amdgpu_version", info->driver_version);
 	for (size_t i = 0; i < a->n_gpus; i++)
 		json_object_array_add(gpus, gpu_to_json(&a->gpus[i]));
 	json_add(o, "gpus", gpus);

@@ -86,6 +86,7 @@ static int attach(struct cli *cli, struct bench *b)
 
 	if (gpreempt_get_device_info(cli->ctx, &info) < 0)
 		return cli_fail_ctx(cli);
+	b->modelled = gpreempt_is_modelled(cli->ctx) || info.emulated;
 	b->open_ns = gpreempt_now_ns(cli->ctx) - began;
 	began = gpreempt_now_ns(cli->ctx);
 	if (gpreempt_attach(cli->ctx, b->pid, flags, &b->process) < 0)
@@ -187,7 +188,6 @@ static int bench(struct cli *cli, struct bench *b)
 		status = attach(cli, b);
 	if (status != EXIT_DONE)
 		return status;
-	b->modelled = gpreempt_is_modelled(cli->ctx);
 	run_rounds(cli, b);
 	b->process = gpreempt_detach(b->process);
 	if (b->ok == 0 && b->failed)

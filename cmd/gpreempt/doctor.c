@@ -141,6 +141,8 @@ static void print_gpus(const struct findings *f)
 
 static void print_remarks(const struct findings *f)
 {
+	if (f->info.emulated)
+		printf("note: a software GPU is behind the driver: its times are not a GPU's\n");
 	if (f->info.hidden_gpus)
 		printf("note: %u GPUs are hidden from this process (device cgroup)\n",
 		       f->info.hidden_gpus);

@@ -21,6 +21,7 @@ enum gkfd_tree {
 	GKFD_TREE_SYSFS, /* /sys/class/kfd/kfd */
 	GKFD_TREE_DEBUGFS, /* /sys/kernel/debug/kfd */
 	GKFD_TREE_PARAMS, /* /sys/module/amdgpu/parameters */
+	GKFD_TREE_MODULE, /* /sys/module/amdgpu; a model has none */
 	GKFD_TREE_PROC, /* /proc */
 	GKFD_TREE_COUNT,
 };

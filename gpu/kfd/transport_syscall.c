@@ -118,6 +118,7 @@ static int open_tree(const struct kernel *k, enum gkfd_tree tree)
 		[GKFD_TREE_SYSFS] = "/sys/class/kfd/kfd",
 		[GKFD_TREE_DEBUGFS] = "/sys/kernel/debug/kfd",
 		[GKFD_TREE_PARAMS] = "/sys/module/amdgpu/parameters",
+		[GKFD_TREE_MODULE] = "/sys/module/amdgpu",
 		[GKFD_TREE_PROC] = "/proc",
 	};
 

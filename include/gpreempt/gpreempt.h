@@ -87,6 +87,7 @@ int gpreempt_wait(struct gpreempt_ctx *ctx, struct pollfd *fds, size_t n, uint64
 enum {
 	GPREEMPT_DEVICE_VERSION = 1 << 0,
 	GPREEMPT_DEVICE_YAMA = 1 << 1,
+	GPREEMPT_DEVICE_DRIVER = 1 << 2,
 };
 
 struct gpreempt_device_info {
@@ -99,6 +100,8 @@ struct gpreempt_device_info {
 	bool debugfs; /* readable: priorities, classes and used slots can be told */
 	bool global_pids; /* false: inside a pid namespace, where sysfs speaks of other pids */
 	uint32_t hidden_gpus; /* that this process may not use */
+	char driver_version[64]; /* as packages of the driver name it; the kernel's own does not */
+	bool emulated; /* the driver is real, its GPU is not: its times are nobody's */
 };
 
 /* Opens the device; where that fails only the version is not valid. Since: 0.1 */

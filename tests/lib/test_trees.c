@@ -75,6 +75,24 @@ static void what_an_old_kernel_does_not_tell_is_not_valid(void **state)
 	gpreempt_unref(ctx);
 }
 
+static void a_driver_that_drives_no_pci_device_drives_no_gpu(void **state)
+{
+	struct gpreempt_device_info info = { .size = sizeof(info) };
+	struct gpreempt_ctx *ctx = ctx_over("linux-6.1");
+
+	assert_int_equal(gpreempt_get_device_info(ctx, &info), 0);
+	assert_false(info.emulated);
+	assert_true(info.valid & GPREEMPT_DEVICE_DRIVER);
+	assert_string_equal(info.driver_version, "5.18.13");
+	gpreempt_unref(ctx);
+
+	ctx = ctx_over("mi308x");
+	assert_int_equal(gpreempt_get_device_info(ctx, &info), 0);
+	assert_true(info.emulated);
+	assert_false(info.valid & GPREEMPT_DEVICE_DRIVER);
+	gpreempt_unref(ctx);
+}
+
 static void no_gpu_is_an_empty_list(void **state)
 {
 	struct gpreempt_ctx *ctx = ctx_over("cpu-only");
@@ -213,6 +231,7 @@ int main(void)
 		cmocka_unit_test(a_machine_without_debugfs_leaves_classes_unknown),
 		cmocka_unit_test(slots_are_read_never_assumed),
 		cmocka_unit_test(what_an_old_kernel_does_not_tell_is_not_valid),
+		cmocka_unit_test(a_driver_that_drives_no_pci_device_drives_no_gpu),
 		cmocka_unit_test(no_gpu_is_an_empty_list),
 		cmocka_unit_test(broken_trees_are_said_to_be_broken),
 		cmocka_unit_test(a_queue_unlike_all_others_is_fully_known),
