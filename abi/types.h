@@ -6,6 +6,13 @@
 #ifdef __KERNEL__
 #include <linux/types.h>
 #include <linux/build_bug.h>
+#include <linux/limits.h>
+#ifndef UINT32_MAX
+#define UINT32_MAX U32_MAX
+#endif
+#ifndef UINT64_MAX
+#define UINT64_MAX U64_MAX
+#endif
 #else
 #include <assert.h>
 #include <stdbool.h>

@@ -33,20 +33,20 @@ struct gpol_job {
 	bool held; /* off the GPU, or on its way */
 	bool preemptible; /* may be held at all */
 	bool latency_critical;
-	uint32_t weight; /* relative to other offline jobs; never 0 */
+	uint32_t weight; /* relative to other offline jobs; 0 counts as 1 */
 	uint32_t min_permille; /* of the GPU's time, guaranteed to an offline job that has work */
-	uint64_t work_since_ns; /* has_work: since then; else: since when it has none */
+	uint64_t work_since_ns; /* has_work: since then; else: since when it has none, 0: ever */
 	uint64_t held_since_ns; /* held: since then; else: when it was let go last, or 0 */
 	uint64_t ran_ns; /* duration: on the GPU with work, so far */
 	uint64_t wanted_ns; /* duration: with work, on or off the GPU, so far */
 	uint64_t service_ns; /* duration: what a burst of its work takes alone; 0: not known */
 	uint64_t target_ns; /* duration: within which a burst should be done; 0: none */
-	uint64_t wait_bound_ns; /* duration: it has work and is held no longer than this */
+	uint64_t wait_bound_ns; /* duration: it has work and is held no longer; 0: not known */
 };
 
 /* What the owner of the machine may set; durations. Defaults: gpol_params_default. */
 struct gpol_params {
-	uint64_t linger_ns; /* an online job without work for so long is not just between bursts */
+	uint64_t linger_ns; /* a job without work for so long is not just between bursts */
 	uint64_t turn_ns; /* of rotate and share: how long one offline job is on */
 	uint64_t ceiling_ns; /* of share: an online job waits no longer for room than this */
 	uint64_t margin_ns; /* of deadline: to spare when a target is reckoned with */
