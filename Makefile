@@ -7,7 +7,7 @@
 #   make bench      figures, as JSON and as a table       make mutants   do tests notice bugs?
 #   make fuzz       FUZZ_SECONDS=600                      make test-asan test-tsan test-long test-vm
 #   make format     make format-check                     make test-vm-e2e test-vm-long
-#   VERBOSE=1       shows the commands
+#   VERBOSE=1       shows the commands                    make mutants-driver
 
 B := build
 prefix ?= /usr/local
@@ -53,6 +53,9 @@ mutants:
 	scripts/deps build test
 	tests/mutants/run $(MUTANT)
 
+mutants-driver: all
+	tests/mutants/run-driver $(MUTANT)
+
 bench: all
 	bench/run $(B)
 
@@ -73,4 +76,4 @@ help:
 	sed -n 's/^#   //p' Makefile
 
 .PHONY: all demo test check test-asan test-tsan test-long test-vm test-vm-e2e test-vm-long fuzz \
-	mutants bench install format format-check clean help
+	mutants mutants-driver bench install format format-check clean help
