@@ -35,7 +35,7 @@ static inline uint64_t gpol_max(uint64_t a, uint64_t b)
 
 /*
  * Jobs that waited for as long as they have to are let go, whoever needs the GPU, and stay on for
- * turn_ns: a turn cut short is all cost. A latency-critical job waits out such a turn as well, since
+ * turn_ns: a turn cut short is all cost. A latency-critical job waits out such a turn as well, for
  * a promise that the urgent can break promises nothing; who cannot bear it sets a longer bound.
  */
 struct gpol_relief {
@@ -74,6 +74,7 @@ struct gpol_turn {
 	uint64_t ran_ns; /* the holder's, when its turn began */
 	uint32_t holder; /* without one: the last there was */
 	bool taken;
+	bool paused;
 };
 
 /* Among whom turns are taken, and how long they are. */
@@ -92,7 +93,7 @@ struct gpol_round gpol_round(const struct gpol_input *in, bool guaranteed_only, 
 void gpol_turn_observe(struct gpol_turn *turn, const struct gpol_input *in,
 		       const struct gpol_round *round);
 /* The turn stands still: its holder is not free to run. Part of observe. */
-void gpol_turn_pause(struct gpol_turn *turn, const struct gpol_input *in);
+void gpol_turn_pause(struct gpol_turn *turn);
 /* Verdicts: all that can be held make room for the holder. Returns when to look again. */
 uint64_t gpol_turn_hold_others(const struct gpol_turn *turn, const struct gpol_relief *relief,
 			       const struct gpol_input *in, const struct gpol_round *round,

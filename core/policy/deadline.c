@@ -50,7 +50,8 @@ static uint64_t pressing_changes(const struct gpol_input *in)
 		const struct gpol_job *job = &in->jobs[i];
 		uint64_t by = act_by(job, in);
 
-		if (job->class != GPOL_ONLINE || !job->has_work || by <= in->now_ns)
+		if (job->class != GPOL_ONLINE || !job->has_work || by <= in->now_ns ||
+		    by == GPOL_NEVER)
 			continue;
 		again = gpol_min(again, by);
 		if (gpol_elapsed(by, in->params->linger_ns) > in->now_ns)

@@ -15,7 +15,7 @@ static void observe(void *state, const struct gpol_input *in)
 
 	gpol_relief_observe(&s->relief, in);
 	if (gpol_most_urgent(in, GPOL_ONLINE))
-		gpol_turn_pause(&s->turn, in);
+		gpol_turn_pause(&s->turn);
 	else
 		gpol_turn_observe(&s->turn, in, &round);
 }

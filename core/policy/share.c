@@ -15,6 +15,7 @@ struct share {
 	uint64_t owed; /* thousandths of nanoseconds */
 	bool open; /* what is owed is being paid */
 	bool on; /* offline jobs have been free to run since the last observation */
+	uint16_t minima; /* permille, of those that had work then */
 };
 static_assert(sizeof(struct share) <= GPOL_STATE_BYTES, "the state of share is too large");
 
@@ -35,14 +36,14 @@ static void keep_accounts(struct share *s, const struct gpol_input *in,
 			  const struct gpol_round *round)
 {
 	uint64_t passed = s->seen_ns ? gpol_elapsed(in->now_ns, s->seen_ns) : 0;
-	uint64_t minima = guaranteed(round);
 
 	passed = gpol_min(passed, LONGEST_NS);
 	if (s->on)
-		s->owed = gpol_elapsed(s->owed, passed * (1000 - minima));
+		s->owed = gpol_elapsed(s->owed, passed * (1000u - s->minima));
 	else
-		s->owed += passed * minima;
-	s->owed = minima ? gpol_min(s->owed, full(in, round)) : 0;
+		s->owed += passed * s->minima;
+	s->minima = (uint16_t)guaranteed(round);
+	s->owed = s->minima ? gpol_min(s->owed, full(in, round)) : 0;
 	s->seen_ns = in->now_ns;
 }
 
@@ -59,7 +60,7 @@ static void observe(void *state, const struct gpol_input *in)
 	if (s->on)
 		gpol_turn_observe(&s->turn, in, &round);
 	else
-		gpol_turn_pause(&s->turn, in);
+		gpol_turn_pause(&s->turn);
 }
 
 /* When observe would open or shut what is owed. */

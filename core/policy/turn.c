@@ -109,17 +109,20 @@ void gpol_turn_observe(struct gpol_turn *turn, const struct gpol_input *in,
 	const struct gpol_job *next = next_after(turn->holder, in, round);
 	bool stays = job && takes_part(job, round) && gpol_needs_gpu(job, in);
 
+	if (turn->paused)
+		turn->since_ns = in->now_ns;
+	turn->paused = false;
 	/* Nobody else waits: the turn may be as long as it likes, and ends when somebody does. */
 	if (stays && (!next || next == job || in->now_ns < turn_ends(turn, job, in, round)))
 		return;
 	turn->taken = next != NULL;
 	if (next)
-		*turn = (struct gpol_turn){ in->now_ns, next->ran_ns, next->id, true };
+		*turn = (struct gpol_turn){ in->now_ns, next->ran_ns, next->id, .taken = true };
 }
 
-void gpol_turn_pause(struct gpol_turn *turn, const struct gpol_input *in)
+void gpol_turn_pause(struct gpol_turn *turn)
 {
-	turn->since_ns = in->now_ns;
+	turn->paused = true;
 }
 
 uint64_t gpol_turn_hold_others(const struct gpol_turn *turn, const struct gpol_relief *relief,
