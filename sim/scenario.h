@@ -37,10 +37,16 @@ struct sim_costs {
 	uint64_t host_bytes_per_s; /* a save area in host memory; 0: never there */
 };
 
+/*
+ * When requests fall due. A process has one request at a time on each of its queues, as the clients
+ * of DISB do: the next is sent at its time or when the last is done, whichever is later, and of
+ * several that fell due meanwhile only the newest; the others are given up. So what takes longer
+ * than its period runs back to back, and a latency never holds the wait behind one's own requests.
+ */
 enum sim_arrival {
-	SIM_PERIODIC,
+	SIM_PERIODIC, /* those of one rate on one GPU begin one after the other */
 	SIM_POISSON,
-	SIM_TRACE, /* at the times of the scenario's trace */
+	SIM_TRACE, /* at the times of the scenario's trace, dealt in turn to such processes */
 	SIM_CLOSED, /* the next when the last is done: continuous work */
 };
 
@@ -58,7 +64,11 @@ struct sim_job {
 	uint64_t rate_mhz; /* requests in 1,000 s */
 	uint64_t target_ns, wait_bound_ns;
 	uint64_t prepare_ns; /* on the host, before a request is submitted */
-	uint64_t announce_ns; /* so long before it is submitted; 0: then; SIM_NOT_ANNOUNCED */
+	/*
+	 * So long before it is submitted; 0: then; SIM_NOT_ANNOUNCED. It is prepared for at least as
+	 * long. Who announces also says when it is done, which the engine takes as a reason to look.
+	 */
+	uint64_t announce_ns;
 };
 
 struct sim_scenario {

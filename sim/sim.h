@@ -21,7 +21,7 @@ enum sim_mode {
 
 struct sim_options {
 	enum sim_mode mode;
-	const struct gpol_ops *policy; /* SIM_ENGINE */
+	const struct gpol_ops *policy; /* SIM_ENGINE; NULL: the scenario's */
 	uint64_t seed;
 	struct sim_trace *trace; /* or NULL */
 };
@@ -33,11 +33,13 @@ struct sim_quantiles {
 
 struct sim_job_result {
 	const struct sim_job *job;
-	uint64_t submitted, done, backlog; /* requests; backlog: left over at the end */
+	uint64_t submitted, done; /* requests */
+	uint64_t backlog; /* fell due by the end and are not done: given up, waiting, under way */
 	uint64_t longest_wait_ns; /* offline: held with work, at a stretch */
 	uint64_t gpu_ns; /* what its done work would have taken alone */
 	uint64_t preempted;
-	bool starved; /* waited past its bound */
+	bool starved; /* waited past its bound, and longer than acting takes */
+	bool overloaded; /* its requests come faster than they are done */
 };
 
 struct sim_result {

@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: MIT */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "sim/stats.h"
+
+int sim_samples_add(struct sim_samples *s, uint64_t ns)
+{
+	if (s->n == s->cap) {
+		size_t cap = s->cap ? s->cap * 2 : 256;
+		uint64_t *bigger = reallocarray(s->ns, cap, sizeof(*bigger));
+
+		if (!bigger)
+			return -ENOMEM;
+		s->ns = bigger;
+		s->cap = cap;
+	}
+	s->ns[s->n++] = ns;
+	return 0;
+}
+
+void sim_samples_done(struct sim_samples *s)
+{
+	free(s->ns);
+	*s = (struct sim_samples){ 0 };
+}
+
+static int by_size(const void *a, const void *b)
+{
+	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+
+	return (x > y) - (x < y);
+}
+
+static uint64_t at_permille(const struct sim_samples *s, uint64_t permille)
+{
+	return s->ns[(s->n * permille + 999) / 1000 - 1];
+}
+
+static uint64_t mean(const struct sim_samples *s)
+{
+	unsigned __int128 sum = 0;
+
+	for (size_t i = 0; i < s->n; i++)
+		sum += s->ns[i];
+	return (sum + s->n / 2) / s->n;
+}
+
+struct sim_quantiles sim_samples_quantiles(struct sim_samples *s)
+{
+	if (!s->n)
+		return (struct sim_quantiles){ 0 };
+	qsort(s->ns, s->n, sizeof(*s->ns), by_size);
+	return (struct sim_quantiles){
+		.n = s->n,
+		.min_ns = s->ns[0],
+		.mean_ns = mean(s),
+		.p50_ns = at_permille(s, 500),
+		.p95_ns = at_permille(s, 950),
+		.p99_ns = at_permille(s, 990),
+		.p999_ns = at_permille(s, 999),
+		.max_ns = s->ns[s->n - 1],
+	};
+}
