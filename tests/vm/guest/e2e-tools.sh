@@ -68,6 +68,28 @@ preempting()
 		"$TMPDIR/report"
 }
 
+# Until it has begun to suspend and resume; sets $accept.
+start_accept()
+{
+	local line=''
+	exec {from_accept}< <(exec "$gpreempt" accept "$job" -n 100000 -o "$TMPDIR/killed" 2>&1)
+	accept=$!
+	while [[ "$line" != process:* ]]; do
+		read -r -t 30 -u "$from_accept" line || return
+	done
+}
+
+in_the_middle()
+{
+	check "tools: accepting goes on" start_accept
+	check "tools: it is killed, and the job runs" \
+		queuewatch "$job" running $QUEUES $RUNS_MS kill -KILL $accept
+	exec {from_accept}<&-
+	wait $accept 2>/dev/null
+	check "tools: its report does not say it was complete" \
+		exits_with 1 grep complete "$TMPDIR/killed"
+}
+
 nonsense()
 {
 	tool "a report stays as it is" 1 accept "$job" -o "$TMPDIR/report" -- 'File exists'
@@ -87,11 +109,12 @@ nonsense()
 
 tools()
 {
-	rm -f "$TMPDIR"/{answers,report}
+	rm -f "$TMPDIR"/{answers,report,killed}
 	check "tools: loads" kfdsim-load gc=0x090403 num_xcc=1 $SLOW
 	check "tools: a job has work" start_job
 	looking
 	preempting
+	in_the_middle
 	nonsense
 	check "tools: every answer is JSON" all_are_json
 	check "tools: the job runs" running "$job"
