@@ -8,9 +8,6 @@
 
 #include "core/policy/gpol.h"
 
-/* A share of time is worth having if switching takes no more than one part in so many of it. */
-#define GPOL_WORTH_SWITCHES 4
-
 static inline uint64_t gpol_elapsed(uint64_t now_ns, uint64_t since_ns)
 {
 	return now_ns > since_ns ? now_ns - since_ns : 0;
@@ -45,12 +42,6 @@ struct gpol_relief {
 
 /* Part of observe. */
 void gpol_relief_observe(struct gpol_relief *relief, const struct gpol_input *in);
-/* It waited for as long as its bound says, or was let go for that less than a turn ago. */
-bool gpol_spared(const struct gpol_relief *relief, const struct gpol_job *job,
-		 const struct gpol_input *in);
-/* When gpol_spared() has another answer if nothing else changes, or GPOL_NEVER. */
-uint64_t gpol_sparing_changes(const struct gpol_relief *relief, const struct gpol_job *job,
-			      const struct gpol_input *in);
 
 /*
  * It can be held, nothing speaks for it, and there is a point in it: it is about to use the GPU,
@@ -58,6 +49,9 @@ uint64_t gpol_sparing_changes(const struct gpol_relief *relief, const struct gpo
  */
 bool gpol_can_be_held(const struct gpol_relief *relief, const struct gpol_job *job,
 		      const struct gpol_input *in);
+/* When gpol_can_be_held() has another answer if nothing else changes, or GPOL_NEVER. */
+uint64_t gpol_holding_changes(const struct gpol_relief *relief, const struct gpol_job *job,
+			      const struct gpol_input *in);
 
 /*
  * Verdicts of an inversion: all that can be held and are less urgent than @top make room for it.

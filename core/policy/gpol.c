@@ -130,25 +130,27 @@ static uint64_t relief_ends(const struct gpol_relief *relief, const struct gpol_
 	return gpol_min(gpol_after(job->held_since_ns, in->params->turn_ns), relief->until_ns);
 }
 
-bool gpol_spared(const struct gpol_relief *relief, const struct gpol_job *job,
-		 const struct gpol_input *in)
+/* It waited for as long as its bound says, or was let go for that less than a turn ago. */
+static bool is_spared(const struct gpol_relief *relief, const struct gpol_job *job,
+		      const struct gpol_input *in)
 {
 	return is_due(job, in) || in->now_ns < relief_ends(relief, job, in);
-}
-
-uint64_t gpol_sparing_changes(const struct gpol_relief *relief, const struct gpol_job *job,
-			      const struct gpol_input *in)
-{
-	uint64_t at = waits(job) ? wait_ends(job) : relief_ends(relief, job, in);
-
-	return at > in->now_ns ? at : GPOL_NEVER;
 }
 
 bool gpol_can_be_held(const struct gpol_relief *relief, const struct gpol_job *job,
 		      const struct gpol_input *in)
 {
 	return job->class == GPOL_OFFLINE && job->preemptible &&
-	       (job->held || gpol_needs_gpu(job, in)) && !gpol_spared(relief, job, in);
+	       (job->held || gpol_needs_gpu(job, in)) && !is_spared(relief, job, in);
+}
+
+uint64_t gpol_holding_changes(const struct gpol_relief *relief, const struct gpol_job *job,
+			      const struct gpol_input *in)
+{
+	uint64_t at = waits(job) ? wait_ends(job) : relief_ends(relief, job, in);
+
+	at = at > in->now_ns ? at : GPOL_NEVER;
+	return job->held ? at : gpol_min(at, gpol_linger_ends(job, in));
 }
 
 uint64_t gpol_hold_lesser(const struct gpol_relief *relief, const struct gpol_input *in,
@@ -162,7 +164,7 @@ uint64_t gpol_hold_lesser(const struct gpol_relief *relief, const struct gpol_in
 
 		if (!gpol_more_urgent(top, job) || job->class != GPOL_OFFLINE)
 			continue;
-		again = gpol_min(again, gpol_sparing_changes(relief, job, in));
+		again = gpol_min(again, gpol_holding_changes(relief, job, in));
 		if (gpol_can_be_held(relief, job, in))
 			ret[i] = (struct gpol_verdict){ .hold = true, .because = top->id };
 	}

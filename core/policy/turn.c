@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
 #include "core/policy/common.h"
 
+#define WORTH_SWITCHES 4 /* a turn is worth having if it is so many times what switching takes */
+#define SHORTEST_TURN_NS (1000 * 1000) /* whatever figures are set: nobody is asked all the time */
+
 static uint64_t times(uint64_t a, uint64_t b)
 {
 	return b && a > GPOL_NEVER / b ? GPOL_NEVER : a * b;
@@ -45,7 +48,8 @@ struct gpol_round gpol_round(const struct gpol_input *in, bool guaranteed_only, 
 	r.all_ns = times(in->params->turn_ns, r.jobs);
 	if (bound != GPOL_NEVER)
 		r.all_ns = gpol_min(r.all_ns, gpol_elapsed(bound, times(switch_ns, r.jobs)));
-	r.worth_ns = gpol_min(times(switch_ns, GPOL_WORTH_SWITCHES), in->params->turn_ns);
+	r.worth_ns = gpol_min(times(switch_ns, WORTH_SWITCHES), in->params->turn_ns);
+	r.worth_ns = gpol_max(r.worth_ns, SHORTEST_TURN_NS);
 	return r;
 }
 
@@ -141,7 +145,7 @@ uint64_t gpol_turn_hold_others(const struct gpol_turn *turn, const struct gpol_r
 
 		if (job == on || job->class != GPOL_OFFLINE)
 			continue;
-		again = gpol_min(again, gpol_sparing_changes(relief, job, in));
+		again = gpol_min(again, gpol_holding_changes(relief, job, in));
 		if (gpol_can_be_held(relief, job, in))
 			ret[i] = (struct gpol_verdict){ .hold = true, .because = on->id };
 	}

@@ -35,7 +35,7 @@ static const struct policy_case cases[] = {
 	  .steps = { { AT(1000), NEVER, "-1",
 		       JOBS(ONLINE(1, WORK(900)), OFFLINE(2, IDLE(500), HELD(901))) } } },
 	{ PRIORITY("a job between two bursts is held with the others"),
-	  .steps = { { AT(1000), NEVER, "-1",
+	  .steps = { { AT(1000), AGAIN(1000.5), "-1",
 		       JOBS(ONLINE(1, WORK(999)), OFFLINE(2, IDLE(999.5))) } } },
 	{ PRIORITY("who is held is let go when online work is over"),
 	  .steps = { { AT(1000), NEVER, "--",

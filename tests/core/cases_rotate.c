@@ -3,6 +3,8 @@
 
 #define ROTATE(text) .name = "rotate: " text, .ops = &gpol_rotate
 
+static const struct gpol_params no_turns = { .turn_ns = 0 };
+
 static const struct policy_case cases[] = {
 	{ ROTATE("no jobs at all"), .steps = { { AT(1), NEVER, "" } } },
 	{ ROTATE("nobody has work, nobody is held"),
@@ -102,6 +104,9 @@ static const struct policy_case cases[] = {
 	{ ROTATE("but never so short that switching is not worth it"),
 	  .steps = { { AT(1000), AGAIN(1008), "-1",
 		       JOBS(OFFLINE(1, WORK(500), BOUND(3)), OFFLINE(2, WORK(400))) } } },
+	{ ROTATE("a turn of no time at all is a short one"), .params = &no_turns,
+	  .steps = { { AT(1000), AGAIN(1001), "-1",
+		       JOBS(OFFLINE(1, WORK(500)), OFFLINE(2, WORK(400))) } } },
 	{ ROTATE("who waited for its bound runs beside the one whose turn it is"),
 	  .steps = { { AT(1000), AGAIN(1100), "-1-",
 		       JOBS(OFFLINE(1, WORK(500)), OFFLINE(2, WORK(400)),
