@@ -71,7 +71,8 @@ void engine_configure(struct engine *e, const struct engine_config *config);
 
 /* ---- what there is ---- */
 
-int engine_add_gpu(struct engine *e, uint32_t gpu, uint32_t slots); /* -ENOSPC, -EEXIST */
+/* @slots 0: not known; queues are then not rationed. -ENOSPC, -EEXIST. */
+int engine_add_gpu(struct engine *e, uint32_t gpu, uint32_t slots);
 
 #define ENGINE_JOB_PREEMPTIBLE (1u << 0) /* may be held; without it nothing is done to the job */
 #define ENGINE_JOB_CRITICAL (1u << 1) /* latency-critical: looked at more often */
@@ -92,7 +93,10 @@ struct engine_job_config {
 
 /* Returns the job's id; -ENOSPC, -ENODEV (no such GPU). */
 int engine_add_job(struct engine *e, uint64_t now_ns, const struct engine_job_config *config);
-/* Another class or figures; a job that may no longer be preempted is let go. -ENOENT. */
+/*
+ * Another class or figures; a job that may no longer be preempted is let go. -ENOENT; -EINVAL:
+ * another GPU.
+ */
 int engine_change_job(struct engine *e, uint32_t job, const struct engine_job_config *config);
 /* It is gone, and with it what was to be done to it. -ENOENT. */
 int engine_remove_job(struct engine *e, uint32_t job);
@@ -143,9 +147,11 @@ struct engine_step {
 void engine_step(struct engine *e, struct engine_step *step);
 
 /*
- * What became of an action: @result 0 or -errno, @took_ns from asking until done. A failed suspend
- * trips its GPU. -ESRCH as result: the job is gone, which is no fault of the GPU.
- * -ENOENT: no such ticket outstanding.
+ * What became of an action: @result 0 or -errno, @took_ns from asking until done. What failed
+ * trips its GPU; a failed suspend may have been done in part and is followed by a resume, which
+ * must do no harm, and a failed resume by another one in each step. -ESRCH as result: the job is
+ * gone, which is no fault of the GPU. Without a report nothing more is done to a job, but that its
+ * hold ends in time. -ENOENT: no such ticket outstanding.
  */
 int engine_report(struct engine *e, uint64_t now_ns, uint64_t ticket, int result, uint64_t took_ns);
 /* Lets preemptions happen again on a GPU that tripped. -ENOENT. */

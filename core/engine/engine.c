@@ -1,0 +1,152 @@
+/* SPDX-License-Identifier: GPL-2.0 OR MIT */
+#include "core/engine/internal.h"
+
+#define US 1000ull
+#define MS (1000 * US)
+#define S (1000 * MS)
+
+#define MAX_GPUS 1024u
+#define MAX_JOBS (1u << JOB_INDEX_BITS)
+#define MAX_QUEUES (1u << 22)
+#define ALIGNMENT 8
+
+const struct engine_config engine_config_default = {
+	.policy = &gpol_priority,
+	.params = {
+		.linger_ns = 200 * US,
+		.turn_ns = 100 * MS,
+		.ceiling_ns = 10 * MS,
+		.margin_ns = 1 * MS,
+	},
+	.costs = {
+		.suspend_ns = 500 * US,
+		.resume_ns = 400 * US,
+		.cycle_ns = 100 * US,
+		.disturbs_all = true,
+		.counts_progress = true,
+	},
+	.interval_ns = 5 * MS,
+	.critical_interval_ns = 1 * MS,
+	.idle_interval_ns = 50 * MS,
+	.hint_ns = 10 * MS,
+	.hold_max_ns = 10 * S,
+	.min_run_ns = 2 * MS,
+	.cycles_per_s = 1000,
+	.online_permille = 100,
+	.offline_permille = 800,
+	.low_water = 2,
+	.slot_turn_ns = 100 * MS,
+	.idle_queue_ns = 100 * MS,
+};
+
+/* Takes @bytes for the next array: its offset, and where the one after begins. */
+static size_t take(size_t *end, size_t bytes)
+{
+	size_t begin = *end;
+
+	*end += (bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
+	return begin;
+}
+
+/* At least twice as many places as queues, so that runs of full ones are short. */
+static size_t table_places(const struct engine_limits *limits)
+{
+	size_t n = 2;
+
+	while (n < 2 * (size_t)limits->queues)
+		n *= 2;
+	return n;
+}
+
+struct layout {
+	size_t gpus, jobs, queues, table, order, input, verdicts, touched, end;
+};
+
+static struct layout lay_out(const struct engine_limits *l)
+{
+	struct layout at = { 0 };
+
+	take(&at.end, sizeof(struct engine));
+	at.gpus = take(&at.end, l->gpus * sizeof(struct engine_gpu));
+	at.jobs = take(&at.end, l->jobs * sizeof(struct engine_job));
+	at.queues = take(&at.end, l->queues * sizeof(struct engine_queue));
+	at.table = take(&at.end, table_places(l) * sizeof(uint32_t));
+	at.order = take(&at.end, l->queues * sizeof(uint32_t));
+	at.input = take(&at.end, l->jobs * sizeof(struct gpol_job));
+	at.verdicts = take(&at.end, l->jobs * sizeof(struct gpol_verdict));
+	at.touched = take(&at.end, l->jobs * sizeof(uint32_t));
+	return at;
+}
+
+static bool are_sane(const struct engine_limits *l)
+{
+	return l->gpus <= MAX_GPUS && l->jobs <= MAX_JOBS && l->queues <= MAX_QUEUES;
+}
+
+size_t engine_bytes(const struct engine_limits *limits)
+{
+	return are_sane(limits) ? lay_out(limits).end : 0;
+}
+
+struct engine *engine_init(void *memory, const struct engine_limits *limits,
+			   const struct engine_config *config)
+{
+	struct engine *e = memory;
+	char *base = memory;
+	struct layout at;
+
+	if (!are_sane(limits))
+		return NULL;
+	ENGINE_ASSERT(memory && (uintptr_t)memory % ALIGNMENT == 0);
+	at = lay_out(limits);
+	__builtin_memset(memory, 0, at.end);
+	*e = (struct engine){
+		.limits = *limits,
+		.line_first = NO_INDEX,
+		.line_last = NO_INDEX,
+		.gpus = (void *)(base + at.gpus),
+		.jobs = (void *)(base + at.jobs),
+		.queues = (void *)(base + at.queues),
+		.table = (void *)(base + at.table),
+		.table_mask = (uint32_t)table_places(limits) - 1,
+		.order = (void *)(base + at.order),
+		.input = (void *)(base + at.input),
+		.verdicts = (void *)(base + at.verdicts),
+		.touched = (void *)(base + at.touched),
+	};
+	engine_queues_init(e);
+	engine_configure(e, config);
+	return e;
+}
+
+/* What a policy noted is for itself alone. */
+static void start_policy(struct engine_gpu *g)
+{
+	__builtin_memset(g->policy_state, 0, sizeof(g->policy_state));
+	__builtin_memset(g->shadow_state, 0, sizeof(g->shadow_state));
+}
+
+void engine_configure(struct engine *e, const struct engine_config *config)
+{
+	const struct engine_config old = e->config;
+	struct engine_config *c = &e->config;
+
+	ENGINE_ASSERT(config->policy && config->interval_ns && config->critical_interval_ns &&
+		      config->idle_interval_ns && config->hold_max_ns);
+	*c = *config;
+	c->cycles_per_s = (uint32_t)gpol_min(c->cycles_per_s, 1000000);
+	c->online_permille = (uint32_t)gpol_min(c->online_permille, 1000);
+	c->offline_permille = (uint32_t)gpol_min(c->offline_permille, 1000);
+	e->cadence_ns = 0;
+	for_each_gpu(e, g) {
+		g->stale = true;
+		if (old.policy != c->policy)
+			start_policy(g);
+		if (old.costs.suspend_ns != c->costs.suspend_ns)
+			g->learnt.suspend_ns = c->costs.suspend_ns;
+		if (old.costs.resume_ns != c->costs.resume_ns)
+			g->learnt.resume_ns = c->costs.resume_ns;
+		for_each_job_on(e, g, j)
+			engine_settle(e, j);
+	}
+}

@@ -1,0 +1,186 @@
+/* SPDX-License-Identifier: GPL-2.0 OR MIT */
+/*
+ * Holds: when they end whatever anybody wants, when they are not worth making, and what becomes of
+ * the actions that make and end them.
+ */
+#include "core/engine/internal.h"
+
+/* ---- rules ---- */
+
+/* A resume takes its time, so it is asked for early; not by more than a quarter of the bound. */
+static uint64_t early(const struct engine *e, const struct engine_job *j, uint64_t bound_ns)
+{
+	return gpol_min(gpu_of(e, j)->learnt.resume_ns, bound_ns / 4);
+}
+
+bool engine_overdue(struct engine *e, const struct engine_job *j)
+{
+	uint64_t bound_ns = wait_bound(e, j);
+	uint64_t end_ns;
+
+	if (!is_held(j))
+		return false;
+	end_ns = before(j->deadline_ns, early(e, j, j->deadline_ns - j->held_since_ns));
+	if (j->has_work)
+		end_ns = gpol_min(end_ns, gpol_after(j->wait_since_ns,
+						     bound_ns - early(e, j, bound_ns)));
+	wake_at(e, end_ns);
+	return end_ns <= e->now_ns;
+}
+
+bool engine_spared(struct engine *e, const struct engine_job *j, const struct engine_job *urgent)
+{
+	uint64_t end_ns = j->spared_until_ns;
+
+	if (end_ns <= e->now_ns || is_held(j))
+		return false;
+	/* Online work waits no longer than its own bound, but a turn is no shorter than a run. */
+	if (urgent && is_online(urgent) && urgent->has_work) {
+		uint64_t since_ns = gpol_max(urgent->work_since_ns, j->let_go_ns);
+		uint64_t least_ns = gpol_after(j->let_go_ns, e->config.min_run_ns);
+
+		end_ns = gpol_min(end_ns, gpol_max(gpol_after(since_ns, wait_bound(e, urgent)),
+						   least_ns));
+	}
+	wake_at(e, end_ns);
+	return end_ns > e->now_ns;
+}
+
+bool engine_too_soon(struct engine *e, const struct engine_job *j)
+{
+	uint64_t end_ns = gpol_after(j->let_go_ns, e->config.min_run_ns);
+
+	if (!j->let_go_ns || end_ns <= e->now_ns)
+		return false;
+	wake_at(e, end_ns);
+	return true;
+}
+
+/*
+ * What a burst gains is what it has before it. Beside others it gets half of the GPU, so half of
+ * the time it has run already counts; one that takes longer than expected has as much again.
+ */
+bool engine_too_dear(const struct engine *e, const struct engine_gpu *g,
+		     const struct engine_job *urgent)
+{
+	const struct engine_costs *c = &e->config.costs;
+	uint64_t cost_ns, ran_ns;
+
+	if (!urgent || !urgent->service_ns)
+		return false;
+	ran_ns = urgent->has_work ? gpol_elapsed(e->now_ns, urgent->work_since_ns) : 0;
+	cost_ns = gpol_after(g->learnt.suspend_ns, g->learnt.resume_ns);
+	if (c->disturbs_all)
+		cost_ns = gpol_after(cost_ns, gpol_after(c->cycle_ns, c->cycle_ns));
+	return cost_ns > urgent->service_ns - gpol_min(ran_ns, urgent->service_ns) / 2;
+}
+
+/* ---- acting ---- */
+
+static uint64_t new_ticket(struct engine *e, const struct engine_job *j)
+{
+	if (++e->tickets == 0)
+		e->tickets = 1;
+	return (uint64_t)e->tickets << 32 | j->id;
+}
+
+static void write_action(struct engine *e, struct engine_job *j, enum engine_verb verb,
+			 uint64_t ticket, struct engine_action *ret)
+{
+	*ret = (struct engine_action){
+		.ticket = ticket,
+		.deadline_ns = verb == ENGINE_SUSPEND ? j->deadline_ns : 0,
+		.gpu = gpu_of(e, j)->id,
+		.job = j->id,
+		.queue = ENGINE_ALL_QUEUES,
+		.because = verb == ENGINE_SUSPEND ? j->room_for : GPOL_NOBODY,
+		.verb = (uint8_t)verb,
+	};
+	engine_pay(e, gpu_of(e, j), verb);
+}
+
+static void credit(struct engine *e, const struct engine_job *victim)
+{
+	struct engine_job *urgent = engine_find_job(e, victim->room_for);
+
+	if (!urgent)
+		return;
+	urgent->made_room++;
+	urgent->detect_ns = urgent->has_work ? gpol_elapsed(e->now_ns, urgent->work_since_ns) : 0;
+}
+
+void engine_suspend(struct engine *e, struct engine_job *j, uint64_t deadline_ns,
+		    struct engine_action *ret)
+{
+	j->suspend_ticket = new_ticket(e, j);
+	j->held_since_ns = e->now_ns;
+	j->deadline_ns = deadline_ns;
+	j->preempted++;
+	j->last_because = j->room_for;
+	engine_move_job(e, j, j->has_work, PLACE_LEAVING);
+	credit(e, j);
+	write_action(e, j, ENGINE_SUSPEND, j->suspend_ticket, ret);
+}
+
+void engine_resume(struct engine *e, struct engine_job *j, struct engine_action *ret)
+{
+	j->resume_ticket = new_ticket(e, j);
+	j->let_go_ns = e->now_ns;
+	j->spared_until_ns = gpol_after(e->now_ns, j->spared_ns);
+	j->parked = false;
+	engine_move_job(e, j, j->has_work, PLACE_RETURNING);
+	write_action(e, j, ENGINE_RESUME, j->resume_ticket, ret);
+}
+
+/* ---- reports ---- */
+
+/*
+ * What failed may have been done in part, so a failed suspend counts as a hold until a resume is
+ * reported: letting go what was not held does no harm.
+ */
+static void suspend_ended(struct engine *e, struct engine_job *j, int result, uint64_t took_ns)
+{
+	j->suspend_ticket = 0;
+	if (result >= 0)
+		engine_learn(&gpu_of(e, j)->learnt.suspend_ns, took_ns);
+	else if (result != -ESRCH)
+		engine_trip(e, gpu_of(e, j));
+	if (j->place == PLACE_LEAVING)
+		engine_move_job(e, j, j->has_work, result == -ESRCH ? PLACE_ON : PLACE_OFF);
+}
+
+static void resume_ended(struct engine *e, struct engine_job *j, int result, uint64_t took_ns)
+{
+	j->resume_ticket = 0;
+	j->resume_failed = result < 0 && result != -ESRCH;
+	if (j->resume_failed) {
+		engine_trip(e, gpu_of(e, j));
+		engine_move_job(e, j, j->has_work, PLACE_OFF);
+		return;
+	}
+	if (result >= 0)
+		engine_learn(&gpu_of(e, j)->learnt.resume_ns, took_ns);
+	/* A suspend nobody heard of again was before it, and is over with. */
+	j->suspend_ticket = 0;
+	j->let_go_ns = e->now_ns;
+	j->spared_until_ns = gpol_after(e->now_ns, j->spared_ns);
+	engine_move_job(e, j, j->has_work, PLACE_ON);
+}
+
+int engine_report(struct engine *e, uint64_t now_ns, uint64_t ticket, int result, uint64_t took_ns)
+{
+	struct engine_job *j = engine_find_job(e, (uint32_t)ticket);
+
+	if (!j || !ticket || (ticket != j->suspend_ticket && ticket != j->resume_ticket))
+		return -ENOENT;
+	e->now_ns = gpol_max(e->now_ns, now_ns);
+	if (result == -ESRCH) {
+		j->gone = true;
+		e->cadence_ns = 0;
+	}
+	if (ticket == j->suspend_ticket)
+		suspend_ended(e, j, result, took_ns);
+	else
+		resume_ended(e, j, result, took_ns);
+	return 0;
+}

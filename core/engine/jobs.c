@@ -1,0 +1,245 @@
+/* SPDX-License-Identifier: GPL-2.0 OR MIT */
+#include "core/engine/internal.h"
+
+#define GENERATIONS (1u << (31 - JOB_INDEX_BITS))
+
+struct engine_job *engine_find_job(const struct engine *e, uint32_t id)
+{
+	uint32_t index = id & ((1u << JOB_INDEX_BITS) - 1);
+	struct engine_job *j = &e->jobs[index];
+
+	return index < e->limits.jobs && j->used && j->id == id ? j : NULL;
+}
+
+/* ---- accounts ---- */
+
+static bool runs_offline(const struct engine_job *j)
+{
+	return !is_online(j) && j->has_work && j->place <= PLACE_LEAVING;
+}
+
+static bool waits(const struct engine_job *j)
+{
+	return j->has_work && j->place != PLACE_ON;
+}
+
+void engine_account(struct engine *e, struct engine_job *j)
+{
+	uint64_t passed_ns = gpol_elapsed(e->now_ns, j->accounted_ns);
+
+	if (j->place == PLACE_ON) {
+		j->turn_ns += passed_ns;
+		j->ran_ns += j->has_work ? passed_ns : 0;
+	} else {
+		j->held_ns += passed_ns;
+	}
+	j->wanted_ns += j->has_work ? passed_ns : 0;
+	if (waits(j))
+		j->longest_wait_ns =
+			gpol_max(j->longest_wait_ns, gpol_elapsed(e->now_ns, j->wait_since_ns));
+	j->accounted_ns = e->now_ns;
+}
+
+static void count_running(struct engine *e, const struct engine_job *j, bool more)
+{
+	struct engine_gpu *g = gpu_of(e, j);
+
+	if (!runs_offline(j))
+		return;
+	if (more && g->offline_running++ == 0)
+		g->contended_since_ns = e->now_ns;
+	if (!more && --g->offline_running == 0)
+		g->contended_ns += gpol_elapsed(e->now_ns, g->contended_since_ns);
+}
+
+void engine_move_job(struct engine *e, struct engine_job *j, bool has_work, enum place place)
+{
+	bool waited = waits(j);
+
+	engine_account(e, j);
+	count_running(e, j, false);
+	if (j->has_work != has_work)
+		j->work_since_ns = e->now_ns;
+	j->has_work = has_work;
+	j->place = (uint8_t)place;
+	count_running(e, j, true);
+	if (!waited)
+		j->wait_since_ns = e->now_ns;
+	gpu_of(e, j)->stale = true;
+}
+
+bool engine_works(const struct engine *e, const struct engine_job *j)
+{
+	if (!e->config.costs.counts_progress && !is_online(j))
+		return true;
+	return j->working || j->loose_work;
+}
+
+/* ---- lists ---- */
+
+static void link_to_gpu(struct engine *e, struct engine_job *j)
+{
+	uint32_t *link = &gpu_of(e, j)->first_job;
+
+	while (*link != NO_INDEX && e->jobs[*link].id < j->id)
+		link = &e->jobs[*link].next_on_gpu;
+	j->next_on_gpu = *link;
+	*link = index_of(e, j);
+}
+
+static void unlink_from_gpu(struct engine *e, const struct engine_job *j)
+{
+	uint32_t *link = &gpu_of(e, j)->first_job;
+
+	while (*link != index_of(e, j))
+		link = &e->jobs[*link].next_on_gpu;
+	*link = j->next_on_gpu;
+}
+
+static void join_gang(struct engine *e, struct engine_job *j)
+{
+	j->next_in_gang = index_of(e, j);
+	for (uint32_t i = 0; i < e->limits.jobs && j->config.gang != ENGINE_NO_GANG; i++) {
+		struct engine_job *other = &e->jobs[i];
+
+		if (!other->used || other == j || other->config.gang != j->config.gang)
+			continue;
+		j->next_in_gang = other->next_in_gang;
+		other->next_in_gang = index_of(e, j);
+		return;
+	}
+}
+
+static void leave_gang(struct engine *e, const struct engine_job *j)
+{
+	struct engine_job *m = &e->jobs[j->next_in_gang];
+
+	while (m->next_in_gang != index_of(e, j))
+		m = &e->jobs[m->next_in_gang];
+	m->next_in_gang = j->next_in_gang;
+}
+
+static void leave_line(struct engine *e, struct engine_job *j)
+{
+	struct engine_job *prev = job_at(e, j->line_prev), *next = job_at(e, j->line_next);
+
+	*(prev ? &prev->line_next : &e->line_first) = j->line_next;
+	*(next ? &next->line_prev : &e->line_last) = j->line_prev;
+}
+
+static void join_line(struct engine *e, struct engine_job *j)
+{
+	struct engine_job *last = job_at(e, e->line_last);
+
+	j->line_prev = e->line_last;
+	j->line_next = NO_INDEX;
+	*(last ? &last->line_next : &e->line_first) = index_of(e, j);
+	e->line_last = index_of(e, j);
+}
+
+void engine_line_up(struct engine *e, struct engine_job *j)
+{
+	leave_line(e, j);
+	join_line(e, j);
+}
+
+bool engine_first_visit(struct engine *e, struct engine_job *j)
+{
+	if (j->visited == e->walk)
+		return false;
+	for_each_member(e, m, j)
+		m->visited = e->walk;
+	return true;
+}
+
+/* ---- what there is ---- */
+
+/* Places are used in turn, so that an id comes back as late as possible. */
+static struct engine_job *free_place(struct engine *e)
+{
+	for (uint32_t i = 0; i < e->limits.jobs; i++) {
+		struct engine_job *j = &e->jobs[(e->next_job + i) % e->limits.jobs];
+
+		if (!j->used) {
+			e->next_job = index_of(e, j) + 1;
+			return j;
+		}
+	}
+	return NULL;
+}
+
+static void set_config(struct engine *e, struct engine_job *j,
+		       const struct engine_job_config *config)
+{
+	j->config = *config;
+	j->config.class = config->class == GPOL_ONLINE ? GPOL_ONLINE : GPOL_OFFLINE;
+	j->config.weight = config->weight ? config->weight : 1;
+	gpu_of(e, j)->stale = true;
+	e->cadence_ns = 0;
+}
+
+int engine_add_job(struct engine *e, uint64_t now_ns, const struct engine_job_config *config)
+{
+	struct engine_gpu *g = engine_find_gpu(e, config->gpu);
+	struct engine_job *j = g ? free_place(e) : NULL;
+
+	if (!j)
+		return g ? -ENOSPC : -ENODEV;
+	e->now_ns = gpol_max(e->now_ns, now_ns);
+	*j = (struct engine_job){
+		.used = true,
+		.id = j->id, /* engine_remove_job left the next one */
+		.gpu = (uint32_t)(g - e->gpus),
+		.because = GPOL_NOBODY,
+		.last_because = GPOL_NOBODY,
+		.work_since_ns = e->now_ns,
+		.accounted_ns = e->now_ns,
+	};
+	if (!j->id)
+		j->id = index_of(e, j);
+	set_config(e, j, config);
+	link_to_gpu(e, j);
+	join_gang(e, j);
+	join_line(e, j);
+	engine_settle(e, j);
+	return (int)j->id;
+}
+
+int engine_change_job(struct engine *e, uint32_t job, const struct engine_job_config *config)
+{
+	struct engine_job *j = engine_find_job(e, job);
+
+	if (!j)
+		return -ENOENT;
+	if (config->gpu != gpu_of(e, j)->id)
+		return -EINVAL;
+	engine_account(e, j);
+	count_running(e, j, false);
+	leave_gang(e, j);
+	set_config(e, j, config);
+	join_gang(e, j);
+	count_running(e, j, true);
+	if (!is_online(j))
+		j->hints = 0;
+	engine_settle(e, j);
+	return 0;
+}
+
+int engine_remove_job(struct engine *e, uint32_t job)
+{
+	struct engine_job *j = engine_find_job(e, job);
+
+	if (!j)
+		return -ENOENT;
+	count_running(e, j, false);
+	engine_forget_queues_of(e, j);
+	unlink_from_gpu(e, j);
+	leave_gang(e, j);
+	leave_line(e, j);
+	gpu_of(e, j)->stale = true;
+	e->cadence_ns = 0;
+	*j = (struct engine_job){
+		.id = (j->id + (1u << JOB_INDEX_BITS)) % (GENERATIONS << JOB_INDEX_BITS),
+	};
+	return 0;
+}

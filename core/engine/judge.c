@@ -1,0 +1,123 @@
+/* SPDX-License-Identifier: GPL-2.0 OR MIT */
+/* The policy is asked. */
+#include "core/engine/internal.h"
+
+#define SOONEST_NS 10000 /* a policy that cannot wait has to wait for so long */
+
+static bool needs_room(const struct engine *e, const struct engine_job *j)
+{
+	return is_online(j) && (j->has_work || engine_announced(e, j));
+}
+
+/*
+ * While an online job needs room, what an offline job writes does not speak for it: with queues it
+ * counts as having work, however idle it looks.
+ */
+static void describe(const struct engine *e, const struct engine_job *j, bool urgent,
+		     struct gpol_job *ret)
+{
+	const struct engine_job_config *c = &j->config;
+	uint64_t passed_ns = gpol_elapsed(e->now_ns, j->accounted_ns);
+
+	*ret = (struct gpol_job){
+		.id = j->id,
+		.class = c->class,
+		.priority = c->priority,
+		.has_work = j->has_work || (urgent && !is_online(j) && j->queues),
+		.announced = engine_announced(e, j),
+		.held = is_held(j),
+		.preemptible = is_holdable(e, j),
+		.latency_critical = c->flags & ENGINE_JOB_CRITICAL,
+		.weight = c->weight,
+		.min_permille = c->min_permille,
+		.work_since_ns = j->work_since_ns,
+		.held_since_ns = is_held(j) ? j->held_since_ns : j->let_go_ns,
+		.ran_ns = j->ran_ns + (j->has_work && j->place == PLACE_ON ? passed_ns : 0),
+		.wanted_ns = j->wanted_ns + (j->has_work ? passed_ns : 0),
+		.service_ns = j->service_ns,
+		.target_ns = c->target_ns,
+		.wait_bound_ns = wait_bound(e, j),
+	};
+}
+
+static struct gpol_input gather(struct engine *e, struct engine_gpu *g)
+{
+	bool urgent = false;
+	size_t n = 0;
+
+	for_each_job_on(e, g, j)
+		urgent |= needs_room(e, j);
+	for_each_job_on(e, g, j)
+		describe(e, j, urgent, &e->input[n++]);
+	return (struct gpol_input){
+		.now_ns = e->now_ns,
+		.params = &e->config.params,
+		.gpu = &g->learnt,
+		.jobs = e->input,
+		.n = n,
+	};
+}
+
+static uint64_t ask(struct engine *e, const struct gpol_ops *policy, void *state,
+		    const struct gpol_input *in)
+{
+	gpol_hold_nobody(in, e->verdicts);
+	if (policy->observe)
+		policy->observe(state, in);
+	return policy->decide(state, in, e->verdicts);
+}
+
+/* For whom, if that is a job of this GPU. */
+static uint32_t checked(const struct engine *e, const struct engine_job *victim, uint32_t because)
+{
+	const struct engine_job *j = engine_find_job(e, because);
+
+	return j && j->gpu == victim->gpu && j != victim ? because : GPOL_NOBODY;
+}
+
+static void take_verdicts(struct engine *e, struct engine_gpu *g)
+{
+	const struct gpol_verdict *v = e->verdicts;
+
+	for_each_job_on(e, g, j) {
+		j->hold = v->hold;
+		j->because = v->hold ? checked(e, j, v->because) : GPOL_NOBODY;
+		v++;
+	}
+}
+
+/* Without a policy: what the usual one would have done. */
+static uint64_t ask_in_vain(struct engine *e, struct engine_gpu *g, const struct gpol_input *in)
+{
+	uint64_t again = ask(e, &gpol_priority, g->shadow_state, in);
+	const struct gpol_verdict *v = e->verdicts;
+
+	for_each_job_on(e, g, j) {
+		bool would = v->hold && is_holdable(e, j);
+
+		j->would_preempt += would && !j->would_hold;
+		j->would_hold = would;
+		v++;
+	}
+	return again;
+}
+
+bool engine_judge(struct engine *e, struct engine_gpu *g)
+{
+	struct gpol_input in;
+	uint64_t again;
+
+	if (!g->stale && e->now_ns < g->judge_ns)
+		return false;
+	in = gather(e, g);
+	again = ask(e, e->config.policy, g->policy_state, &in);
+	take_verdicts(e, g);
+	if (e->config.policy == &gpol_none)
+		again = gpol_min(again, ask_in_vain(e, g, &in));
+	again = gpol_max(again, gpol_after(e->now_ns, SOONEST_NS));
+	for_each_job_on(e, g, j)
+		again = gpol_min(again, engine_announcement_changes(e, j));
+	g->judge_ns = again;
+	g->stale = false;
+	return true;
+}

@@ -1,0 +1,152 @@
+/* SPDX-License-Identifier: GPL-2.0 OR MIT */
+/*
+ * From samples to jobs that have work. Counters are written by the very programs they tell of, so
+ * nothing here trusts them: what makes no sense counts as work, and no value is an error.
+ */
+#include "core/engine/internal.h"
+
+/* The estimate of a burst changes by one part in so many. */
+#define SERVICE_PART 4
+
+void engine_touch(struct engine *e, struct engine_job *j)
+{
+	if (j->touched)
+		return;
+	j->touched = true;
+	e->touched[e->n_touched++] = index_of(e, j);
+}
+
+static uint64_t contended_ns(const struct engine *e, const struct engine_gpu *g)
+{
+	return g->contended_ns +
+	       (g->offline_running ? gpol_elapsed(e->now_ns, g->contended_since_ns) : 0);
+}
+
+/*
+ * A burst is over. Beside offline work it had about half of the GPU, so half of that time is what
+ * it would have taken alone.
+ */
+static void learn_service(const struct engine *e, struct engine_job *j)
+{
+	uint64_t took_ns = gpol_elapsed(e->now_ns, j->work_since_ns);
+	uint64_t shared_ns = contended_ns(e, gpu_of(e, j)) - j->contended_before_ns;
+	uint64_t alone_ns = took_ns - gpol_min(shared_ns, took_ns) / 2;
+
+	if (!j->service_ns)
+		j->service_ns = alone_ns;
+	else if (alone_ns > j->service_ns)
+		j->service_ns += (alone_ns - j->service_ns) / SERVICE_PART;
+	else
+		j->service_ns -= (j->service_ns - alone_ns) / SERVICE_PART;
+}
+
+void engine_settle(struct engine *e, struct engine_job *j)
+{
+	bool works = engine_works(e, j);
+
+	if (works || j->moved) {
+		j->ever_worked = true;
+		engine_drop_hints(e, j);
+	}
+	if (works != j->has_work) {
+		if (works)
+			j->contended_before_ns = contended_ns(e, gpu_of(e, j));
+		else if (is_online(j) && e->config.costs.counts_progress)
+			learn_service(e, j);
+		engine_move_job(e, j, works, j->place);
+	} else if (j->moved && !works) {
+		/* It came and went between two looks. */
+		j->work_since_ns = e->now_ns;
+		gpu_of(e, j)->stale = true;
+	}
+	/* The reserve of slots follows how many queues of online jobs are in use. */
+	if (is_online(j))
+		gpu_of(e, j)->stale = true;
+	j->moved = false;
+}
+
+/* A queue there was no room for: its work counts, in this step. */
+static void note_loose(struct engine *e, const struct engine_sample *s)
+{
+	struct engine_job *j = engine_find_job(e, s->job);
+
+	if (!j || (s->read == s->write && !s->busy))
+		return;
+	j->loose_work = true;
+	e->loose = true;
+	engine_touch(e, j);
+}
+
+static void forget_loose(struct engine *e)
+{
+	if (!e->loose)
+		return;
+	for (uint32_t i = 0; i < e->limits.jobs; i++) {
+		if (e->jobs[i].loose_work)
+			engine_touch(e, &e->jobs[i]);
+		e->jobs[i].loose_work = false;
+	}
+	e->loose = false;
+}
+
+static void note_change(struct engine *e, struct engine_queue *q, bool work, bool moved)
+{
+	struct engine_job *j = &e->jobs[q->job & ((1u << JOB_INDEX_BITS) - 1)];
+
+	if (work != q->work) {
+		j->working += work ? 1 : -1u;
+		q->work = work;
+	}
+	j->moved |= moved;
+	engine_touch(e, j);
+}
+
+/* Returns how many of the queues that are remembered were seen. */
+static uint32_t look(struct engine *e, const struct engine_step *step)
+{
+	bool counts = e->config.costs.counts_progress;
+	uint32_t now = (uint32_t)e->step, seen = 0;
+
+	for (size_t i = 0; i < step->n_samples; i++) {
+		const struct engine_sample *s = &step->samples[i];
+		struct engine_queue *q = NULL;
+		bool work, moved;
+
+		if (i < e->limits.queues)
+			q = &e->queues[e->order[i]];
+		if (!q || q->job != s->job || q->queue != s->queue || s->job == NO_INDEX)
+			q = engine_queue(e, s, i);
+		if (!q) {
+			note_loose(e, s);
+			continue;
+		}
+		/* Backwards is work too: whoever does that has something to hide, or a new ring. */
+		work = s->busy || (counts && (s->read != s->write || s->read < q->read));
+		moved = counts && s->write != q->write;
+		seen += q->seen != now;
+		q->seen = now;
+		q->read = s->read;
+		q->write = s->write;
+		if (work != q->work || (moved && !work))
+			note_change(e, q, work, moved);
+	}
+	return seen;
+}
+
+void engine_observe(struct engine *e, const struct engine_step *step)
+{
+	uint32_t seen;
+
+	forget_loose(e);
+	seen = look(e, step);
+	if (step->complete && seen < e->n_queues)
+		engine_forget_unseen_queues(e);
+	for (uint32_t i = 0; i < e->n_touched; i++) {
+		struct engine_job *j = &e->jobs[e->touched[i]];
+
+		j->touched = false;
+		if (j->used)
+			engine_settle(e, j);
+	}
+	e->n_touched = 0;
+}

@@ -1,0 +1,206 @@
+/* SPDX-License-Identifier: GPL-2.0 OR MIT */
+/*
+ * For each unit, a gang or a job by itself: may it be off, must it be on. What must be on comes
+ * first, then what the policy wants, then whether there are slots.
+ */
+#include "core/engine/internal.h"
+
+/* Of the budget, in permille: what is kept for urgent work when jobs only take turns. */
+#define KEPT_FOR_URGENT 500
+
+struct unit {
+	bool holdable; /* all of it */
+	bool held; /* all of it */
+	bool hold; /* the policy wants one of it off */
+	bool overdue, spared, too_soon; /* one of it */
+	bool returning; /* one of it, and nobody knows yet whether it is there */
+	bool works; /* one of it */
+	uint32_t queues;
+	uint64_t waited_ns; /* the longest of them */
+	uint32_t because;
+	const struct engine_job *urgent; /* the same */
+};
+
+static struct unit look_at(struct engine *e, struct engine_job *first)
+{
+	struct unit u = { .holdable = true, .held = true, .because = GPOL_NOBODY };
+
+	for_each_member(e, m, first) {
+		if (!m->hold)
+			continue;
+		u.hold = true;
+		if (u.because == GPOL_NOBODY)
+			u.because = m->because;
+	}
+	u.urgent = engine_find_job(e, u.because);
+	for_each_member(e, m, first) {
+		u.holdable &= is_holdable(e, m);
+		u.held &= is_held(m);
+		u.overdue |= engine_overdue(e, m);
+		u.spared |= engine_spared(e, m, u.urgent);
+		u.too_soon |= !is_held(m) && engine_too_soon(e, m);
+		u.returning |= m->place == PLACE_RETURNING;
+		u.works |= m->has_work;
+		u.queues += m->queues;
+		if (is_held(m) && m->has_work)
+			u.waited_ns = gpol_max(u.waited_ns,
+					       gpol_elapsed(e->now_ns, m->wait_since_ns));
+	}
+	return u;
+}
+
+void engine_set_want(struct engine *e, struct engine_job *unit, enum want want)
+{
+	for_each_member(e, m, unit)
+		m->want = (uint8_t)want;
+}
+
+/* ---- what the policy wants ---- */
+
+/* Minimal runs and the like are no reason to let it wait. */
+static bool is_urgent(const struct engine *e, const struct engine_job *j)
+{
+	return j && is_online(j) && (j->has_work || engine_announced(e, j));
+}
+
+static bool is_granted(struct engine *e, struct engine_gpu *g)
+{
+	if (g->granted == e->step)
+		return true;
+	if (!engine_budget_allows(e, g, 2, 0)) {
+		g->denied_by_budget++;
+		wake_at(e, engine_budget_again(e, g, 2));
+		return false;
+	}
+	g->granted = e->step;
+	return true;
+}
+
+static bool may_hold(struct engine *e, struct engine_job *first, const struct unit *u)
+{
+	struct engine_gpu *g = gpu_of(e, first);
+
+	if (u->returning || (u->too_soon && !is_urgent(e, u->urgent)))
+		return false;
+	if (engine_too_dear(e, g, u->urgent)) {
+		g->denied_by_cost++;
+		return false;
+	}
+	for_each_member(e, m, first) {
+		if (!is_granted(e, gpu_of(e, m)))
+			return false;
+	}
+	return true;
+}
+
+/* ---- what slots allow ---- */
+
+static bool may_park(struct engine *e, struct engine_job *first, const struct unit *u)
+{
+	if (u->returning || u->too_soon)
+		return false;
+	for_each_member(e, m, first) {
+		if (!gpu_of(e, m)->may_park)
+			return false;
+	}
+	return true;
+}
+
+static bool idle_for(struct engine *e, const struct engine_job *j, uint64_t duration_ns)
+{
+	uint64_t at_ns = gpol_after(j->work_since_ns, duration_ns);
+
+	if (j->has_work)
+		return false;
+	wake_at(e, at_ns);
+	return at_ns <= e->now_ns;
+}
+
+/* Lazy ones before their first work, and those that give back what they do not use. */
+static bool wants_no_slot(struct engine *e, const struct engine_job *j)
+{
+	if (j->has_work)
+		return false;
+	if ((j->config.flags & ENGINE_JOB_LAZY) && !j->ever_worked)
+		return true;
+	return (j->config.flags & ENGINE_JOB_AUTO_DEACTIVATE) &&
+	       idle_for(e, j, e->config.idle_queue_ns);
+}
+
+static bool is_parked(const struct engine *e, struct engine_job *first, const struct unit *u)
+{
+	bool parked = false;
+
+	for_each_member(e, m, first) {
+		m->parked &= !u->works;
+		parked |= m->parked;
+	}
+	return parked;
+}
+
+static enum want by_slots(struct engine *e, struct engine_job *first, const struct unit *u)
+{
+	bool idle = true, no_slot = u->queues > 0;
+
+	if (is_parked(e, first, u))
+		return WANT_OFF;
+	if (!u->held && !may_park(e, first, u))
+		return WANT_ON;
+	for_each_member(e, m, first) {
+		idle &= idle_for(e, m, e->config.min_run_ns);
+		no_slot &= wants_no_slot(e, m);
+	}
+	for_each_member(e, m, first)
+		m->parked = no_slot;
+	if (no_slot)
+		return WANT_OFF;
+	return idle ? WANT_SPARE_SLOT : WANT_SLOT;
+}
+
+/* ---- all of it ---- */
+
+/* Let go by force it stays on for as long as it waited. */
+static void note_end(struct engine *e, struct engine_job *first, const struct unit *u)
+{
+	for_each_member(e, m, first) {
+		m->overdue = u->overdue;
+		m->room_for = u->because;
+		if (is_held(m))
+			m->spared_ns =
+				u->overdue ? gpol_max(u->waited_ns, e->config.min_run_ns) : 0;
+		if (m->resume_failed)
+			wake_at(e, gpol_after(e->now_ns, e->config.interval_ns));
+	}
+}
+
+static void plan_unit(struct engine *e, struct engine_job *first)
+{
+	struct unit u = look_at(e, first);
+	enum want want;
+
+	note_end(e, first, &u);
+	if (!u.holdable || u.overdue || u.spared)
+		want = WANT_ON;
+	else if (u.hold)
+		want = u.held || may_hold(e, first, &u) ? WANT_OFF : WANT_ON;
+	else
+		want = by_slots(e, first, &u);
+	engine_set_want(e, first, want);
+}
+
+void engine_plan(struct engine *e)
+{
+	e->due_ns = GPOL_NEVER;
+	for_each_gpu(e, g) {
+		engine_budget_fill(e, g);
+		g->may_park = engine_budget_allows(e, g, 2, KEPT_FOR_URGENT);
+	}
+	e->walk++;
+	for_each_gpu(e, g) {
+		for_each_job_on(e, g, j) {
+			if (engine_first_visit(e, j))
+				plan_unit(e, j);
+		}
+	}
+	engine_admit(e);
+}
