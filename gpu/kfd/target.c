@@ -3,36 +3,11 @@
 #include <sys/eventfd.h>
 
 #include "gpu/kfd/find.h"
-#include "gpu/kfd/pause.h"
-#include "gpu/kfd/session.h"
-#include "gpu/kfd/target.h"
-#include "gpu/kfd/tracer.h"
+#include "gpu/kfd/target_internal.h"
 #include "gpu/kfd/vms.h"
 #include "util/macros.h"
 
-#define BEAT_MS 500 /* a quarter of the silence that kills */
-
-struct gkfd_target {
-	struct gkfd *k;
-	struct gkfd_proc_ident ident;
-	struct guard *guard;
-	struct tracer *tracer;
-	int state_fd;
-	int state; /* enum gkfd_target_state; read by any thread */
-	bool holds; /* as holding(); read by any thread */
-	enum gkfd_way way;
-
-	/* the tracer thread's */
-	struct gkfd_session session; /* GKFD_BY_DEBUG */
-	struct gkfd_pause pause; /* GKFD_BY_PAUSE */
-	int slot; /* in the guard's page, -1: none */
-	uint64_t longest_ns, held_since_ns;
-	bool guard_gone;
-	bool vms_checked; /* once it has them all it keeps them */
-	bool vanished; /* the driver knew no such process at the last look */
-};
-
-static void set_state(struct gkfd_target *t, enum gkfd_target_state state)
+void target_set_state(struct gkfd_target *t, enum gkfd_target_state state)
 {
 	uint64_t one = 1;
 
@@ -62,259 +37,42 @@ static int fail_by_state(struct gkfd_target *t, struct gkfd_failure *fail)
 	}
 }
 
-/* After a failure the state says whether there is any use in trying again. */
-static void note_failure(struct gkfd_target *t, const struct gkfd_failure *fail)
+void target_note_failure(struct gkfd_target *t, const struct gkfd_failure *fail)
 {
 	if (gkfd_target_state(t) != GKFD_TARGET_ATTACHED)
 		return;
 	if (fail->why == GKFD_WHY_EXITED)
-		set_state(t, GKFD_TARGET_EXITED);
+		target_set_state(t, GKFD_TARGET_EXITED);
 	else if (fail->why == GKFD_WHY_TAKEN)
-		set_state(t, GKFD_TARGET_TAKEN);
+		target_set_state(t, GKFD_TARGET_TAKEN);
 	else if (fail->why == GKFD_WHY_PREEMPTION_FAILED)
-		set_state(t, GKFD_TARGET_FAILED);
+		target_set_state(t, GKFD_TARGET_FAILED);
 }
 
-static bool holding(const struct gkfd_target *t)
+bool target_holding(const struct gkfd_target *t)
 {
 	return t->session.holding || t->pause.paused;
 }
 
-/* After anything that may have begun or ended a hold. */
-static void publish(struct gkfd_target *t)
+void target_publish(struct gkfd_target *t)
 {
-	__atomic_store_n(&t->holds, holding(t), __ATOMIC_RELEASE);
+	__atomic_store_n(&t->holds, target_holding(t), __ATOMIC_RELEASE);
 }
 
-static void beat(struct gkfd_target *t, uint64_t allow_ns)
+void target_beat(struct gkfd_target *t, uint64_t allow_ns)
 {
 	if (t->slot >= 0)
 		guard_beat(t->guard, t->slot, allow_ns);
 }
 
-static void disarm(struct gkfd_target *t)
+void target_disarm(struct gkfd_target *t)
 {
 	if (t->slot >= 0)
 		guard_disarm(t->guard, t->slot);
 	t->slot = -1;
 }
 
-/* ---- on the tracer thread: one way or the other ---- */
-
-/*
- * What a guard could do for a model's process it could do to somebody else's; a model ends with
- * its owner anyway.
- */
-static bool guard_has_to_undo(const struct gkfd_target *t)
-{
-	return t->way == GKFD_BY_PAUSE && t->slot >= 0 && !t->k->transport->modelled;
-}
-
-static int entrust(struct gkfd_target *t, struct gkfd_failure *fail)
-{
-	_cleanup_close_ int pidfd = -1;
-	struct guard_undo undo = gkfd_pause_undo();
-	int r;
-
-	if (!guard_has_to_undo(t))
-		return 0;
-	pidfd = t->k->transport->trace->pidfd(t->k->data, t->ident.pid);
-	if (pidfd < 0)
-		return gkfd_fail(fail, pidfd, GKFD_WHY_SYSTEM, "pidfd");
-	r = guard_entrust(t->guard, t->slot, t->pause.fd, pidfd, &undo);
-	if (r == -EOWNERDEAD)
-		return gkfd_fail(fail, r, GKFD_WHY_GUARD_DIED, "attach");
-	return r < 0 ? gkfd_fail(fail, r, GKFD_WHY_SYSTEM, "guard") : 0;
-}
-
-static int begin_way(struct gkfd_target *t, struct gkfd_failure *fail)
-{
-	int r;
-
-	if (t->way == GKFD_BY_DEBUG)
-		return gkfd_session_begin(&t->session, t->k, t->ident.pid, fail);
-	r = gkfd_pause_begin(&t->pause, t->k, t->ident.pid, fail);
-	return r < 0 ? r : entrust(t, fail);
-}
-
-static void end_way(struct gkfd_target *t)
-{
-	if (t->way == GKFD_BY_DEBUG)
-		gkfd_session_end(&t->session);
-	else
-		gkfd_pause_end(&t->pause);
-}
-
-static void forget_way(struct gkfd_target *t)
-{
-	if (t->way == GKFD_BY_DEBUG)
-		gkfd_session_forget(&t->session);
-	else
-		gkfd_pause_forget(&t->pause);
-}
-
-/* The guard hears of a pause before the driver does. */
-static int hold_way(struct gkfd_target *t, const struct gkfd_hold_request *request,
-		    struct gkfd_hold *ret, struct gkfd_failure *fail)
-{
-	int r;
-
-	if (t->way == GKFD_BY_DEBUG)
-		return gkfd_session_hold(&t->session, request, ret, fail);
-	if (guard_has_to_undo(t))
-		guard_set_due(t->guard, t->slot, true);
-	r = gkfd_pause_hold(&t->pause, request, ret, fail);
-	if (r < 0 && guard_has_to_undo(t))
-		guard_set_due(t->guard, t->slot, false);
-	return r;
-}
-
-static int resume_way(struct gkfd_target *t, struct gkfd_resumed *ret, struct gkfd_failure *fail)
-{
-	int r;
-
-	if (t->way == GKFD_BY_DEBUG)
-		return gkfd_session_resume(&t->session, ret, fail);
-	r = gkfd_pause_resume(&t->pause, ret, fail);
-	if (r >= 0 && guard_has_to_undo(t))
-		guard_set_due(t->guard, t->slot, false);
-	return r;
-}
-
 /* ---- on the tracer thread ---- */
-
-static void on_ended(void *user, enum tracer_end how)
-{
-	struct gkfd_target *t = user;
-
-	forget_way(t); /* the driver has let go of its queues already */
-	publish(t);
-	disarm(t);
-	set_state(t, how == TRACER_EXECED ? GKFD_TARGET_EXECED : GKFD_TARGET_EXITED);
-}
-
-static size_t on_watch(void *user, struct pollfd *fds)
-{
-	struct gkfd_target *t = user;
-	int guard = t->guard && !t->guard_gone ? guard_fd(t->guard) : -1;
-
-	fds[0] = (struct pollfd){ .fd = t->session.event_fd[0], .events = POLLIN };
-	fds[1] = (struct pollfd){ .fd = guard, .events = POLLIN };
-	return 2;
-}
-
-static void resume_now(struct gkfd_target *t)
-{
-	struct gkfd_resumed resumed;
-	struct gkfd_failure fail;
-
-	if (resume_way(t, &resumed, &fail) < 0)
-		note_failure(t, &fail);
-}
-
-/* Nothing is held without a guard: the target runs again and stays alone from here on. */
-static void lose_guard(struct gkfd_target *t)
-{
-	t->guard_gone = true;
-	t->slot = -1;
-	if (gkfd_target_state(t) != GKFD_TARGET_ATTACHED)
-		return;
-	resume_now(t);
-	end_way(t);
-	set_state(t, GKFD_TARGET_GUARD_DIED);
-}
-
-/*
- * An exec by a thread that is not the leader takes the traced task away without a word (since
- * Linux 5.8 not even a waiter is woken); what is left is to ask the driver now and then.
- */
-static void look_for_exec(struct gkfd_target *t)
-{
-	struct gkfd_proc_ident now;
-	uint32_t none = 0;
-
-	if (gkfd_dbg_queue_snapshot(t->k, t->ident.pid, 0, NULL, &none) != -ESRCH)
-		return;
-	if (!t->vanished) {
-		gkfd_session_end(&t->session); /* of no effect unless only the leader is gone */
-		t->vanished = true; /* a process that just ends is told of before the next look */
-		return;
-	}
-	t->vanished = false;
-	if (gkfd_proc_identify(t->k, t->ident.pid, &now) < 0)
-		on_ended(t, TRACER_EXITED);
-	else if (now.state == 'Z')
-		set_state(t, GKFD_TARGET_LET_GO); /* still seized: the end is yet to come */
-	else
-		on_ended(t, TRACER_EXECED);
-}
-
-/*
- * Once the leader has ended nobody can seize the process any more, and the guard could not
- * unpause it.
- */
-static void look_for_leader(struct gkfd_target *t)
-{
-	struct gkfd_proc_ident now;
-
-	if (gkfd_proc_identify(t->k, t->ident.pid, &now) < 0 || now.state != 'Z')
-		return;
-	resume_now(t);
-	set_state(t, GKFD_TARGET_LET_GO);
-}
-
-static void on_turn(void *user, const struct pollfd *fds, size_t n)
-{
-	struct gkfd_target *t = user;
-	bool held = holding(t);
-	struct gkfd_failure fail;
-
-	if (fds[1].revents || (t->slot >= 0 && guard_fd(t->guard) < 0 && !guard_alive(t->guard)))
-		lose_guard(t);
-	beat(t, fds[0].revents ? GUARD_DRIVER_CALL_NS : GUARD_SILENCE_NS);
-	if (fds[0].revents && t->session.enabled && gkfd_session_service(&t->session, &fail) < 0) {
-		note_failure(t, &fail);
-		resume_now(t); /* held wholly or not at all */
-		if (held && gkfd_target_state(t) == GKFD_TARGET_ATTACHED)
-			set_state(t, GKFD_TARGET_LET_GO);
-	}
-	beat(t, GUARD_SILENCE_NS);
-	if (t->session.holding && gkfd_is_stained()) {
-		resume_now(t); /* our death would not do it any more */
-		set_state(t, GKFD_TARGET_LET_GO);
-	}
-	if (t->session.holding || t->vanished)
-		look_for_exec(t);
-	if (t->pause.paused)
-		look_for_leader(t);
-	if (holding(t) && t->longest_ns &&
-	    gkfd_now_ns(t->k) - t->held_since_ns >= t->longest_ns)
-		resume_now(t);
-	publish(t);
-}
-
-static int on_timeout(void *user)
-{
-	struct gkfd_target *t = user;
-
-	return t->slot >= 0 ? BEAT_MS : -1;
-}
-
-static void on_leave(void *user)
-{
-	struct gkfd_target *t = user;
-
-	beat(t, GUARD_DRIVER_CALL_NS); /* disarmed by the owner, once the target is let go */
-	end_way(t);
-}
-
-static const struct tracer_ops ops = {
-	.ended = on_ended,
-	.watch = on_watch,
-	.turn = on_turn,
-	.timeout_ms = on_timeout,
-	.leave = on_leave,
-};
 
 struct begin_args {
 	struct gkfd_target *t;
@@ -334,8 +92,8 @@ static int do_begin(void *arg)
 		return gkfd_fail(a->fail, r, GKFD_WHY_SYSTEM, "identify");
 	if (r < 0 || now.start_ticks != t->ident.start_ticks)
 		return gkfd_fail(a->fail, -ESRCH, GKFD_WHY_NO_PROCESS, "seize");
-	r = begin_way(t, a->fail);
-	beat(t, GUARD_SILENCE_NS);
+	r = way_begin(t, a->fail);
+	target_beat(t, GUARD_SILENCE_NS);
 	return r;
 }
 
@@ -353,11 +111,9 @@ static int do_snapshot(void *arg)
 
 	if (r < 0)
 		return r;
-	r = a->t->way == GKFD_BY_DEBUG ?
-		    gkfd_session_snapshot(&a->t->session, &a->entries, &a->n, a->fail) :
-		    gkfd_pause_snapshot(&a->t->pause, &a->entries, &a->n, a->fail);
+	r = way_snapshot(a->t, &a->entries, &a->n, a->fail);
 	if (r < 0)
-		note_failure(a->t, a->fail);
+		target_note_failure(a->t, a->fail);
 	return r;
 }
 
@@ -398,7 +154,7 @@ static int do_hold(void *arg)
 
 	if (r < 0)
 		return r;
-	if (holding(t))
+	if (target_holding(t))
 		return gkfd_fail(a->fail, -EALREADY, GKFD_WHY_ALREADY_HELD, "hold");
 	if (t->way == GKFD_BY_DEBUG && gkfd_is_stained())
 		return gkfd_fail(a->fail, -EUCLEAN, GKFD_WHY_STAINED, "hold");
@@ -407,12 +163,12 @@ static int do_hold(void *arg)
 		r = check_vms(t, a->fail);
 	if (r < 0)
 		return r;
-	beat(t, GUARD_DRIVER_CALL_NS);
-	r = hold_way(t, a->request, &a->hold, a->fail);
-	publish(t);
-	beat(t, GUARD_SILENCE_NS);
+	target_beat(t, GUARD_DRIVER_CALL_NS);
+	r = way_hold(t, a->request, &a->hold, a->fail);
+	target_publish(t);
+	target_beat(t, GUARD_SILENCE_NS);
 	if (r < 0) {
-		note_failure(t, a->fail);
+		target_note_failure(t, a->fail);
 		return r;
 	}
 	t->longest_ns = a->request->longest_ns;
@@ -434,12 +190,12 @@ static int do_resume(void *arg)
 
 	if (r < 0)
 		return r;
-	beat(t, GUARD_DRIVER_CALL_NS);
-	r = resume_way(t, &a->resumed, a->fail);
-	publish(t);
-	beat(t, GUARD_SILENCE_NS);
+	target_beat(t, GUARD_DRIVER_CALL_NS);
+	r = way_resume(t, &a->resumed, a->fail);
+	target_publish(t);
+	target_beat(t, GUARD_SILENCE_NS);
 	if (r < 0)
-		note_failure(t, a->fail);
+		target_note_failure(t, a->fail);
 	return r;
 }
 
@@ -502,7 +258,7 @@ int gkfd_target_attach_by(struct gkfd *k, pid_t pid, enum gkfd_way way, struct g
 	r = arm(t, ret_failure);
 	if (r < 0)
 		return r;
-	r = tracer_start(k, pid, &ops, t, &t->tracer);
+	r = tracer_start(k, pid, &target_tracer_ops, t, &t->tracer);
 	if (r < 0)
 		return gkfd_seize_failed(k, pid, r, ret_failure);
 	args = (struct begin_args){ .t = t, .fail = ret_failure };
@@ -519,7 +275,7 @@ void gkfd_target_release(struct gkfd_target *t)
 		return;
 	if (t->tracer)
 		tracer_stop(t->tracer);
-	disarm(t);
+	target_disarm(t);
 	closep(&t->state_fd);
 	free(t);
 }

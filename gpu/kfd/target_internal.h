@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: MIT */
+/* A target as its own files see it: target.c (for the owner), target_watch.c, target_way.c. */
+#ifndef GPREEMPT_GPU_KFD_TARGET_INTERNAL_H
+#define GPREEMPT_GPU_KFD_TARGET_INTERNAL_H
+
+#include "gpu/kfd/pause.h"
+#include "gpu/kfd/procs.h"
+#include "gpu/kfd/session.h"
+#include "gpu/kfd/target.h"
+#include "gpu/kfd/tracer.h"
+
+struct gkfd_target {
+	struct gkfd *k;
+	struct gkfd_proc_ident ident;
+	struct guard *guard;
+	struct tracer *tracer;
+	int state_fd;
+	int state; /* enum gkfd_target_state; read by any thread */
+	bool holds; /* as holding(); read by any thread */
+	enum gkfd_way way;
+
+	/* the tracer thread's */
+	struct gkfd_session session; /* GKFD_BY_DEBUG */
+	struct gkfd_pause pause; /* GKFD_BY_PAUSE */
+	int slot; /* in the guard's page, -1: none */
+	uint64_t longest_ns, held_since_ns;
+	bool guard_gone;
+	bool vms_checked; /* once it has them all it keeps them */
+	bool vanished; /* the driver knew no such process at the last look */
+};
+
+/* ---- target.c; all but the first on the tracer thread ---- */
+
+void target_set_state(struct gkfd_target *t, enum gkfd_target_state state);
+/* After a failure the state says whether there is any use in trying again. */
+void target_note_failure(struct gkfd_target *t, const struct gkfd_failure *fail);
+bool target_holding(const struct gkfd_target *t);
+void target_publish(struct gkfd_target *t); /* after what may have begun or ended a hold */
+void target_beat(struct gkfd_target *t, uint64_t allow_ns);
+void target_disarm(struct gkfd_target *t);
+
+/* ---- target_watch.c ---- */
+
+extern const struct tracer_ops target_tracer_ops; /* their user is the target */
+
+/* ---- target_way.c: by debug or by pause; on the tracer thread ---- */
+
+int way_begin(struct gkfd_target *t, struct gkfd_failure *fail);
+void way_end(struct gkfd_target *t);
+void way_forget(struct gkfd_target *t);
+int way_hold(struct gkfd_target *t, const struct gkfd_hold_request *request, struct gkfd_hold *ret,
+	     struct gkfd_failure *fail);
+int way_resume(struct gkfd_target *t, struct gkfd_resumed *ret, struct gkfd_failure *fail);
+int way_snapshot(struct gkfd_target *t, struct kfd_queue_snapshot_entry **ret, uint32_t *ret_n,
+		 struct gkfd_failure *fail);
+
+#endif

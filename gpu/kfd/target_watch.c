@@ -1,0 +1,140 @@
+/* SPDX-License-Identifier: MIT */
+/* What the tracer thread does by itself: its target ends, its guard dies, a hold grows too long. */
+#include <errno.h>
+
+#include "gpu/kfd/target_internal.h"
+
+#define BEAT_MS 500 /* a quarter of the silence that kills */
+
+static void on_ended(void *user, enum tracer_end how)
+{
+	struct gkfd_target *t = user;
+
+	way_forget(t); /* the driver has let go of its queues already */
+	target_publish(t);
+	target_disarm(t);
+	target_set_state(t, how == TRACER_EXECED ? GKFD_TARGET_EXECED : GKFD_TARGET_EXITED);
+}
+
+static size_t on_watch(void *user, struct pollfd *fds)
+{
+	struct gkfd_target *t = user;
+	int guard = t->guard && !t->guard_gone ? guard_fd(t->guard) : -1;
+
+	fds[0] = (struct pollfd){ .fd = t->session.event_fd[0], .events = POLLIN };
+	fds[1] = (struct pollfd){ .fd = guard, .events = POLLIN };
+	return 2;
+}
+
+static void resume_now(struct gkfd_target *t)
+{
+	struct gkfd_resumed resumed;
+	struct gkfd_failure fail;
+
+	if (way_resume(t, &resumed, &fail) < 0)
+		target_note_failure(t, &fail);
+}
+
+/* Nothing is held without a guard: the target runs again and stays alone from here on. */
+static void lose_guard(struct gkfd_target *t)
+{
+	t->guard_gone = true;
+	t->slot = -1;
+	if (gkfd_target_state(t) != GKFD_TARGET_ATTACHED)
+		return;
+	resume_now(t);
+	way_end(t);
+	target_set_state(t, GKFD_TARGET_GUARD_DIED);
+}
+
+/*
+ * An exec by a thread that is not the leader takes the traced task away without a word (since
+ * Linux 5.8 not even a waiter is woken); what is left is to ask the driver now and then.
+ */
+static void look_for_exec(struct gkfd_target *t)
+{
+	struct gkfd_proc_ident now;
+	uint32_t none = 0;
+
+	if (gkfd_dbg_queue_snapshot(t->k, t->ident.pid, 0, NULL, &none) != -ESRCH)
+		return;
+	if (!t->vanished) {
+		gkfd_session_end(&t->session); /* of no effect unless only the leader is gone */
+		t->vanished = true; /* a process that just ends is told of before the next look */
+		return;
+	}
+	t->vanished = false;
+	if (gkfd_proc_identify(t->k, t->ident.pid, &now) < 0)
+		on_ended(t, TRACER_EXITED);
+	else if (now.state == 'Z')
+		target_set_state(t, GKFD_TARGET_LET_GO); /* still seized: the end is yet to come */
+	else
+		on_ended(t, TRACER_EXECED);
+}
+
+/*
+ * Once the leader has ended nobody can seize the process any more, and the guard could not
+ * unpause it.
+ */
+static void look_for_leader(struct gkfd_target *t)
+{
+	struct gkfd_proc_ident now;
+
+	if (gkfd_proc_identify(t->k, t->ident.pid, &now) < 0 || now.state != 'Z')
+		return;
+	resume_now(t);
+	target_set_state(t, GKFD_TARGET_LET_GO);
+}
+
+static void on_turn(void *user, const struct pollfd *fds, size_t n)
+{
+	struct gkfd_target *t = user;
+	bool held = target_holding(t);
+	struct gkfd_failure fail;
+
+	if (fds[1].revents || (t->slot >= 0 && guard_fd(t->guard) < 0 && !guard_alive(t->guard)))
+		lose_guard(t);
+	target_beat(t, fds[0].revents ? GUARD_DRIVER_CALL_NS : GUARD_SILENCE_NS);
+	if (fds[0].revents && t->session.enabled && gkfd_session_service(&t->session, &fail) < 0) {
+		target_note_failure(t, &fail);
+		resume_now(t); /* held wholly or not at all */
+		if (held && gkfd_target_state(t) == GKFD_TARGET_ATTACHED)
+			target_set_state(t, GKFD_TARGET_LET_GO);
+	}
+	target_beat(t, GUARD_SILENCE_NS);
+	if (t->session.holding && gkfd_is_stained()) {
+		resume_now(t); /* our death would not do it any more */
+		target_set_state(t, GKFD_TARGET_LET_GO);
+	}
+	if (t->session.holding || t->vanished)
+		look_for_exec(t);
+	if (t->pause.paused)
+		look_for_leader(t);
+	if (target_holding(t) && t->longest_ns &&
+	    gkfd_now_ns(t->k) - t->held_since_ns >= t->longest_ns)
+		resume_now(t);
+	target_publish(t);
+}
+
+static int on_timeout(void *user)
+{
+	struct gkfd_target *t = user;
+
+	return t->slot >= 0 ? BEAT_MS : -1;
+}
+
+static void on_leave(void *user)
+{
+	struct gkfd_target *t = user;
+
+	target_beat(t, GUARD_DRIVER_CALL_NS); /* disarmed by the owner, once the target is let go */
+	way_end(t);
+}
+
+const struct tracer_ops target_tracer_ops = {
+	.ended = on_ended,
+	.watch = on_watch,
+	.turn = on_turn,
+	.timeout_ms = on_timeout,
+	.leave = on_leave,
+};
