@@ -55,43 +55,58 @@ static size_t ids_find(const struct id_list *l, uint32_t id)
 
 /* ---- suspend ---- */
 
-static bool suspend_one(struct model_queue *q)
+/* -EBUSY: it is passed over. MES takes it off at once and may fail to. */
+static int suspend_one(struct model_queue *q)
 {
 	if (q->is_suspended)
-		return true;
+		return 0;
 	if (q->exception_status & KFD_EC_MASK(EC_QUEUE_NEW) || q->is_being_destroyed)
-		return false;
+		return -EBUSY;
 	q->is_suspended = true;
+	if (model_is_mes(q->gpu)) {
+		int r = model_mes_remove(q);
+
+		if (r < 0)
+			return r;
+	}
 	q->is_active = false;
-	return true;
+	return 0;
 }
 
 static uint32_t suspend_on(struct model_kproc *k, struct model_gpu *gpu, struct id_list *l,
 			   const struct kfd_ioctl_dbg_trap_suspend_queues_args *a)
 {
+	bool mes = model_is_mes(gpu);
 	uint32_t n = 0;
 	int r;
 
 	for (struct model_queue *q = k->queues; q; q = q->next) {
 		size_t i = q->gpu == gpu ? ids_find(l, q->id) : NOT_FOUND;
 
-		if (i == NOT_FOUND || !suspend_one(q))
+		r = i == NOT_FOUND ? -EBUSY : suspend_one(q);
+		if (r == -EBUSY)
 			continue;
+		if (r < 0) {
+			l->ids[i] |= KFD_DBG_QUEUE_ERROR_MASK;
+			break;
+		}
 		l->ids[i] &= ~KFD_DBG_QUEUE_INVALID_MASK;
+		if (mes)
+			q->exception_status &= ~a->exception_mask;
 		n++;
 	}
-	if (!n)
-		return 0;
+	if (!n || mes)
+		return n;
 	r = model_execute_queues(gpu, a->grace_period);
 	for (struct model_queue *q = k->queues; q; q = q->next) {
 		size_t i = q->gpu == gpu ? ids_find(l, q->id) : NOT_FOUND;
 
 		if (i == NOT_FOUND)
 			continue;
-		/* Refused queues are treated alike here, their NEW bit included; not so by MES. */
+		/* Refused queues are treated alike here, their NEW bit included. */
 		if (r < 0)
 			l->ids[i] |= KFD_DBG_QUEUE_ERROR_MASK;
-		else if (!model_is_mes(gpu) || q->is_suspended)
+		else
 			q->exception_status &= ~a->exception_mask;
 	}
 	return r < 0 ? 0 : n;
@@ -117,31 +132,47 @@ int model_suspend_queues(struct model *m, struct model_kproc *k,
 
 /* ---- resume ---- */
 
-static void resume_one(struct model_queue *q)
+static int resume_one(struct model_queue *q)
 {
 	if (!q->is_suspended)
-		return;
+		return 0;
 	q->is_suspended = false;
-	q->is_active = model_queue_wants_run(q);
+	if (!model_queue_wants_run(q))
+		return 0;
+	if (model_is_mes(q->gpu)) {
+		int r = model_mes_add(q);
+
+		if (r < 0)
+			return r;
+	}
+	q->is_active = true;
+	return 0;
 }
 
 static uint32_t resume_on(struct model *m, struct model_kproc *k, struct model_gpu *gpu,
 			  struct id_list *l)
 {
 	uint32_t n = 0;
+	int r;
 
 	for (struct model_queue *q = k->queues; q; q = q->next) {
 		size_t i = l->user ? ids_find(l, q->id) : 0;
 
 		if (q->gpu != gpu || i == NOT_FOUND)
 			continue;
-		resume_one(q);
+		r = resume_one(q);
+		if (r < 0 && l->user) {
+			l->ids[i] |= KFD_DBG_QUEUE_ERROR_MASK;
+			break;
+		}
 		if (l->user)
 			l->ids[i] &= ~KFD_DBG_QUEUE_INVALID_MASK;
-		n++;
+		n += r == 0;
 	}
-	if (!n)
-		return 0;
+	if (model_is_mes(gpu))
+		model_wake_destroyers(m, gpu);
+	if (!n || model_is_mes(gpu))
+		return n;
 	if (model_execute_queues(gpu, GRACE_DEFAULT) == 0) {
 		model_wake_destroyers(m, gpu);
 		return n;

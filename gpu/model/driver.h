@@ -194,7 +194,9 @@ bool model_access_ok(uint64_t addr);
 bool model_is_mes(const struct model_gpu *gpu);
 /* Adds what is active and takes off what is not; nothing else is touched. */
 int model_mes_sync(struct model_gpu *gpu);
+/* -EIO during a reset; -ETIMEDOUT: it did not answer, a reset will follow. */
 int model_mes_remove(struct model_queue *q);
+int model_mes_add(struct model_queue *q);
 
 /* ---- runlist.c ---- */
 #define GRACE_DEFAULT 0xffffffffu
@@ -322,10 +324,14 @@ void model_runtime_continue(struct model *m, struct blocked *b, int r);
 /* ---- user_event.c ---- */
 uint32_t model_events_count(const struct model_kproc *k);
 void model_events_free(struct model_kproc *k);
-void model_events_of_reset(struct model_gpu *gpu);
+/* Of the GPU, or of @only's queue there. */
+void model_events_of_reset(struct model_gpu *gpu, const struct model_kproc *only);
 
 /* ---- fault.c ---- */
 void model_faults_before_call(struct model *m);
+bool model_fault_is_dead(const struct model_gpu *gpu);
+/* The queue that does not yield, once, if it can be reset alone. */
+struct model_queue *model_fault_take_resettable(struct model_gpu *gpu);
 void model_fault_into_unmap(struct model_gpu *gpu, struct hw_unmap *op);
 bool model_fault_take(struct model *m, enum model_fault_kind kind);
 

@@ -95,24 +95,43 @@ void model_faults_before_call(struct model *m)
 	m->faults[MODEL_FAULT_VANISH].kind = MODEL_FAULT_NONE;
 }
 
+bool model_fault_is_dead(const struct model_gpu *gpu)
+{
+	const struct model_fault *dead = &gpu->m->faults[MODEL_FAULT_DEAD_SCHEDULER];
+
+	return dead->kind && dead->gpu_index == gpu->index;
+}
+
+static struct model_queue *stuck_queue(const struct model_gpu *gpu)
+{
+	const struct model_fault *stuck = &gpu->m->faults[MODEL_FAULT_STUCK_QUEUE];
+	struct model_proc *p = stuck->kind ? model_proc_find(gpu->m, stuck->pid) : NULL;
+	struct model_queue *q = p && p->kproc ? model_queue_find(p->kproc, stuck->queue_id) : NULL;
+
+	return q && q->gpu == gpu ? q : NULL;
+}
+
 void model_fault_into_unmap(struct model_gpu *gpu, struct hw_unmap *op)
 {
 	struct model *m = gpu->m;
 	const struct model_fault *slow = &m->faults[MODEL_FAULT_SLOW];
-	const struct model_fault *dead = &m->faults[MODEL_FAULT_DEAD_SCHEDULER];
-	const struct model_fault *stuck = &m->faults[MODEL_FAULT_STUCK_QUEUE];
-	struct model_proc *p = model_proc_find(m, stuck->pid);
+	struct model_queue *stuck = stuck_queue(gpu);
 
 	if (slow->kind && slow->gpu_index == gpu->index)
 		op->extra_ns = slow->ns;
-	if (dead->kind && dead->gpu_index == gpu->index)
-		op->dead = true;
-	if (stuck->kind && p && p->kproc) {
-		struct model_queue *q = model_queue_find(p->kproc, stuck->queue_id);
+	op->dead = model_fault_is_dead(gpu);
+	if (stuck && hw_queue_mapped(stuck->hw))
+		op->stuck = stuck->hw;
+}
 
-		if (q && q->gpu == gpu && hw_queue_mapped(q->hw))
-			op->stuck = q->hw;
-	}
+struct model_queue *model_fault_take_resettable(struct model_gpu *gpu)
+{
+	struct model_fault *fault = &gpu->m->faults[MODEL_FAULT_STUCK_QUEUE];
+	struct model_queue *q = fault->resettable ? stuck_queue(gpu) : NULL;
+
+	if (q)
+		fault->kind = MODEL_FAULT_NONE;
+	return q;
 }
 
 bool model_fault_take(struct model *m, enum model_fault_kind kind)

@@ -33,17 +33,26 @@ int model_mes_remove(struct model_queue *q)
 	q->saved_write = hw_queue_write_index(q->hw);
 	if (r < 0) {
 		model_hang(gpu);
-		return -ETIME;
+		return -ETIMEDOUT;
 	}
 	return 0;
 }
 
-static int add(struct model_queue *q)
+int model_mes_add(struct model_queue *q)
 {
-	int r = hw_add(q->hw);
+	struct model_gpu *gpu = q->gpu;
+	int r;
 
+	if (gpu->reset_pending)
+		return -EIO;
+	if (model_fault_is_dead(gpu)) {
+		model_advance(gpu->m, PREEMPTION_TIMEOUT_NS);
+		model_hang(gpu);
+		return -ETIMEDOUT;
+	}
+	r = hw_add(q->hw);
 	if (r == 0)
-		q->gpu->stats.maps++;
+		gpu->stats.maps++;
 	return r;
 }
 
@@ -55,7 +64,7 @@ int model_mes_sync(struct model_gpu *gpu)
 
 			if (q->gpu != gpu || q->is_active == hw_queue_mapped(q->hw))
 				continue;
-			r = q->is_active ? add(q) : model_mes_remove(q);
+			r = q->is_active ? model_mes_add(q) : model_mes_remove(q);
 			if (r < 0)
 				return r;
 		}

@@ -175,7 +175,7 @@ int model_loop(struct model *m, pid_t pid, uint32_t queue_id, const struct model
 enum model_fault_kind {
 	MODEL_FAULT_NONE,
 	MODEL_FAULT_SLOW, /* every preemption on @gpu_index takes @ns longer */
-	MODEL_FAULT_STUCK_QUEUE, /* queue (@pid, @queue_id) cannot be preempted */
+	MODEL_FAULT_STUCK_QUEUE, /* queue (@pid, @queue_id) cannot be preempted; @resettable */
 	MODEL_FAULT_DEAD_SCHEDULER, /* the fence of @gpu_index never comes: 9 s, then a reset */
 	MODEL_FAULT_VANISH, /* @pid exits right before the @count-th driver call from now */
 	MODEL_FAULT_ACTIVATE_FAILS, /* the next ENABLE cannot activate */
@@ -188,6 +188,7 @@ struct model_fault {
 	uint32_t queue_id;
 	uint32_t count;
 	uint64_t ns;
+	bool resettable; /* by itself: else the whole GPU is; MES knows only that */
 };
 
 int model_fault_set(struct model *m, const struct model_fault *fault);

@@ -65,6 +65,19 @@ static uint32_t grace_register(uint32_t grace)
 	return (grace ? grace : 1) & 0xff;
 }
 
+/* reset_queues_on_hws_hang(): the others may go on. */
+static bool reset_queue(struct model_gpu *gpu)
+{
+	struct model_queue *q = model_fault_take_resettable(gpu);
+
+	if (!q)
+		return false;
+	q->is_active = false;
+	q->pdd->has_reset_queue = true;
+	model_events_of_reset(gpu, q->owner);
+	return true;
+}
+
 int model_unmap_queues(struct model_gpu *gpu, uint32_t grace)
 {
 	struct hw_unmap op = {
@@ -85,9 +98,7 @@ int model_unmap_queues(struct model_gpu *gpu, uint32_t grace)
 	gpu->stats.saved_bytes += op.saved_bytes;
 	gpu->stats.save_ns += op.save_ns;
 	note_saved_pointers(gpu);
-	if (r < 0) {
-		/* A queue given up by the firmware ends in a reset too: the driver's attempt to
-		 * reset just that queue is taken to fail. */
+	if (r < 0 && !(r == -EREMOTEIO && reset_queue(gpu))) {
 		model_hang(gpu);
 		return -ETIME;
 	}
@@ -223,7 +234,7 @@ static void reset_gpu(struct model_gpu *gpu)
 
 	for (struct model_kproc *k = m->kprocs; k; k = k->next)
 		model_evict_queues(m, k);
-	model_events_of_reset(gpu);
+	model_events_of_reset(gpu, NULL);
 	hw_reset(gpu->hw);
 	gpu->active_runlist = false;
 	gpu->reset_pending = false;

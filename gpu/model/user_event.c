@@ -72,9 +72,11 @@ static void set(struct user_event *e)
 }
 
 /* kfd_signal_reset_event() */
-void model_events_of_reset(struct model_gpu *gpu)
+void model_events_of_reset(struct model_gpu *gpu, const struct model_kproc *only)
 {
 	for (struct model_kproc *k = gpu->m->kprocs; k; k = k->next) {
+		if (only && !k->pdds[gpu->index].has_reset_queue)
+			continue;
 		for (struct user_event *e = k->events; e; e = e->next) {
 			if (e->type != TYPE_HW_EXCEPTION)
 				continue;
@@ -207,8 +209,8 @@ static int look_at(const struct model_kproc *k, uint64_t user, struct waiter *w)
 		return -EINVAL;
 	w->event = e;
 	w->knows_age = e->type == TYPE_SIGNAL && d.signal_event_data.last_event_age;
-	w->activated = e->signaled ||
-		       (w->knows_age && e->age != d.signal_event_data.last_event_age);
+	w->activated =
+		e->signaled || (w->knows_age && e->age != d.signal_event_data.last_event_age);
 	e->signaled = e->signaled && !e->auto_reset;
 	return 0;
 }

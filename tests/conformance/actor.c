@@ -14,6 +14,8 @@
 #include "abi/kfd_memory.h"
 #include "tests/conformance/actor.h"
 
+#define DOORBELL_BYTES 8192u /* of a process */
+
 static struct actor_channels channels;
 
 static void *pointer(uint64_t address)
@@ -65,6 +67,19 @@ static int64_t map_memory(const struct order *o)
 	if (ioctl(o->fd, AMDKFD_IOC_MAP_MEMORY_TO_GPU, &map) < 0)
 		return -errno;
 	return (int64_t)(uintptr_t)at;
+}
+
+static int64_t ring(const struct order *o)
+{
+	uint64_t page = o->va & ~(uint64_t)(DOORBELL_BYTES - 1);
+	char *at =
+		mmap(NULL, DOORBELL_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, o->fd, (off_t)page);
+
+	if (at == MAP_FAILED)
+		return -errno;
+	*(volatile uint64_t *)(void *)(at + (o->va - page)) = o->arg;
+	munmap(at, DOORBELL_BYTES);
+	return 0;
 }
 
 static int64_t detach(pid_t pid)
@@ -141,6 +156,8 @@ static int64_t obey(const struct order *o)
 	case ORDER_POKE:
 		memcpy(pointer(o->va), pointer(o->arg), o->len);
 		return 0;
+	case ORDER_RING:
+		return ring(o);
 	case ORDER_SEIZE:
 		return result_of(ptrace(PTRACE_SEIZE, o->pid, NULL, NULL));
 	case ORDER_DETACH:

@@ -14,6 +14,7 @@ enum order_kind {
 	ORDER_MAP, /* @len bytes of the GPU's memory: @arg has the call to make */
 	ORDER_PEEK, /* @len bytes at @va to @arg */
 	ORDER_POKE, /* the other way */
+	ORDER_RING, /* the doorbell at @va of @fd, with @arg */
 	ORDER_SEIZE, /* @pid */
 	ORDER_DETACH, /* @pid; it is stopped for that */
 	ORDER_PASS_SIGNAL, /* to @pid, which we trace, once it stops for it */

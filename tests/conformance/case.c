@@ -67,7 +67,7 @@ void exec_self(struct actor *a)
 
 	if (r < 0)
 		broken("%s: cannot exec: %s", a->w->case_name, strerror(-r));
-	a->pointers = a->eop = a->area = 0;
+	memset(a->buffers, 0, sizeof(a->buffers));
 }
 
 void kill_actor(struct actor *a)

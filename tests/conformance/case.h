@@ -55,21 +55,33 @@ void say_events(struct world *w, const char *what, int r);
 
 /* ---- queues ---- */
 
-int acquire_vm(struct actor *a);
+int acquire_vm(struct actor *a); /* on all GPUs: the driver crashes over targets without one */
 uint64_t map_memory(struct actor *a, size_t bytes, const char *name);
 /* Buffers as they must be for a queue of @type, and the arguments that name them. */
 struct kfd_ioctl_create_queue_args queue_args(struct actor *a, uint32_t type);
+struct kfd_ioctl_create_queue_args queue_args_on(struct actor *a, uint32_t gpu, uint32_t type);
 void own_area(struct actor *a); /* the next queue shares its save area with none before it */
 int create_queue(struct actor *a, struct kfd_ioctl_create_queue_args *args);
 uint32_t add_queue(struct actor *a, uint32_t type); /* that must work; its id */
 void add_queues(struct actor *a, uint32_t n); /* AQL */
+uint32_t add_queue_on(struct actor *a, uint32_t gpu, uint32_t type);
 int destroy_queue(struct who who, uint32_t id);
 /* "1" for each queue 0..n-1 that the scheduler may run, "0" for one it may not, "-" for none. */
 const char *active(struct who owner, uint32_t n);
-uint32_t gpu_id(struct world *w);
+uint32_t gpu_id(struct world *w); /* of the first */
+void find_gpus(struct world *w);
 uint32_t node_property(struct world *w, const char *name);
 uint32_t gfx_version(struct world *w); /* 90402 */
 bool is_mes(struct world *w);
+
+/* ---- what calls cost: how often the scheduler took everything off, or what MES moved ---- */
+
+struct meter {
+	struct world *w;
+	struct scheduler_work before[WORLD_GPUS];
+};
+struct meter meter(struct world *w);
+void say_cost(struct meter *m, const char *what, int r); /* on each GPU, since the last time */
 
 /* ---- debugging ---- */
 

@@ -14,17 +14,26 @@
 
 int acquire_vm(struct actor *a)
 {
-	return a->w->ops->acquire_vm(a->w, a);
+	int r = 0;
+
+	for (uint32_t gpu = 0; gpu < a->w->n_gpus && r == 0; gpu++)
+		r = a->w->ops->acquire_vm(a->w, a, gpu);
+	return r;
 }
 
-uint64_t map_memory(struct actor *a, size_t bytes, const char *name)
+static uint64_t map_on(struct actor *a, uint32_t gpu, size_t bytes, const char *name)
 {
-	uint64_t va = a->w->ops->map(a->w, a, bytes);
+	uint64_t va = a->w->ops->map(a->w, a, gpu, bytes);
 
 	if (!va)
 		broken("%s: no memory for %s", a->w->case_name, name);
 	world_name(a->w, NAME_ADDRESS, va, ROUND_UP(bytes, PAGE), "%s", name);
 	return va;
+}
+
+uint64_t map_memory(struct actor *a, size_t bytes, const char *name)
+{
+	return map_on(a, 0, bytes, name);
 }
 
 uint32_t node_property(struct world *w, const char *name)
@@ -41,16 +50,25 @@ uint32_t node_property(struct world *w, const char *name)
 	broken("no property %s", name);
 }
 
+void find_gpus(struct world *w)
+{
+	w->n_gpus = 0;
+	for (uint32_t i = 0; i < WORLD_GPUS; i++) {
+		_cleanup_free_ char *text = NULL;
+		char path[64];
+
+		snprintf(path, sizeof(path), "topology/nodes/%u/gpu_id", i + 1);
+		if (w->ops->read_file(w, GKFD_TREE_SYSFS, path, &text) < 0)
+			break;
+		w->gpu_ids[w->n_gpus++] = (uint32_t)strtoul(text, NULL, 10);
+	}
+	if (!w->n_gpus)
+		broken("there is no GPU");
+}
+
 uint32_t gpu_id(struct world *w)
 {
-	_cleanup_free_ char *text = NULL;
-
-	if (w->gpu_id)
-		return w->gpu_id;
-	if (w->ops->read_file(w, GKFD_TREE_SYSFS, "topology/nodes/1/gpu_id", &text) < 0)
-		broken("there is no GPU");
-	w->gpu_id = (uint32_t)strtoul(text, NULL, 10);
-	return w->gpu_id;
+	return w->gpu_ids[0];
 }
 
 uint32_t gfx_version(struct world *w)
@@ -75,45 +93,52 @@ static size_t debug_bytes(struct world *w, uint32_t n_xcc)
 }
 
 /* Zeroing them is what most of the time goes into: queues of an actor share them. */
-static uint64_t shared_area(struct actor *a, uint32_t cwsr_size)
+static uint64_t shared_area(struct actor *a, uint32_t gpu, uint32_t cwsr_size)
 {
 	uint32_t n_xcc = node_property(a->w, "num_xcc");
+	uint64_t *area = &a->buffers[gpu].area;
 
-	if (!a->area)
-		a->area = map_memory(a, (cwsr_size + debug_bytes(a->w, n_xcc)) * n_xcc, "area");
-	return a->area;
+	if (!*area)
+		*area = map_on(a, gpu, (cwsr_size + debug_bytes(a->w, n_xcc)) * n_xcc, "area");
+	return *area;
 }
 
 void own_area(struct actor *a)
 {
-	a->area = 0;
+	a->buffers[0].area = 0;
 }
 
-struct kfd_ioctl_create_queue_args queue_args(struct actor *a, uint32_t type)
+struct kfd_ioctl_create_queue_args queue_args_on(struct actor *a, uint32_t gpu, uint32_t type)
 {
+	struct buffers *b = &a->buffers[gpu];
 	struct kfd_ioctl_create_queue_args args = {
-		.ring_base_address = map_memory(a, RING_BYTES, "ring"),
+		.ring_base_address = map_on(a, gpu, RING_BYTES, "ring"),
 		.ring_size = RING_BYTES,
-		.gpu_id = gpu_id(a->w),
+		.gpu_id = a->w->gpu_ids[gpu],
 		.queue_type = type,
 		.queue_percentage = 100,
 		.queue_priority = 7,
 	};
 
-	if (!a->pointers)
-		a->pointers = map_memory(a, PAGE, "pointers");
-	args.write_pointer_address = a->pointers + WRITE_OFFSET;
-	args.read_pointer_address = a->pointers + READ_OFFSET;
+	if (!b->pointers)
+		b->pointers = map_on(a, gpu, PAGE, "pointers");
+	args.write_pointer_address = b->pointers + WRITE_OFFSET;
+	args.read_pointer_address = b->pointers + READ_OFFSET;
 	if (type != KFD_IOC_QUEUE_TYPE_COMPUTE && type != KFD_IOC_QUEUE_TYPE_COMPUTE_AQL)
 		return args;
-	if (!a->eop)
-		a->eop = map_memory(a, PAGE, "eop");
-	args.eop_buffer_address = a->eop;
+	if (!b->eop)
+		b->eop = map_on(a, gpu, PAGE, "eop");
+	args.eop_buffer_address = b->eop;
 	args.eop_buffer_size = PAGE;
 	args.ctx_save_restore_size = node_property(a->w, "cwsr_size");
 	args.ctl_stack_size = node_property(a->w, "ctl_stack_size");
-	args.ctx_save_restore_address = shared_area(a, args.ctx_save_restore_size);
+	args.ctx_save_restore_address = shared_area(a, gpu, args.ctx_save_restore_size);
 	return args;
+}
+
+struct kfd_ioctl_create_queue_args queue_args(struct actor *a, uint32_t type)
+{
+	return queue_args_on(a, 0, type);
 }
 
 int create_queue(struct actor *a, struct kfd_ioctl_create_queue_args *args)
@@ -157,14 +182,19 @@ const char *active(struct who owner, uint32_t n)
 	return text;
 }
 
-uint32_t add_queue(struct actor *a, uint32_t type)
+uint32_t add_queue_on(struct actor *a, uint32_t gpu, uint32_t type)
 {
-	struct kfd_ioctl_create_queue_args args = queue_args(a, type);
+	struct kfd_ioctl_create_queue_args args = queue_args_on(a, gpu, type);
 	int r = create_queue(a, &args);
 
 	if (r < 0)
 		broken("%s: no queue: %s", a->w->case_name, strerror(-r));
 	return args.queue_id;
+}
+
+uint32_t add_queue(struct actor *a, uint32_t type)
+{
+	return add_queue_on(a, 0, type);
 }
 
 void add_queues(struct actor *a, uint32_t n)

@@ -5,32 +5,6 @@
  */
 #include "tests/conformance/topics.h"
 
-struct meter {
-	struct world *w;
-	struct scheduler_work before;
-};
-
-static struct meter meter(struct world *w)
-{
-	struct meter m = { .w = w };
-
-	w->ops->scheduler_work(w, &m.before);
-	return m;
-}
-
-static void say_cost(struct meter *m, const char *what, int r)
-{
-	struct scheduler_work now;
-
-	m->w->ops->scheduler_work(m->w, &now);
-	if (is_mes(m->w))
-		say(m->w, "%s %s: adds %u removes %u", what, text_of(r), now.adds - m->before.adds,
-		    now.removes - m->before.removes);
-	else
-		say(m->w, "%s %s: unmaps %u", what, text_of(r), now.unmaps - m->before.unmaps);
-	m->before = now;
-}
-
 static int update(struct actor *a, const struct kfd_ioctl_create_queue_args *q, uint32_t percent)
 {
 	struct kfd_ioctl_update_queue_args args = {

@@ -13,12 +13,18 @@
 #include "tests/conformance/actor.h"
 #include "tests/conformance/topics.h"
 
-static const struct conformance_case *const topics[] = {
-	entry_cases,	debug_state_cases,  debug_caller_cases, runtime_cases,
-	new_rule_cases, suspend_cases,	    resume_cases,	snapshot_cases,
-	events_cases,	create_queue_cases, update_queue_cases, destroy_cases,
-	criu_cases,	gws_cumask_cases,   lifetime_cases,	hijack_cases,
-	files_cases,	costs_cases,	    user_event_cases,
+static const struct {
+	const struct conformance_case *cases;
+	uint32_t n_gpus; /* at least */
+} topics[] = {
+	{ entry_cases, 1 },	   { debug_state_cases, 1 },  { debug_caller_cases, 1 },
+	{ runtime_cases, 1 },	   { new_rule_cases, 1 },     { suspend_cases, 1 },
+	{ resume_cases, 1 },	   { snapshot_cases, 1 },     { events_cases, 1 },
+	{ create_queue_cases, 1 }, { update_queue_cases, 1 }, { destroy_cases, 1 },
+	{ criu_cases, 1 },	   { gws_cumask_cases, 1 },   { lifetime_cases, 1 },
+	{ hijack_cases, 1 },	   { files_cases, 1 },	      { costs_cases, 1 },
+	{ user_event_cases, 1 },   { work_cases, 1 },	      { fault_cases, 1 },
+	{ two_gpu_cases, 2 },
 };
 
 static bool wanted(const char *name, char *const *chosen)
@@ -31,19 +37,23 @@ static bool wanted(const char *name, char *const *chosen)
 	return false;
 }
 
-static void introduce_gpu(struct world *w)
+static void introduce_gpus(struct world *w)
 {
-	world_name(w, NAME_GPU, gpu_id(w), 0, "gpu");
+	find_gpus(w);
+	world_name(w, NAME_GPU, w->gpu_ids[0], 0, "gpu");
+	for (uint32_t i = 1; i < w->n_gpus; i++)
+		world_name(w, NAME_GPU, w->gpu_ids[i], 0, "gpu%u", i + 1);
 }
 
-static void run_case(struct world *w, const struct conformance_case *c)
+static void run_case(struct world *w, const struct conformance_case *c, uint32_t n_gpus)
 {
 	int r = world_begin(w, c->name);
 
 	if (r < 0)
 		broken("%s cannot begin: %s", c->name, strerror(-r));
-	introduce_gpu(w);
-	c->run(w);
+	introduce_gpus(w);
+	if (w->n_gpus >= n_gpus)
+		c->run(w);
 	world_end(w);
 }
 
@@ -53,12 +63,12 @@ static size_t each_case(struct world *w, char *const *chosen)
 	size_t n = 0;
 
 	for (size_t i = 0; i < ARRAY_SIZE(topics); i++) {
-		for (const struct conformance_case *c = topics[i]; c->name; c++) {
+		for (const struct conformance_case *c = topics[i].cases; c->name; c++) {
 			if (!wanted(c->name, chosen))
 				continue;
 			n++;
 			if (w)
-				run_case(w, c);
+				run_case(w, c, topics[i].n_gpus);
 			else
 				puts(c->name);
 		}

@@ -75,8 +75,8 @@ static void counts_and_pointers(struct world *w)
 /* Idle queues: how long a grace is shows in nothing but that every value is taken. */
 static void grace(struct world *w)
 {
-	static const uint32_t values[] = { 0,	 1,	2,	    254,	255,	   257,
-					   1000, 65535, 0x7fffffff, 0xfffffffe, 0xffffffff };
+	static const uint32_t values[] = { 0,	1,    2,     254,	 255,	     256,
+					   257, 1000, 65535, 0x7fffffff, 0xfffffffe, 0xffffffff };
 	struct session s = attached(w, 1);
 
 	for (size_t i = 0; i < ARRAY_SIZE(values); i++) {

@@ -24,5 +24,8 @@ extern const struct conformance_case lifetime_cases[];
 extern const struct conformance_case hijack_cases[];
 extern const struct conformance_case files_cases[];
 extern const struct conformance_case costs_cases[];
+extern const struct conformance_case work_cases[];
+extern const struct conformance_case fault_cases[];
+extern const struct conformance_case two_gpu_cases[];
 
 #endif

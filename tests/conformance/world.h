@@ -22,12 +22,18 @@
 #define MAX_NAMES 2048
 #define WORLD_PIPES 2
 #define MAX_AREAS 64
+#define WORLD_GPUS 2
+#define WORK_MS 10 /* how long what submit() makes takes on the GPU */
 
 /* A call that sleeps in the driver. */
 #define BLOCKED (-4097)
 
 struct world;
 struct process; /* what world_driver.c knows of an actor */
+
+struct buffers { /* that the queues of an actor on a GPU share; 0: the next gets its own */
+	uint64_t pointers, eop, area;
+};
 
 struct actor { /* a process with two threads */
 	struct world *w;
@@ -37,7 +43,7 @@ struct actor { /* a process with two threads */
 	uid_t uid;
 	bool alive;
 	uint64_t areas[MAX_AREAS]; /* save areas of its queues, by id */
-	uint64_t pointers, eop, area; /* buffers its queues share; 0: the next gets its own */
+	struct buffers buffers[WORLD_GPUS];
 	struct process *process;
 };
 
@@ -50,6 +56,8 @@ struct scheduler_work { /* ever since */
 	uint32_t unmaps; /* of all queues at a time */
 	uint32_t adds, removes; /* MES: queues, one at a time */
 };
+
+enum world_fault { FAULT_STUCK_QUEUE, FAULT_RESETTABLE_QUEUE, FAULT_DEAD_SCHEDULER };
 
 struct world_ops {
 	const char *name;
@@ -73,8 +81,9 @@ struct world_ops {
 	int (*result)(struct world *w, struct who who); /* of a blocked call, or BLOCKED still */
 	void (*signal)(struct world *w, struct who who);
 
-	int (*acquire_vm)(struct world *w, struct actor *a);
-	uint64_t (*map)(struct world *w, struct actor *a, size_t bytes); /* for the GPU too; or 0 */
+	int (*acquire_vm)(struct world *w, struct actor *a, uint32_t gpu);
+	/* For that GPU too; or 0. */
+	uint64_t (*map)(struct world *w, struct actor *a, uint32_t gpu, size_t bytes);
 	int (*peek)(struct world *w, struct actor *a, uint64_t va, void *buf, size_t len);
 	int (*poke)(struct world *w, struct actor *a, uint64_t va, const void *buf, size_t len);
 
@@ -82,7 +91,19 @@ struct world_ops {
 	int (*list_dir)(struct world *w, enum gkfd_tree tree, const char *path, char **ret_names);
 
 	/* As the hardware counts it; what no call waits for is not counted. */
-	void (*scheduler_work)(struct world *w, struct scheduler_work *ret);
+	void (*scheduler_work)(struct world *w, uint32_t gpu, struct scheduler_work *ret);
+
+	/* @n dispatches, one after the other, by who owns the AQL queue @q. */
+	void (*submit)(struct world *w, struct actor *a,
+		       const struct kfd_ioctl_create_queue_args *q, uint32_t n);
+	void (*pass)(struct world *w, uint32_t ms);
+	/*
+	 * From now on GPU 0 does not do what it is told: queue @id of @a, the only one on it, does
+	 * not yield, and cannot or can be reset alone; or the scheduler takes no orders. Until it
+	 * is reset, the GPU or the queue.
+	 */
+	void (*break_gpu)(struct world *w, enum world_fault fault, struct actor *a, uint32_t id);
+	void (*await_reset)(struct world *w); /* of GPU 0, that was asked for */
 
 	void (*free)(struct world *w);
 };
@@ -96,8 +117,9 @@ struct world {
 	int pipes[WORLD_PIPES]
 		 [2]; /* for debug events: every process has them under these numbers */
 
-	uint32_t gpu_id;
-	char *properties; /* of the GPU's node */
+	uint32_t gpu_ids[WORLD_GPUS];
+	uint32_t n_gpus;
+	char *properties; /* of the first GPU's node; they are all the same chip */
 	const char *case_name;
 	struct actor actors[MAX_ACTORS];
 	size_t n_actors;

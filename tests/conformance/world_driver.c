@@ -14,8 +14,10 @@
 #include <sys/syscall.h>
 #include <sys/wait.h>
 
+#include "abi/aql.h"
 #include "abi/kfd_memory.h"
 #include "tests/conformance/actor.h"
+#include "tests/conformance/kfdsim.h"
 
 #define STEP_MS 5
 #define PATIENCE_MS 60000 /* a call that neither returns nor sleeps for so long is a fault */
@@ -25,15 +27,15 @@ struct process {
 	int channels[ACTOR_THREADS];
 	int spare[ACTOR_THREADS]; /* our ends of what a fork would listen to */
 	bool busy[ACTOR_THREADS];
-	int kfd, render;
+	int kfd, render[WORLD_GPUS];
 	struct actor *parent; /* whose descriptors it inherited */
 	struct who tracer;
 };
 
 struct driver_world {
 	void *files; /* a transport's, for its file readers */
-	uint32_t gpu_id;
-	uint32_t render_minor;
+	uint32_t render_minors[WORLD_GPUS];
+	int log; /* of the kernel, since GPU 0 was broken */
 };
 
 /* ---- orders ---- */
@@ -150,7 +152,8 @@ static struct process *new_process(void)
 
 	if (!p)
 		broken("out of memory");
-	p->kfd = p->render = -1;
+	p->kfd = -1;
+	memset(p->render, 0xff, sizeof(p->render));
 	for (int i = 0; i < ACTOR_THREADS; i++)
 		p->channels[i] = p->spare[i] = -1;
 	return p;
@@ -209,7 +212,8 @@ static int exec_actor(struct world *w, struct actor *a)
 
 	if (send(a->process->channels[0], &o, sizeof(o), MSG_NOSIGNAL) != sizeof(o))
 		broken("%s is gone", a->name);
-	a->process->kfd = a->process->render = -1;
+	a->process->kfd = -1;
+	memset(a->process->render, 0xff, sizeof(a->process->render));
 	a->process->busy[0] = a->process->busy[1] = false;
 	hear_tids(a);
 	return 0;
@@ -409,30 +413,29 @@ static int result(struct world *w, struct who who)
 
 /* ---- memory ---- */
 
-static int acquire_vm(struct world *w, struct actor *a)
+static int acquire_vm(struct world *w, struct actor *a, uint32_t gpu)
 {
 	struct driver_world *d = w->data;
 	struct kfd_ioctl_acquire_vm_args *args = arena(w, sizeof(*args));
 	char path[32];
 	int fd;
 
-	snprintf(path, sizeof(path), "/dev/dri/renderD%u", d->render_minor);
+	snprintf(path, sizeof(path), "/dev/dri/renderD%u", d->render_minors[gpu]);
 	fd = open_file(helper(a), path);
 	if (fd < 0)
 		return fd;
-	a->process->render = fd;
-	*args = (struct kfd_ioctl_acquire_vm_args){ (uint32_t)fd, d->gpu_id };
+	a->process->render[gpu] = fd;
+	*args = (struct kfd_ioctl_acquire_vm_args){ (uint32_t)fd, w->gpu_ids[gpu] };
 	return run_ioctl(w, helper(a), a, AMDKFD_IOC_ACQUIRE_VM, args);
 }
 
-static uint64_t map(struct world *w, struct actor *a, size_t bytes)
+static uint64_t map(struct world *w, struct actor *a, uint32_t gpu, size_t bytes)
 {
-	struct driver_world *d = w->data;
 	struct kfd_ioctl_alloc_memory_of_gpu_args *args = arena(w, sizeof(*args));
 	struct order o = {
 		.kind = ORDER_MAP,
 		.fd = a->process->kfd,
-		.fd2 = a->process->render,
+		.fd2 = a->process->render[gpu],
 		.arg = (uintptr_t)args,
 		.len = (bytes + 4095) & ~(size_t)4095,
 	};
@@ -440,7 +443,7 @@ static uint64_t map(struct world *w, struct actor *a, size_t bytes)
 
 	*args = (struct kfd_ioctl_alloc_memory_of_gpu_args){
 		.size = o.len,
-		.gpu_id = d->gpu_id,
+		.gpu_id = w->gpu_ids[gpu],
 		.flags = KFD_IOC_ALLOC_MEM_FLAGS_GTT | KFD_IOC_ALLOC_MEM_FLAGS_WRITABLE,
 	};
 	at = order(helper(a), &o);
@@ -483,25 +486,74 @@ static int list_dir(struct world *w, enum gkfd_tree tree, const char *path, char
 	return gkfd_transport_syscall.list_dir(d->files, tree, path, ret_names);
 }
 
-/* kfdsim's own counters, a "name value" a line. */
-static void scheduler_work(struct world *w, struct scheduler_work *ret)
-{
-	_cleanup_fclose_ FILE *f = fopen("/sys/kernel/debug/kfdsim/0/counters", "re");
-	unsigned int value;
-	char name[32];
+/* ---- work ---- */
 
+static uint32_t ticks_of_work(void)
+{
+	uint32_t tick_us = kfdsim_parameter("tick_us");
+
+	return tick_us < WORK_MS * 1000 ? WORK_MS * 1000 / tick_us : 1;
+}
+
+static void submit(struct world *w, struct actor *a, const struct kfd_ioctl_create_queue_args *q,
+		   uint32_t n)
+{
+	struct aql_dispatch packet = {
+		.header = AQL_KERNEL_DISPATCH | AQL_BARRIER_BIT,
+		.setup = 3,
+		.workgroup_x = 1,
+		.workgroup_y = 64,
+		.workgroup_z = 1,
+		.grid_x = ticks_of_work(),
+		.grid_y = 64,
+		.grid_z = 1,
+	};
+	struct order o = {
+		.kind = ORDER_RING,
+		.fd = a->process->kfd,
+		.va = q->doorbell_offset,
+	};
+	uint64_t index;
+
+	peek(w, a, q->write_pointer_address, &index, sizeof(index));
+	for (uint32_t i = 0; i < n; i++, index++)
+		poke(w, a, q->ring_base_address + index * sizeof(packet) % q->ring_size, &packet,
+		     sizeof(packet));
+	poke(w, a, q->write_pointer_address, &index, sizeof(index));
+	o.arg = index;
+	if (order(helper(a), &o) < 0)
+		broken("%s: no doorbell", w->case_name);
+}
+
+static void pass(struct world *w, uint32_t ms)
+{
 	(void)w;
-	*ret = (struct scheduler_work){ 0 };
-	if (!f)
-		broken("no counters of the software GPU: %s", strerror(errno));
-	while (fscanf(f, "%31s %i", name, (int *)&value) == 2) {
-		if (!strcmp(name, "unmaps"))
-			ret->unmaps = value;
-		else if (!strcmp(name, "adds"))
-			ret->adds = value;
-		else if (!strcmp(name, "removes"))
-			ret->removes = value;
-	}
+	poll(NULL, 0, (int)ms);
+}
+
+static void scheduler_work(struct world *w, uint32_t gpu, struct scheduler_work *ret)
+{
+	(void)w;
+	kfdsim_scheduler_work(gpu, ret);
+}
+
+static void break_gpu(struct world *w, enum world_fault fault, struct actor *a, uint32_t id)
+{
+	struct driver_world *d = w->data;
+
+	(void)a;
+	(void)id;
+	closep(&d->log);
+	d->log = kfdsim_break(fault);
+}
+
+static void await_reset(struct world *w)
+{
+	struct driver_world *d = w->data;
+
+	kfdsim_await_reset(d->log, PATIENCE_MS);
+	closep(&d->log);
+	d->log = -1;
 }
 
 static void free_world(struct world *w)
@@ -534,29 +586,46 @@ static const struct world_ops driver_ops = {
 	.read_file = read_file,
 	.list_dir = list_dir,
 	.scheduler_work = scheduler_work,
+	.submit = submit,
+	.pass = pass,
+	.break_gpu = break_gpu,
+	.await_reset = await_reset,
 	.free = free_world,
 };
 
-static uint32_t node_number(struct world *w, const char *path, const char *key)
+/* As udev says: ordinary users may open them. */
+static int open_to_all(struct world *w)
 {
-	_cleanup_free_ char *text = NULL;
-	const char *at;
+	struct driver_world *d = w->data;
 
-	if (read_file(w, GKFD_TREE_SYSFS, path, &text) < 0)
-		broken("cannot read %s", path);
-	at = key ? strstr(text, key) : text;
-	if (!at)
-		broken("%s has no %s", path, key);
-	return (uint32_t)strtoul(at + (key ? strlen(key) : 0), NULL, 10);
+	if (chmod("/dev/kfd", 0666) < 0)
+		return -errno;
+	for (uint32_t gpu = 0; gpu < WORLD_GPUS; gpu++) {
+		_cleanup_free_ char *text = NULL;
+		const char *at, *key = "drm_render_minor ";
+		char path[64];
+
+		snprintf(path, sizeof(path), "topology/nodes/%u/properties", gpu + 1);
+		if (read_file(w, GKFD_TREE_SYSFS, path, &text) < 0)
+			return gpu ? 0 : -ENODEV;
+		at = strstr(text, key);
+		if (!at)
+			return -ENODEV;
+		d->render_minors[gpu] = (uint32_t)strtoul(at + strlen(key), NULL, 10);
+		snprintf(path, sizeof(path), "/dev/dri/renderD%u", d->render_minors[gpu]);
+		if (chmod(path, 0666) < 0)
+			return -errno;
+	}
+	return 0;
 }
 
 int world_driver_open(struct world *w)
 {
 	struct driver_world *d = calloc(1, sizeof(*d));
-	char render[32];
 
 	if (!d)
 		return -ENOMEM;
+	d->log = -1;
 	d->files = gkfd_syscall_new(NULL);
 	if (!d->files) {
 		free(d);
@@ -564,12 +633,6 @@ int world_driver_open(struct world *w)
 	}
 	w->data = d;
 	w->ops = &driver_ops;
-	d->gpu_id = node_number(w, "topology/nodes/1/gpu_id", NULL);
-	d->render_minor = node_number(w, "topology/nodes/1/properties", "drm_render_minor ");
-	/* Forked actors outlive their parents; ordinary users may open the device, as udev says. */
-	prctl(PR_SET_CHILD_SUBREAPER, 1);
-	snprintf(render, sizeof(render), "/dev/dri/renderD%u", d->render_minor);
-	if (chmod("/dev/kfd", 0666) < 0 || chmod(render, 0666) < 0)
-		return -errno;
-	return 0;
+	prctl(PR_SET_CHILD_SUBREAPER, 1); /* forked actors outlive their parents */
+	return open_to_all(w);
 }

@@ -11,6 +11,7 @@
 
 struct model_world {
 	struct model_chip chip;
+	uint32_t n_gpus;
 	bool old_rule;
 	struct model *m;
 	pid_t next_pid;
@@ -33,7 +34,7 @@ static int start(struct world *w)
 	struct model_world *d = w->data;
 	struct model_config config = {
 		.chip = &d->chip,
-		.n_gpus = 1,
+		.n_gpus = d->n_gpus,
 		.no_debugger_clause = d->old_rule,
 	};
 
@@ -121,13 +122,15 @@ static void signal_thread(struct world *w, struct who who)
 	model_signal(model_of(w), task_of(who));
 }
 
-static int acquire_vm(struct world *w, struct actor *a)
+static int acquire_vm(struct world *w, struct actor *a, uint32_t gpu)
 {
-	return model_vm_acquire(model_of(w), a->pid, 0);
+	return model_vm_acquire(model_of(w), a->pid, gpu);
 }
 
-static uint64_t map(struct world *w, struct actor *a, size_t bytes)
+/* What a process has all GPUs see. */
+static uint64_t map(struct world *w, struct actor *a, uint32_t gpu, size_t bytes)
 {
+	(void)gpu;
 	return model_mem_map(model_of(w), a->pid, bytes);
 }
 
@@ -153,16 +156,59 @@ static int list_dir(struct world *w, enum gkfd_tree tree, const char *path, char
 	return model_list_dir(model_of(w), tree, path, ret_names);
 }
 
-static void scheduler_work(struct world *w, struct scheduler_work *ret)
+static void scheduler_work(struct world *w, uint32_t gpu, struct scheduler_work *ret)
 {
 	struct model_gpu_stats stats;
 
-	model_gpu_stats(model_of(w), 0, &stats);
+	model_gpu_stats(model_of(w), gpu, &stats);
 	*ret = (struct scheduler_work){
 		.unmaps = (uint32_t)stats.preemptions,
 		.adds = (uint32_t)stats.maps,
 		.removes = (uint32_t)stats.unmaps,
 	};
+}
+
+static void submit(struct world *w, struct actor *a, const struct kfd_ioctl_create_queue_args *q,
+		   uint32_t n)
+{
+	struct model_work work = {
+		.workgroups = 1,
+		.wg_ns = WORK_MS * NSEC_PER_MSEC,
+		.wg_per_cu = 1,
+		.barrier = true,
+	};
+
+	for (uint32_t i = 0; i < n; i++)
+		if (model_submit(model_of(w), a->pid, q->queue_id, &work, NULL) < 0)
+			broken("%s: no room in the ring", w->case_name);
+}
+
+static void pass(struct world *w, uint32_t ms)
+{
+	model_advance(model_of(w), ms * NSEC_PER_MSEC);
+}
+
+static void break_gpu(struct world *w, enum world_fault fault, struct actor *a, uint32_t id)
+{
+	struct model_fault f = {
+		.kind = fault == FAULT_DEAD_SCHEDULER ? MODEL_FAULT_DEAD_SCHEDULER :
+							MODEL_FAULT_STUCK_QUEUE,
+		.pid = a->pid,
+		.queue_id = id,
+		.resettable = fault == FAULT_RESETTABLE_QUEUE,
+	};
+
+	model_fault_set(model_of(w), &f);
+}
+
+/* It came with the call that asked for it. */
+static void await_reset(struct world *w)
+{
+	struct model_gpu_stats stats;
+
+	model_gpu_stats(model_of(w), 0, &stats);
+	if (!stats.resets)
+		broken("%s: the GPU is not reset", w->case_name);
 }
 
 static void free_world(struct world *w)
@@ -192,17 +238,23 @@ static const struct world_ops model_ops = {
 	.read_file = read_file,
 	.list_dir = list_dir,
 	.scheduler_work = scheduler_work,
+	.submit = submit,
+	.pass = pass,
+	.break_gpu = break_gpu,
+	.await_reset = await_reset,
 	.free = free_world,
 };
 
-/* The chips of the comparison, as chips of the model with so many XCCs. */
+/* The chips of the comparison, as so many chips of the model with so many XCCs. */
 static const struct {
 	const char *name, *base;
-	uint32_t n_xcc;
+	uint32_t n_xcc, n_gpus;
 } chips[] = {
-	{ "gfx900", "mi25", 1 },     { "gfx908", "mi100", 1 },	  { "gfx90a", "mi210", 1 },
-	{ "gfx942x1", "mi308x", 1 }, { "gfx942x4", "mi308x", 4 }, { "gfx942x8", "mi300x", 8 },
-	{ "gfx1150", "gfx1150", 1 }, { "gfx1200", "gfx1200", 1 },
+	{ "gfx900", "mi25", 1, 1 },	{ "gfx908", "mi100", 1, 1 },
+	{ "gfx90a", "mi210", 1, 1 },	{ "gfx942x1", "mi308x", 1, 1 },
+	{ "gfx942x4", "mi308x", 4, 1 }, { "gfx942x4-2gpu", "mi308x", 4, 2 },
+	{ "gfx942x8", "mi300x", 8, 1 }, { "gfx1150", "gfx1150", 1, 1 },
+	{ "gfx1200", "gfx1200", 1, 1 },
 };
 
 int world_model_open(struct world *w, const char *chip, bool old_rule)
@@ -217,6 +269,7 @@ int world_model_open(struct world *w, const char *chip, bool old_rule)
 			return -ENOMEM;
 		d->chip = *model_chip_find(chips[i].base);
 		d->chip.n_xcc = chips[i].n_xcc;
+		d->n_gpus = chips[i].n_gpus;
 		d->old_rule = old_rule;
 		w->data = d;
 		w->ops = &model_ops;
