@@ -8,20 +8,31 @@
 
 #define BEAT_NS (GUARD_SILENCE_NS / 4)
 
+static void list_presets(char *buf, size_t size)
+{
+	size_t at = (size_t)snprintf(buf, size, "presets:");
+
+	for (const struct model_chip *c = model_chips; c->name && at < size; c++)
+		at += (size_t)snprintf(buf + at, size - at, "%s %s", c == model_chips ? "" : ",",
+				       c->name);
+	if (at < size)
+		snprintf(buf + at, size - at, "; for example: --device model:mi300x");
+}
+
 static int open_model(struct gpreempt_ctx *ctx, const char *spec)
 {
+	char presets[sizeof(ctx->last.hint)];
 	_cleanup_free_ char *why = NULL;
 	struct model *m = NULL;
 	void *data;
 	int r;
 
 	r = model_new_preset(spec, &m, &why);
-	if (r == -EINVAL)
-		return ctx_fail(
-			ctx, r, GPREEMPT_ERROR_USAGE,
-			"presets: mi308x, mi300x, mi100; for example: --device model:mi300x",
-			"no such model '%s'%s%s", spec ? spec : "", why ? ": " : "",
-			why ? why : "");
+	if (r == -EINVAL) {
+		list_presets(presets, sizeof(presets));
+		return ctx_fail(ctx, r, GPREEMPT_ERROR_USAGE, presets, "no such model '%s'%s%s",
+				spec ? spec : "", why ? ": " : "", why ? why : "");
+	}
 	if (r < 0)
 		return ctx_fail_errno(ctx, r, "making the model");
 	data = model_transport_new(m);

@@ -46,7 +46,8 @@ const struct command commands[] = {
 
 static const char global_help[] =
 	"  --device DEVICE     auto (default), kfd, or model[:PRESET] for a software GPU;\n"
-	"                      presets: mi308x, mi300x, mi100\n"
+	"                      presets: mi308x, mi300x, mi100, mi210, mi25, gfx1150,\n"
+	"                      gfx1200\n"
 	"  --json              one JSON object on stdout, errors too\n"
 	"  -h, --help          this text\n";
 

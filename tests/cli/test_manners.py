@@ -65,7 +65,22 @@ class BadInput(Case):
                 self.assertEqual(result.status, DONE)
                 continue
             self.assertEqual(result.status, USAGE, result)
-            self.assertIn('mi308x, mi300x, mi100', json.loads(result.out)['error']['hint'])
+            self.assertIn('presets: mi308x, mi300x,', json.loads(result.out)['error']['hint'])
+
+    def test_presets_are_the_same_wherever_they_are_named(self):
+        hint = json.loads(run('--json', '--device', 'model:x', 'list').out)['error']['hint']
+        presets = re.findall(r'\w+', re.search('presets: ([^;]*);', hint).group(1))
+        self.assertGreater(len(presets), 3)
+        told = re.search(r'presets: ([\w,\s]*?)\n  --', self.ok(run('--help'))).group(1)
+        self.assertEqual(re.findall(r'\w+', told), presets)
+        with open(os.environ['COMPLETION'], encoding='utf-8') as f:
+            self.assertEqual(re.findall(r'model:(\w+)', f.read()), presets)
+        with open(os.path.join(os.environ['MAN_PAGES'], 'gpreempt.1.scd'), encoding='utf-8') as f:
+            device = f.read().partition('*--device*')[2].partition(',gpus=')[0]
+        self.assertEqual(re.findall(r'\*((?:mi|gfx)\d\w*)\*', device), presets)
+        for preset in presets:
+            queues = json.loads(run('--device', 'model:' + preset, '--json', 'queues', 1001).out)
+            self.assertEqual(len(queues['queues']), 10, preset)
 
     def test_global_options_may_follow_the_command(self):
         result = run('queues', '1001', '--device', 'model', '--json')
