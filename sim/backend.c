@@ -94,8 +94,7 @@ static uint64_t resume_ns(struct sim_gpu *gpu, uint64_t *ret_still_ns)
 	const struct sim_costs *c = &gpu->world->costs;
 	uint64_t come = bytes_at(gpu, SIM_COMING);
 	uint64_t stay = c->disturbs_all ? bytes_at(gpu, SIM_ON) : 0;
-	uint64_t ns = c->cycle_ns + move_ns(gpu->world, stay) +
-		      move_ns(gpu->world, come + stay);
+	uint64_t ns = c->cycle_ns + move_ns(gpu->world, stay) + move_ns(gpu->world, come + stay);
 
 	if (stay)
 		ns += c->trap_ns;
@@ -194,7 +193,8 @@ static bool is_being_resumed(const struct sim_member *m)
 {
 	const struct sim_batch *b;
 
-	STAILQ_FOREACH(b, &m->gpu->batches, link) {
+	STAILQ_FOREACH(b, &m->gpu->batches, link)
+	{
 		for (size_t i = 0; b->verb == ENGINE_RESUME && i < b->n; i++) {
 			if (b->actions[i].job == m->engine_job)
 				return true;

@@ -72,7 +72,9 @@ static int make_process(struct sim_world *w, struct sim_process *p, const struct
 		.index = p - w->processes,
 		.gpu = (job->gpu + copy) % w->s->gpus,
 		.n_streams = MAX(job->queues, 1u),
-		.n_members = !present ? 0 : job->gang ? w->s->gpus : 1,
+		.n_members = !present  ? 0 :
+			     job->gang ? w->s->gpus :
+					 1,
 	};
 	p->members = calloc(p->n_members + 1, sizeof(*p->members));
 	return p->members ? 0 : -ENOMEM;

@@ -198,8 +198,8 @@ int sim_clients_init(struct sim_world *w)
 			p->streams[n].event.run = stream_goes_on;
 		}
 		line_up(w, p, &trace_processes, &line);
-		sim_arrivals_init(&p->arrivals, w->s, p->job,
-				  sim_random(w->options->seed, i, 0), &line);
+		sim_arrivals_init(&p->arrivals, w->s, p->job, sim_random(w->options->seed, i, 0),
+				  &line);
 	}
 	return 0;
 }

@@ -39,14 +39,17 @@ int sim_machine_init(struct sim_machine *m, enum sim_mode mode, const struct mod
 		     size_t n_queues)
 {
 	_cleanup_free_ struct sim_queue *queues = calloc(n_queues + 1, sizeof(*queues));
-	_cleanup_free_ struct sim_queue **scratch = calloc(n_queues + 1, sizeof(struct sim_queue *));
+	_cleanup_free_ struct sim_queue **on = calloc(n_queues + 1, sizeof(struct sim_queue *));
+	_cleanup_free_ struct sim_queue **scratch =
+		calloc(n_queues + 1, sizeof(struct sim_queue *));
 
-	if (!queues || !scratch)
+	if (!queues || !on || !scratch)
 		return -ENOMEM;
 	*m = (struct sim_machine){
 		.mode = mode,
 		.chip = chip,
 		.queues = steal_ptr(&queues),
+		.on = steal_ptr(&on),
 		.scratch = steal_ptr(&scratch),
 		.n = n_queues,
 		.slots_stale = true,
@@ -57,6 +60,7 @@ int sim_machine_init(struct sim_machine *m, enum sim_mode mode, const struct mod
 void sim_machine_done(struct sim_machine *m)
 {
 	free(m->queues);
+	free(m->on);
 	free(m->scratch);
 	*m = (struct sim_machine){ 0 };
 }
@@ -84,8 +88,8 @@ void sim_machine_advance(struct sim_machine *m, uint64_t now_ns)
 
 	if (!ns)
 		return;
-	for (size_t i = 0; i < m->n; i++) {
-		struct sim_queue *q = &m->queues[i];
+	for (size_t i = 0; i < m->n_on; i++) {
+		struct sim_queue *q = m->on[i];
 
 		if (q->speed) {
 			unsigned __int128 done = (unsigned __int128)q->speed * ns;
@@ -111,9 +115,9 @@ uint64_t sim_machine_next_ns(const struct sim_machine *m)
 
 	if (m->now_ns < m->still_until_ns)
 		return MIN(next, m->still_until_ns);
-	for (size_t i = 0; i < m->n; i++) {
-		if (m->queues[i].has_work)
-			next = MIN(next, done_ns(m, &m->queues[i]));
+	for (size_t i = 0; i < m->n_on; i++) {
+		if (m->on[i]->has_work)
+			next = MIN(next, done_ns(m, m->on[i]));
 	}
 	return next;
 }
@@ -133,6 +137,7 @@ void sim_machine_submit(struct sim_machine *m, struct sim_queue *q)
 	q->left = q->program->alone_ns * SIM_SPEED;
 	q->no_slot_since_ns = m->now_ns;
 	m->in_use += q->has_slot;
+	m->online_out += q->online && !q->has_slot;
 }
 
 bool sim_machine_finish(struct sim_machine *m, struct sim_queue *q)

@@ -69,6 +69,8 @@ struct sim_machine {
 	const struct model_chip *chip;
 	struct sim_queue *queues; /* in the order of the run list: a process's are neighbours */
 	size_t n;
+	struct sim_queue **on; /* those with a slot, in the same order: never many */
+	size_t n_on;
 	struct sim_queue **scratch; /* room for all */
 	uint64_t now_ns;
 	uint64_t still_until_ns; /* nobody gets on before */
@@ -80,6 +82,7 @@ struct sim_machine {
 	size_t first; /* of queues: where the turn begins */
 	uint64_t turn_ends_ns;
 	size_t in_use; /* slots of queues with work */
+	size_t online_out; /* online queues with work and no slot */
 	uint64_t slot_used_ns, online_slot_wait_max_ns;
 	/* what is to be seen */
 	bool inverted; /* online work gets less than it could while lesser work has room */

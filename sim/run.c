@@ -35,9 +35,9 @@ static void machine_goes_on(struct event *e)
 	struct sim_gpu *gpu = sim_container_of(e, struct sim_gpu, event);
 	struct sim_machine *m = sim_touch(gpu);
 
-	for (size_t i = 0; i < m->n; i++) {
-		if (sim_machine_finish(m, &m->queues[i]))
-			sim_client_part_done(gpu, i);
+	for (size_t i = 0; i < m->n_on; i++) {
+		if (sim_machine_finish(m, m->on[i]))
+			sim_client_part_done(gpu, m->on[i] - m->queues);
 	}
 	sim_machine_turn(m);
 }

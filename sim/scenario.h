@@ -65,8 +65,8 @@ struct sim_job {
 	uint64_t target_ns, wait_bound_ns;
 	uint64_t prepare_ns; /* on the host, before a request is submitted */
 	/*
-	 * So long before it is submitted; 0: then; SIM_NOT_ANNOUNCED. It is prepared for at least as
-	 * long. Who announces also says when it is done, which the engine takes as a reason to look.
+	 * So long before it is submitted; 0: then; SIM_NOT_ANNOUNCED. It is prepared for at least
+	 * as long. Who announces also says when it is done, and the engine looks at once.
 	 */
 	uint64_t announce_ns;
 };
@@ -103,6 +103,7 @@ struct sim_mistake {
 	char file[256];
 	unsigned int line, column; /* from 1; 0: the file as a whole */
 	char text[256];
+	char names[256]; /* where a name is unknown: the valid ones; else empty */
 };
 
 /*
@@ -110,7 +111,22 @@ struct sim_mistake {
  * A scenario without jobs is fine. Free with sim_scenario_free.
  */
 int sim_scenario_read(const char *name, struct sim_scenario **ret, struct sim_mistake *mistake);
+/* The same of text in memory; @file is what it is called. */
+int sim_scenario_parse(const char *file, const char *text, size_t len, struct sim_scenario **ret,
+		       struct sim_mistake *mistake);
 void sim_scenario_free(struct sim_scenario *s); /* accepts NULL */
+
+/*
+ * Sets a key of the section [scenario], or "announce" of all online jobs, as the file could have.
+ * -EINVAL: see @mistake.
+ */
+int sim_scenario_set(struct sim_scenario *s, const char *key, const char *value,
+		     struct sim_mistake *mistake);
+
+/* What a sweep changes: the value of run @i is put in place. -EINVAL: the jobs become too many. */
+int sim_scenario_sweep(struct sim_scenario *s, size_t i);
+/* "100us". */
+const char *sim_scenario_sweep_text(const struct sim_scenario *s, size_t i, char *buf, size_t size);
 
 /* Names of built-in scenarios, ends with NULL; titles go with them. */
 extern const char *const sim_scenario_names[];

@@ -50,8 +50,8 @@ static uint64_t free_room(const struct sim_machine *m)
 {
 	uint64_t room = SIM_ROOM;
 
-	for (size_t i = 0; i < m->n; i++) {
-		const struct sim_queue *q = &m->queues[i];
+	for (size_t i = 0; i < m->n_on; i++) {
+		const struct sim_queue *q = m->on[i];
 
 		if (q->place == SIM_LEAVING)
 			room -= MIN(room, q->room);
@@ -63,8 +63,8 @@ static size_t gather(struct sim_machine *m, bool online, bool offline)
 {
 	size_t n = 0;
 
-	for (size_t i = 0; i < m->n; i++) {
-		struct sim_queue *q = &m->queues[i];
+	for (size_t i = 0; i < m->n_on; i++) {
+		struct sim_queue *q = m->on[i];
 
 		if (!sim_queue_runs(q) || !(q->online ? online : offline))
 			continue;
@@ -90,8 +90,8 @@ static struct lesser lesser_work(const struct sim_machine *m)
 	unsigned __int128 weighted = 0;
 	uint64_t room = 0;
 
-	for (size_t i = 0; i < m->n; i++) {
-		const struct sim_queue *q = &m->queues[i];
+	for (size_t i = 0; i < m->n_on; i++) {
+		const struct sim_queue *q = m->on[i];
 
 		if (q->online || !sim_queue_runs(q))
 			continue;
@@ -131,8 +131,7 @@ static void share_by_priority(struct sim_machine *m)
 	for (size_t i = 0; i < n; i++) {
 		struct sim_queue *q = m->scratch[i];
 		const struct sim_program *p = q->program;
-		unsigned __int128 waits =
-			(unsigned __int128)start_wait_ns(q, &lesser) * p->starts;
+		unsigned __int128 waits = (unsigned __int128)start_wait_ns(q, &lesser) * p->starts;
 
 		q->room = (unsigned __int128)p->room * p->alone_ns / (p->alone_ns + waits);
 		q->room = MAX(q->room, 1u);
@@ -152,8 +151,8 @@ static struct sim_queue *first_in_line(struct sim_machine *m)
 {
 	struct sim_queue *best = NULL;
 
-	for (size_t i = 0; i < m->n; i++) {
-		struct sim_queue *q = &m->queues[i];
+	for (size_t i = 0; i < m->n_on; i++) {
+		struct sim_queue *q = m->on[i];
 
 		if (sim_queue_runs(q) && (!best || goes_before(q, best)))
 			best = q;
@@ -173,8 +172,8 @@ static void set_speeds(struct sim_machine *m)
 {
 	bool still = m->now_ns < m->still_until_ns;
 
-	for (size_t i = 0; i < m->n; i++) {
-		struct sim_queue *q = &m->queues[i];
+	for (size_t i = 0; i < m->n_on; i++) {
+		struct sim_queue *q = m->on[i];
 		bool moves = q->place == SIM_ON && !still;
 
 		q->speed = moves ? q->room * SIM_SPEED / q->program->room : 0;
@@ -183,10 +182,10 @@ static void set_speeds(struct sim_machine *m)
 
 static bool is_inverted(const struct sim_machine *m)
 {
-	bool slowed = false, lesser = false;
+	bool slowed = m->online_out, lesser = false;
 
-	for (size_t i = 0; i < m->n; i++) {
-		const struct sim_queue *q = &m->queues[i];
+	for (size_t i = 0; i < m->n_on; i++) {
+		const struct sim_queue *q = m->on[i];
 
 		if (q->online)
 			slowed |= q->has_work && q->speed < SIM_SPEED;
@@ -198,9 +197,9 @@ static bool is_inverted(const struct sim_machine *m)
 
 static void deal_anew(struct sim_machine *m)
 {
-	for (size_t i = 0; i < m->n; i++) {
-		if (m->queues[i].place != SIM_LEAVING)
-			m->queues[i].room = 0;
+	for (size_t i = 0; i < m->n_on; i++) {
+		if (m->on[i]->place != SIM_LEAVING)
+			m->on[i]->room = 0;
 	}
 	if (m->mode == SIM_STREAM_PRIORITY)
 		share_by_priority(m);

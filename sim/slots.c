@@ -28,8 +28,20 @@ static void set_slot(struct sim_machine *m, struct sim_queue *q, bool has)
 	q->no_slot_since_ns = m->now_ns;
 	q->speed = 0;
 	q->room = has ? q->room : 0;
-	if (q->has_work)
-		m->in_use += has ? 1 : -1;
+	if (!q->has_work)
+		return;
+	m->in_use += has ? 1 : -1;
+	if (q->online)
+		m->online_out += has ? -1 : 1;
+}
+
+static void list_slots(struct sim_machine *m)
+{
+	m->n_on = 0;
+	for (size_t i = 0; i < m->n; i++) {
+		if (m->queues[i].has_slot)
+			m->on[m->n_on++] = &m->queues[i];
+	}
 }
 
 static bool all_fit(const struct sim_machine *m)
@@ -84,20 +96,19 @@ void sim_slots_update(struct sim_machine *m)
 	m->crowded = !all_fit(m);
 	if (m->crowded && !was_crowded)
 		m->turn_ends_ns = m->now_ns + SIM_QUANTUM_NS;
-	if (m->crowded) {
+	if (m->crowded)
 		fill_slots(m);
-		return;
-	}
-	for (size_t i = 0; i < m->n; i++)
+	for (size_t i = 0; !m->crowded && i < m->n; i++)
 		set_slot(m, &m->queues[i], mapped(&m->queues[i]));
+	list_slots(m);
 }
 
 static uint64_t resident_bytes(const struct sim_machine *m)
 {
 	uint64_t sum = 0;
 
-	for (size_t i = 0; i < m->n; i++)
-		sum += sim_queue_state_bytes(&m->queues[i]);
+	for (size_t i = 0; i < m->n_on; i++)
+		sum += sim_queue_state_bytes(m->on[i]);
 	return sum;
 }
 
@@ -105,12 +116,14 @@ static uint64_t resident_bytes(const struct sim_machine *m)
 void sim_machine_turn(struct sim_machine *m)
 {
 	const struct model_costs *costs = &m->chip->costs;
-	uint64_t move_ns = sim_move_ns(resident_bytes(m), m->chip->hbm_bytes_per_s);
+	uint64_t move_ns;
 
 	if (!m->crowded || m->now_ns < m->turn_ends_ns)
 		return;
+	move_ns = sim_move_ns(resident_bytes(m), m->chip->hbm_bytes_per_s);
 	m->first = fill_slots(m);
 	fill_slots(m);
+	list_slots(m);
 	m->turn_ends_ns = m->now_ns + SIM_QUANTUM_NS;
 	sim_machine_stand_still(m, m->now_ns + costs->unmap_ns + costs->trap_ns + costs->map_ns +
 					   2 * move_ns);
