@@ -105,17 +105,32 @@ static void find_ended_turns(struct engine *e, struct engine_gpu *g)
 }
 
 /* Where one turn is over, half a turn is enough for the others: moves come in batches. */
-static void end_turns(struct engine *e, struct engine_gpu *g)
+static void find_ended_with_it(struct engine *e, struct engine_gpu *g)
 {
 	for_each_job_on(e, g, j) {
-		if (!takes_turns(j) || !engine_first_visit(e, j) ||
-		    turn_of(e, j) < e->config.slot_turn_ns / 2)
+		if (!takes_turns(j) || turn_of(e, j) < e->config.slot_turn_ns / 2)
 			continue;
-		for_each_member(e, m, j) {
-			engine_line_up(e, m);
-			m->turn_ns = 0;
-		}
+		for_each_member(e, m, j)
+			m->turn_over = true;
 	}
+}
+
+/* To the end of the line, in the order they stood in it. */
+static void end_turns(struct engine *e)
+{
+	struct engine_job *last = job_at(e, e->line_last), *next = job_at(e, e->line_first), *j;
+
+	do {
+		j = next;
+		if (!j)
+			return;
+		next = job_at(e, j->line_next);
+		if (!j->turn_over)
+			continue;
+		j->turn_over = false;
+		j->turn_ns = 0;
+		engine_line_up(e, j);
+	} while (j != last);
 }
 
 /* ---- who gets in ---- */
@@ -248,11 +263,11 @@ void engine_admit(struct engine *e)
 		if (is_short(g))
 			find_ended_turns(e, g);
 	}
-	e->walk++;
 	for_each_gpu(e, g) {
 		if (g->rotates)
-			end_turns(e, g);
+			find_ended_with_it(e, g);
 	}
+	end_turns(e);
 	keep_turns(e);
 	let_in_by_line(e);
 	let_in_spare(e);
