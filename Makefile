@@ -8,6 +8,7 @@
 #   make fuzz       FUZZ_SECONDS=600                      make test-asan test-tsan test-long test-vm
 #   make format     make format-check                     make test-vm-e2e test-vm-long
 #   VERBOSE=1       shows the commands                    make mutants-driver
+#   make help       this                                  make test-vm-debug
 
 B := build
 prefix ?= /usr/local
@@ -32,7 +33,7 @@ all:
 demo: all
 	$(B)/cmd/gpreempt/gpreempt demo
 
-test check test-asan test-tsan test-long test-vm test-vm-e2e test-vm-long:
+test check test-asan test-tsan test-long test-vm test-vm-e2e test-vm-long test-vm-debug:
 	scripts/deps build test
 	scripts/run-tests $($@_STAGES)
 
@@ -44,6 +45,7 @@ test-long_STAGES := long
 test-vm_STAGES := vm
 test-vm-e2e_STAGES := vm-e2e
 test-vm-long_STAGES := vm-long
+test-vm-debug_STAGES := vm-debug
 
 fuzz:
 	scripts/deps build fuzz
@@ -75,5 +77,5 @@ clean:
 help:
 	sed -n 's/^#   //p' Makefile
 
-.PHONY: all demo test check test-asan test-tsan test-long test-vm test-vm-e2e test-vm-long fuzz \
-	mutants mutants-driver bench install format format-check clean help
+.PHONY: all demo test check test-asan test-tsan test-long test-vm test-vm-e2e test-vm-long \
+	test-vm-debug fuzz mutants mutants-driver bench install format format-check clean help

@@ -3,6 +3,7 @@
 set -euo pipefail
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
 cache=${GPREEMPT_VM_CACHE:-$root/build/vm}
+kernel=${GPREEMPT_VM_KERNEL:-debian} # or debug: see tests/vm/debug
 SKIPPED=77
 tools=(qemu-system-x86_64 busybox cpio modinfo xz make gcc flock)
 
