@@ -118,7 +118,10 @@ static bool is_overloaded(const struct sim_process *p, uint64_t backlog)
 	       backlog > p->halfway + p->halfway / 2;
 }
 
-/* A resume that is asked for at the bound takes as long as it takes. */
+/*
+ * A job waits from when its work could be seen, and a resume that is asked for at the bound takes
+ * as long as it takes, behind the batch that is under way.
+ */
 static bool is_starved(const struct sim_process *p)
 {
 	const struct sim_world *w = p->world;
@@ -129,7 +132,7 @@ static bool is_starved(const struct sim_process *p)
 		return false;
 	for (uint32_t i = 0; i < p->n_members; i++)
 		act_ns = MAX(act_ns, p->members[i].gpu->longest_batch_ns);
-	return p->longest_wait_ns > bound + 2 * act_ns;
+	return p->longest_wait_ns > bound + w->config.interval_ns + 2 * act_ns;
 }
 
 static void judge_process(const struct sim_process *p, struct sim_result *r)

@@ -38,7 +38,7 @@ struct sim_job_result {
 	uint64_t longest_wait_ns; /* offline: held with work, at a stretch */
 	uint64_t gpu_ns; /* what its done work would have taken alone */
 	uint64_t preempted;
-	bool starved; /* waited past its bound, and longer than acting takes */
+	bool starved; /* waited past its bound, and what looking and acting takes */
 	bool overloaded; /* its requests come faster than they are done */
 };
 

@@ -9,7 +9,7 @@
 
 /*
  * The packets of a queue. All of a request are written at once; one is read when its kernel is on
- * the GPU, not when it is done.
+ * the GPU, not when it is done. What was saved of a held queue shows in its save area.
  */
 static void count_packets(const struct sim_queue *q, struct engine_sample *s)
 {
@@ -21,9 +21,10 @@ static void count_packets(const struct sim_queue *q, struct engine_sample *s)
 		return;
 	s->write += p->kernels;
 	s->read += (unsigned __int128)(alone - q->left) * p->kernels / alone;
-	if (q->room || q->left < alone)
-		s->read = MIN(s->read + 1, s->write);
-	s->busy = q->room && s->read == s->write;
+	if (!q->room && q->left == alone)
+		return;
+	s->read = MIN(s->read + 1, s->write);
+	s->busy = s->read == s->write;
 }
 
 static size_t take_samples(struct sim_world *w)
