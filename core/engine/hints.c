@@ -46,7 +46,7 @@ void engine_drop_hints(struct engine *e, struct engine_job *j)
 {
 	uint32_t come = 0;
 
-	while (come < j->hints && j->hint_ns[come] < e->now_ns)
+	while (come < j->hints && j->hint_ns[come] <= e->now_ns)
 		come++;
 	drop(j, come);
 }
