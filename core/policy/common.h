@@ -44,8 +44,8 @@ struct gpol_relief {
 void gpol_relief_observe(struct gpol_relief *relief, const struct gpol_input *in);
 
 /*
- * It can be held, nothing speaks for it, and there is a point in it: it is about to use the GPU,
- * or it is off already and letting it go would only cost.
+ * An offline job can be held, nothing speaks for it, and there is a point in it: it is about to use
+ * the GPU, or it is off already and letting it go would only cost.
  */
 bool gpol_can_be_held(const struct gpol_relief *relief, const struct gpol_job *job,
 		      const struct gpol_input *in);

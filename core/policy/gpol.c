@@ -140,8 +140,8 @@ static bool is_spared(const struct gpol_relief *relief, const struct gpol_job *j
 bool gpol_can_be_held(const struct gpol_relief *relief, const struct gpol_job *job,
 		      const struct gpol_input *in)
 {
-	return job->class == GPOL_OFFLINE && job->preemptible &&
-	       (job->held || gpol_needs_gpu(job, in)) && !is_spared(relief, job, in);
+	return job->preemptible && (job->held || gpol_needs_gpu(job, in)) &&
+	       !is_spared(relief, job, in);
 }
 
 uint64_t gpol_holding_changes(const struct gpol_relief *relief, const struct gpol_job *job,

@@ -159,9 +159,9 @@ void world_check_at(const struct world *w, bool what, const char *text, const ch
 {
 	if (what)
 		return;
-	print_message("policy %s, seed %" PRIu64 ", at %" PRIu64 " ns: not so: %s\n", w->ops->name,
-		      w->seed, w->now_ns, text);
-	print_message("again with: %s %" PRIu64 "\n", program, w->seed);
+	print_message("# policy %s, seed %" PRIu64 ", at %" PRIu64 " ns: not so: %s\n",
+		      w->ops->name, w->seed, w->now_ns, text);
+	print_message("# again with: %s %" PRIu64 "\n", program, w->seed);
 	_fail(file, line);
 }
 

@@ -48,7 +48,7 @@ void world_happen(struct world *w); /* something happens, or not */
 void world_ask(struct world *w);
 void world_obey(struct world *w);
 
-/* All jobs that could be held are waiting for none but this: needs the GPU, and can be held. */
+/* It needs the GPU and may be held: beside urgent work it has to be. */
 bool world_is_victim(const struct world *w, const struct gpol_job *job);
 
 #define world_check(w, what) world_check_at(w, what, #what, __FILE__, __LINE__)
