@@ -13,19 +13,23 @@ static uint64_t early(const struct engine *e, const struct engine_job *j, uint64
 	return gpol_min(gpu_of(e, j)->learnt.resume_ns, bound_ns / 4);
 }
 
+static uint64_t hold_ends(const struct engine *e, const struct engine_job *j)
+{
+	uint64_t bound_ns = wait_bound(e, j), wait_ends_ns;
+	uint64_t end_ns = before(j->deadline_ns, early(e, j, j->deadline_ns - j->held_since_ns));
+
+	if (!j->has_work)
+		return end_ns;
+	wait_ends_ns = gpol_after(j->wait_since_ns, bound_ns - early(e, j, bound_ns));
+	return gpol_min(end_ns, wait_ends_ns);
+}
+
 bool engine_overdue(struct engine *e, const struct engine_job *j)
 {
-	uint64_t bound_ns = wait_bound(e, j);
-	uint64_t end_ns;
-
 	if (!is_held(j))
 		return false;
-	end_ns = before(j->deadline_ns, early(e, j, j->deadline_ns - j->held_since_ns));
-	if (j->has_work)
-		end_ns = gpol_min(end_ns, gpol_after(j->wait_since_ns,
-						     bound_ns - early(e, j, bound_ns)));
-	wake_at(e, end_ns);
-	return end_ns <= e->now_ns;
+	wake_at(e, hold_ends(e, j));
+	return hold_ends(e, j) <= e->now_ns;
 }
 
 bool engine_spared(struct engine *e, const struct engine_job *j, const struct engine_job *urgent)
@@ -118,6 +122,7 @@ void engine_suspend(struct engine *e, struct engine_job *j, uint64_t deadline_ns
 	j->preempted++;
 	j->last_because = j->room_for;
 	engine_move_job(e, j, j->has_work, PLACE_LEAVING);
+	wake_at(e, hold_ends(e, j));
 	credit(e, j);
 	write_action(e, j, ENGINE_SUSPEND, j->suspend_ticket, ret);
 }

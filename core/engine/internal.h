@@ -79,7 +79,7 @@ struct engine_job {
 	/* the hold */
 	uint32_t room_for; /* the job it is or would be held for, or GPOL_NOBODY */
 	bool parked; /* for being idle; until it has work */
-	bool overdue; /* in this step */
+	bool overdue, must_go; /* in this step; of a gang all or none */
 	bool resume_failed;
 	uint64_t suspend_ticket, resume_ticket; /* outstanding, or 0 */
 	uint64_t held_since_ns, let_go_ns; /* let_go_ns 0: never held */

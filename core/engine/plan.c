@@ -142,7 +142,7 @@ static enum want by_slots(struct engine *e, struct engine_job *first, const stru
 {
 	bool idle = true, no_slot = u->queues > 0;
 
-	if (is_parked(e, first, u))
+	if (is_parked(e, first, u) && u->held)
 		return WANT_OFF;
 	if (!u->held && !may_park(e, first, u))
 		return WANT_ON;
@@ -164,6 +164,7 @@ static void note_end(struct engine *e, struct engine_job *first, const struct un
 {
 	for_each_member(e, m, first) {
 		m->overdue = u->overdue;
+		m->must_go = u->overdue || !u->holdable;
 		m->room_for = u->because;
 		if (is_held(m))
 			m->spared_ns =

@@ -15,7 +15,7 @@ static bool is_leaving(const struct engine *e, struct engine_job *unit)
 /* An overdue resume does not wait for news of the suspend: the order of the two is enough. */
 static bool needs_resume(const struct engine_job *j)
 {
-	return j->want == WANT_ON && is_held(j);
+	return j->want == WANT_ON && (j->place == PLACE_OFF || (is_held(j) && j->overdue));
 }
 
 static bool needs_suspend(const struct engine_job *j)
@@ -25,7 +25,7 @@ static bool needs_suspend(const struct engine_job *j)
 
 static void write_resumes(struct engine *e, struct engine_step *step, struct engine_job *unit)
 {
-	if (is_leaving(e, unit) && !unit->overdue)
+	if (is_leaving(e, unit) && !unit->must_go)
 		return;
 	for_each_member(e, m, unit) {
 		if (!needs_resume(m))
