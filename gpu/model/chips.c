@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "gpu/model/model.h"
+#include "util/macros.h"
 
 #define GIB (1ull << 30)
 
@@ -9,11 +10,16 @@
 #define CU_BYTES(vector) ((vector) + 0x15000)
 #define GFX94_CU_BYTES CU_BYTES(0x80000)
 
-/* Assumed, one and all. */
+/* PCIe x16 one way, raw: that a save comes near it is assumed. */
+#define PCIE3_X16 16000000000ull
+#define PCIE4_X16 32000000000ull
+#define PCIE5_X16 64000000000ull
+
+/* Assumed, one and all. The driver asks for a process_quantum of 10, of an unknown unit. */
 #define ASSUMED_COSTS \
 	{ \
 		.unmap_ns = 15000, .map_ns = 10000, .trap_ns = 2000, .header_ns = 500, \
-		.ioctl_ns = 1000, \
+		.ioctl_ns = 1000, .quantum_ns = 10 * NSEC_PER_MSEC, \
 	}
 
 const struct model_chip model_chips[] = {
@@ -30,6 +36,7 @@ const struct model_chip model_chips[] = {
 		.xgmi = true,
 		.clock_mhz = 2100,
 		.hbm_bytes_per_s = 5300000000000ull, /* assumed: as MI300X */
+		.link_bytes_per_s = PCIE5_X16,
 		.vram_bytes = 192 * GIB, /* assumed: as MI300X */
 		.costs = ASSUMED_COSTS,
 	},
@@ -46,6 +53,7 @@ const struct model_chip model_chips[] = {
 		.xgmi = true,
 		.clock_mhz = 2100,
 		.hbm_bytes_per_s = 5300000000000ull, /* the vendor's peak */
+		.link_bytes_per_s = PCIE5_X16,
 		.vram_bytes = 192 * GIB,
 		.costs = ASSUMED_COSTS,
 	},
@@ -62,6 +70,7 @@ const struct model_chip model_chips[] = {
 		.xgmi = true,
 		.clock_mhz = 1502,
 		.hbm_bytes_per_s = 1230000000000ull, /* the vendor's peak */
+		.link_bytes_per_s = PCIE4_X16,
 		.vram_bytes = 32 * GIB,
 		.costs = ASSUMED_COSTS,
 	},
@@ -78,6 +87,7 @@ const struct model_chip model_chips[] = {
 		.xgmi = true,
 		.clock_mhz = 1700,
 		.hbm_bytes_per_s = 1638000000000ull, /* the vendor's peak */
+		.link_bytes_per_s = PCIE4_X16,
 		.vram_bytes = 64 * GIB,
 		.costs = ASSUMED_COSTS,
 	},
@@ -93,6 +103,7 @@ const struct model_chip model_chips[] = {
 		.n_sdma = 2,
 		.clock_mhz = 1500,
 		.hbm_bytes_per_s = 484000000000ull, /* the vendor's peak */
+		.link_bytes_per_s = PCIE3_X16,
 		.vram_bytes = 16 * GIB,
 		.costs = ASSUMED_COSTS,
 	},
@@ -109,6 +120,7 @@ const struct model_chip model_chips[] = {
 		.n_sdma = 1,
 		.clock_mhz = 2900,
 		.hbm_bytes_per_s = 120000000000ull, /* system memory, LPDDR5X at 7500 MT/s */
+		.link_bytes_per_s = 120000000000ull, /* the same memory */
 		.vram_bytes = GIB, /* assumed: what firmware sets aside */
 		.costs = ASSUMED_COSTS,
 	},
@@ -124,6 +136,7 @@ const struct model_chip model_chips[] = {
 		.n_sdma = 2,
 		.clock_mhz = 3130,
 		.hbm_bytes_per_s = 322000000000ull, /* the vendor's peak, of 16 GB cards */
+		.link_bytes_per_s = PCIE5_X16,
 		.vram_bytes = 16 * GIB,
 		.costs = ASSUMED_COSTS,
 	},

@@ -94,13 +94,12 @@ static void dump_regs(FILE *out, uint32_t addr, const uint32_t *values, uint32_t
 	}
 }
 
-/* The k-th mapped compute queue: the firmware chooses slots, here in that order. */
-static const struct model_queue *nth_mapped(const struct model_gpu *gpu, uint32_t k)
+/* The k-th compute queue on hardware: the firmware chooses slots, here in that order. */
+static const struct model_queue *nth_on(const struct model_gpu *gpu, uint32_t k)
 {
 	for (const struct model_kproc *p = gpu->m->kprocs; p; p = p->next)
 		for (const struct model_queue *q = p->queues; q; q = q->next)
-			if (q->gpu == gpu && q->type == QUEUE_COMPUTE && hw_queue_mapped(q->hw) &&
-			    !k--)
+			if (q->gpu == gpu && q->type == QUEUE_COMPUTE && hw_queue_on(q->hw) && !k--)
 				return q;
 	return NULL;
 }
@@ -127,7 +126,7 @@ static void print_slots(const struct model_gpu *gpu, uint32_t xcc, FILE *out)
 
 	for (uint32_t pipe = 0; pipe < PIPES; pipe++) {
 		for (uint32_t queue = QUEUES_PER_PIPE - usable; queue < QUEUES_PER_PIPE; queue++) {
-			const struct model_queue *q = nth_mapped(gpu, k++);
+			const struct model_queue *q = nth_on(gpu, k++);
 			uint32_t regs[HQD_REGS] = { 0 };
 
 			if (q)

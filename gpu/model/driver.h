@@ -150,6 +150,7 @@ struct pending_fault {
 
 struct model {
 	struct model_config config;
+	struct model_chip chip; /* config's, as its maker left it */
 	struct timeline time;
 	struct model_gpu gpus[MODEL_MAX_GPUS];
 	struct model_proc *procs;

@@ -2,9 +2,13 @@
 /*
  * The hardware half of the model: compute units, command processors, context save.
  *
- * It knows queues as descriptors in memory, never processes or rights. Workgroups of all mapped
- * queues compete for room on compute units, in turns on each XCC; one that runs is never displaced
- * but by a save.
+ * It knows queues as descriptors in memory, never processes or rights. Workgroups of all queues on
+ * hardware compete for room on compute units. On each XCC those of a higher pipe priority start
+ * first, equals in turns; one that runs is never displaced but by a save.
+ *
+ * When more queues are mapped than there are slots (SDMA queues need none), or more address spaces
+ * than VMIDs, the firmware goes round: some are on hardware for a quantum, then the next. That
+ * takes the waves of those that leave to memory and those of the next ones back.
  *
  * A dispatch packet (abi/aql.h) launches grid_x / workgroup_x workgroups (rounded up), dealt to
  * the XCCs in turn, going on where the queue's last packet stopped. Its kernel_object points at a
@@ -62,11 +66,15 @@ struct hw_queue_config {
 	uint32_t ring_bytes;
 	uint64_t read_ptr_va, write_ptr_va;
 	uint32_t target_xcc; /* PM4 only */
-	uint32_t priority; /* 0..15; not yet looked at by dispatch */
+	/*
+	 * 0..15: a pipe priority of low up to 6, medium up to 10, high from 11 on (Linux 6.12
+	 * kfd_mqd_manager.c). Within one pipe priority dispatch treats all values alike.
+	 */
+	uint32_t priority;
 	bool log_packets;
 };
 
-/* NULL: out of memory, or a chip without XCCs, compute units, clock or bandwidth. */
+/* NULL: out of memory, or a chip that lacks something: XCCs, slots, clock, bandwidth, quantum... */
 struct hw_gpu *hw_gpu_new(const struct model_chip *chip, struct timeline *time);
 void hw_gpu_free(struct hw_gpu *gpu); /* all its queues must be freed before */
 
@@ -74,11 +82,12 @@ void hw_gpu_free(struct hw_gpu *gpu); /* all its queues must be freed before */
 struct hw_queue *hw_queue_new(struct hw_gpu *gpu, const struct hw_queue_config *config);
 /* As UPDATE_QUEUE may change it while the queue is not mapped. */
 void hw_queue_set_ring(struct hw_queue *q, uint64_t ring_va, uint32_t ring_bytes);
+/* Counts from the next time it comes on hardware. */
 void hw_queue_set_priority(struct hw_queue *q, uint32_t priority);
 /* Must not be mapped; waves it had saved are gone. Accepts NULL. */
 void hw_queue_free(struct hw_queue *q);
 
-/* Told by its owner that the write pointer moved; dropped unless mapped, as on hardware. */
+/* Told by its owner that the write pointer moved; dropped unless on hardware. */
 void hw_doorbell(struct hw_queue *q);
 
 /*
@@ -106,8 +115,9 @@ struct hw_unmap {
 /*
  * Takes every mapped queue off the GPU: no new workgroup starts; those that end within the
  * grace period end; the rest is saved, remaining time and all. Time passes meanwhile, on other
- * GPUs too. What is saved moves at each XCC's share of the memory bandwidth, all XCCs at once;
- * what a map still had to bring back stays where it was saved and need not move.
+ * GPUs too. What is saved moves at each XCC's share of the bandwidth of the memory that the save
+ * area is in, all XCCs at once; what a map still had to bring back stays where it was saved and
+ * need not move.
  *
  * 0; -ETIME: the fence did not come in time (dead, a grace without end, or just too late): the
  * queues are off and what they had on the GPU is lost; -EREMOTEIO: a stuck queue was given up and
@@ -119,15 +129,17 @@ int hw_unmap_all(struct hw_gpu *gpu, struct hw_unmap *op);
 /*
  * Maps exactly @qs and returns at once; they start after the map cost, restoring saved
  * workgroups first (their bytes move back before they run). Where there is no room for all that
- * is saved the rest waits for room, and nothing new starts on that XCC before it. Each queue's
- * write pointer is read anew.
+ * is saved the rest waits for room, and nothing new of the same or a lower pipe priority starts on
+ * that XCC before it. Each queue's write pointer is read anew when it comes on hardware, the first
+ * ones at once, the others in their turn.
  * -EBUSY: some queue is mapped already; -EINVAL: a queue twice, or of another GPU; -ENOMEM.
  */
 int hw_map(struct hw_gpu *gpu, struct hw_queue *const *qs, size_t n);
 
 /*
  * The same for one queue beside others that stay: how MES (gfx11 and later) schedules. There is no
- * grace period. While a queue is added the others run on but start nothing new.
+ * grace period. While a queue is added, and while turns change, the others run on but start nothing
+ * new.
  * hw_remove(): -EINVAL: it is not mapped. hw_add(): -EBUSY: it is already; -ENOMEM.
  */
 int hw_remove(struct hw_queue *q, struct hw_unmap *op);
@@ -135,6 +147,15 @@ int hw_add(struct hw_queue *q);
 
 /* A whole-GPU reset: what is resident or saved is lost, nothing is mapped. */
 void hw_reset(struct hw_gpu *gpu);
+
+/* What the firmware did by itself, going round. */
+struct hw_turns {
+	uint64_t rotations;
+	uint64_t saved_bytes;
+	uint64_t save_ns;
+};
+
+void hw_gpu_turns(const struct hw_gpu *gpu, struct hw_turns *ret);
 
 /* What the last save left, as the driver finds it in the descriptor of one XCC. */
 struct hw_saved_state {
@@ -144,12 +165,13 @@ struct hw_saved_state {
 
 void hw_queue_saved_state(const struct hw_queue *q, uint32_t xcc, struct hw_saved_state *ret);
 bool hw_queue_mapped(const struct hw_queue *q);
+bool hw_queue_on(const struct hw_queue *q); /* mapped, and on hardware this turn */
 /*
  * The queue stopped for good: it lost work, or met a packet no hardware could run (an unknown
  * type, a kernel that is not one, a ring that is not there), which it did not consume.
  */
 bool hw_queue_failed(const struct hw_queue *q);
-/* Sets mapped, completed, resident and saved; the rest is the driver's. */
+/* Sets mapped, on, completed, resident and saved; the rest is the driver's. */
 void hw_queue_stats(const struct hw_queue *q, struct model_queue_stats *ret);
 uint64_t hw_queue_read_index(const struct hw_queue *q); /* in units of the ring's pointers */
 uint64_t hw_queue_write_index(const struct hw_queue *q); /* as last seen */

@@ -177,14 +177,18 @@ static uint64_t measure(const struct hw_cohort *c, uint32_t ret_fit[MODEL_MAX_XC
 {
 	const struct hw_packet *p = c->packet;
 	struct hw_gpu *gpu = p->q->gpu;
+	uint32_t pipe = p->q->pipe;
 	uint64_t sum = 0;
 
 	for (uint32_t x = 0; x < gpu->chip.n_xcc; x++) {
 		uint64_t fit = c->count[x];
 
-		if (p->wg_room)
-			fit = gpu->waited_for[x] ? 0 : MIN(fit, gpu->free_room[x] / p->wg_room);
-		gpu->waited_for[x] |= fit < c->count[x];
+		if (p->wg_room && (gpu->saved_waits[x] || gpu->new_waits[x] > pipe + 1))
+			fit = 0;
+		else if (p->wg_room)
+			fit = MIN(fit, gpu->free_room[x] / p->wg_room);
+		if (fit < c->count[x] && !gpu->saved_waits[x])
+			gpu->saved_waits[x] = pipe + 1;
 		ret_fit[x] = fit;
 		sum += fit;
 	}
@@ -232,23 +236,33 @@ static void bring_back(struct hw_cohort *c, uint64_t bytes[MODEL_MAX_XCC])
 	}
 }
 
-uint64_t hw_restore(struct hw_gpu *gpu, uint64_t from_ns)
+static void restore_pipe(struct hw_gpu *gpu, uint32_t pipe, uint64_t bytes[MODEL_MAX_XCC])
 {
-	uint64_t bytes[MODEL_MAX_XCC] = { 0 };
 	struct hw_cohort *c, *next;
-	uint64_t start_ns = from_ns;
 
-	memset(gpu->waited_for, 0, sizeof(gpu->waited_for));
-	for (size_t i = 0; i < gpu->n_mapped; i++) {
-		for (c = TAILQ_FIRST(&gpu->mapped[i]->saved); c; c = next) {
+	for (size_t i = 0; i < gpu->n_on; i++) {
+		if (gpu->on[i]->pipe != pipe)
+			continue;
+		for (c = TAILQ_FIRST(&gpu->on[i]->saved); c; c = next) {
 			next = TAILQ_NEXT(c, link);
 			bring_back(c, bytes);
 		}
 	}
+}
+
+uint64_t hw_restore(struct hw_gpu *gpu, uint64_t from_ns)
+{
+	uint64_t bytes[MODEL_MAX_XCC] = { 0 };
+	uint64_t start_ns = from_ns;
+	struct hw_cohort *c;
+
+	memset(gpu->saved_waits, 0, sizeof(gpu->saved_waits));
+	for (uint32_t pipe = HW_N_PIPES; pipe--;)
+		restore_pipe(gpu, pipe, bytes);
 	for (uint32_t x = 0; x < gpu->chip.n_xcc; x++)
 		start_ns = MAX(start_ns, from_ns + hw_gpu_move_ns(gpu, bytes[x]));
-	for (size_t i = 0; i < gpu->n_mapped; i++) {
-		TAILQ_FOREACH(c, &gpu->mapped[i]->running, link) {
+	for (size_t i = 0; i < gpu->n_on; i++) {
+		TAILQ_FOREACH(c, &gpu->on[i]->running, link) {
 			if (c->since_ns != TIMELINE_NEVER)
 				continue;
 			c->since_ns = start_ns;

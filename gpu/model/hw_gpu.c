@@ -19,7 +19,8 @@ static void run_dispatch(struct event *e)
 static bool makes_sense(const struct model_chip *chip)
 {
 	return chip->n_xcc && chip->n_xcc <= MODEL_MAX_XCC && chip->cu_per_xcc && chip->clock_mhz &&
-	       chip->hbm_bytes_per_s;
+	       chip->n_cp_queues && chip->n_vmid && chip->costs.quantum_ns &&
+	       chip->hbm_bytes_per_s && (!chip->save_in_host || chip->link_bytes_per_s);
 }
 
 struct hw_gpu *hw_gpu_new(const struct model_chip *chip, struct timeline *time)
@@ -34,11 +35,17 @@ struct hw_gpu *hw_gpu_new(const struct model_chip *chip, struct timeline *time)
 	gpu->chip = *chip;
 	gpu->time = time;
 	TAILQ_INIT(&gpu->queues);
+	TAILQ_INIT(&gpu->run_list);
 	for (uint32_t x = 0; x < chip->n_xcc; x++)
 		gpu->free_room[x] = chip->cu_per_xcc * CU_ROOM;
 	gpu->kick.run = run_dispatch;
+	gpu->turn_over.run = hw_turn_over;
 	if (timeline_set(time, &gpu->kick, TIMELINE_NEVER) < 0)
 		return NULL;
+	if (timeline_set(time, &gpu->turn_over, TIMELINE_NEVER) < 0) {
+		timeline_cancel(time, &gpu->kick);
+		return NULL;
+	}
 	return steal_ptr(&gpu);
 }
 
@@ -47,13 +54,14 @@ void hw_gpu_free(struct hw_gpu *gpu)
 	if (!gpu)
 		return;
 	timeline_cancel(gpu->time, &gpu->kick);
-	free(gpu->mapped);
+	timeline_cancel(gpu->time, &gpu->turn_over);
+	free(gpu->on);
 	free(gpu);
 }
 
 static void kick_at(struct hw_gpu *gpu, uint64_t at_ns)
 {
-	if (!gpu->frozen && gpu->n_mapped && at_ns < gpu->kick.at_ns)
+	if (!gpu->frozen && gpu->n_on && at_ns < gpu->kick.at_ns)
 		timeline_set(gpu->time, &gpu->kick, at_ns);
 }
 
@@ -74,7 +82,13 @@ uint64_t hw_gpu_wg_room(uint32_t wg_units)
 
 uint64_t hw_gpu_move_ns(const struct hw_gpu *gpu, uint64_t bytes)
 {
-	uint64_t hbm = gpu->chip.hbm_bytes_per_s;
+	const struct model_chip *chip = &gpu->chip;
+	uint64_t rate = chip->save_in_host ? chip->link_bytes_per_s : chip->hbm_bytes_per_s;
 
-	return (bytes * gpu->chip.n_xcc * NSEC_PER_SEC + hbm - 1) / hbm;
+	return (bytes * chip->n_xcc * NSEC_PER_SEC + rate - 1) / rate;
+}
+
+void hw_gpu_turns(const struct hw_gpu *gpu, struct hw_turns *ret)
+{
+	*ret = gpu->turns;
 }

@@ -7,6 +7,7 @@
  *   hw_ring.c      reading packets: what the next one is and whether it may start
  *   hw_dispatch.c  which queue may launch how much, and where
  *   hw_cohort.c    workgroups: launching, ending, saving, restoring
+ *   hw_slots.c     which of the mapped queues sit on hardware, and taking turns
  *   hw_save.c      unmap, map, reset
  *   hw_log.c       the record of each packet
  *
@@ -22,6 +23,9 @@
 #include "gpu/model/hw.h"
 
 #define container_of(ptr, type, member) ((type *)((char *)(ptr)-offsetof(type, member)))
+
+/* Pipe priorities; higher is more urgent. */
+enum { HW_PIPE_LOW, HW_PIPE_MEDIUM, HW_PIPE_HIGH, HW_N_PIPES };
 
 static inline uint64_t hw_add_sat(uint64_t a, uint64_t b)
 {
@@ -64,9 +68,13 @@ TAILQ_HEAD(hw_packets, hw_packet);
 
 struct hw_queue {
 	TAILQ_ENTRY(hw_queue) link;
+	TAILQ_ENTRY(hw_queue) list_link;
 	struct hw_gpu *gpu;
 	struct hw_queue_config config;
-	bool mapped;
+	bool mapped; /* in the run list */
+	bool on; /* and on hardware */
+	bool in_turn; /* and to be there this turn */
+	uint32_t pipe; /* its priority since it was put there */
 	bool failed;
 	bool unpublished; /* met an invalid header: waits for a doorbell */
 	bool barred; /* met a barrier bit: waits for packets to be empty */
@@ -93,15 +101,24 @@ struct hw_gpu {
 	struct timeline *time;
 	struct event kick; /* dispatch; parked when there is no cause */
 	struct hw_queues queues;
-	struct hw_queue **mapped;
-	size_t n_mapped, cap_mapped;
-	uint64_t live_at_ns; /* the last map and its restore are done then */
+	struct hw_queues run_list; /* what is mapped; queues of one address space are neighbours */
+	size_t n_listed;
+	struct hw_queue *first; /* of run_list: this turn begins there; NULL: at its head */
+	struct hw_queue **on; /* those on hardware, from first on */
+	size_t n_on, cap_on;
+	uint32_t pipes; /* 1 << pipe: no queue of another is on */
+	struct event turn_over; /* parked while all that is mapped is on */
+	struct hw_turns turns;
+	uint64_t live_at_ns; /* the last map or turn and its restore are done then */
+	uint64_t saved_at_ns; /* what the last turn took off is saved then */
 	bool frozen; /* between the start of an unmap and its end */
 	uint64_t waves; /* of all queues */
 	uint64_t save_seq;
 	uint64_t free_room[MODEL_MAX_XCC];
-	size_t turn[MODEL_MAX_XCC]; /* into mapped: who is first asked */
-	bool waited_for[MODEL_MAX_XCC]; /* saved workgroups of mapped queues have no room there */
+	size_t turn[MODEL_MAX_XCC][HW_N_PIPES]; /* into on: who is first asked */
+	/* One more than the most urgent pipe with workgroups that find no room there; 0: none. */
+	uint32_t saved_waits[MODEL_MAX_XCC];
+	uint32_t new_waits[MODEL_MAX_XCC];
 };
 
 /* hw_gpu.c */
@@ -127,6 +144,19 @@ void hw_ring_consume(struct hw_queue *q);
 /* hw_dispatch.c */
 void hw_dispatch(struct hw_gpu *gpu);
 
+/* hw_slots.c */
+void hw_list_add(struct hw_queue *q); /* for which there must be room in on */
+void hw_list_drop(struct hw_queue *q);
+/* Puts on hardware who is in turn, instead of who is not any more; they start by and by. */
+void hw_slots_fill(struct hw_gpu *gpu);
+void hw_turn_over(struct event *e);
+
+/* hw_save.c */
+/* Adds to saved_bytes and save_ns; time does not pass. */
+void hw_save_running(struct hw_gpu *gpu, struct hw_queue *const *qs, size_t n,
+		     struct hw_unmap *op);
+void hw_note_saved_state(struct hw_queue *q);
+
 /* hw_cohort.c */
 /* @count of the packet's workgroups for @xcc, for which there must be room. False: no memory. */
 bool hw_launch(struct hw_packet *p, uint32_t xcc, uint32_t count);
@@ -136,7 +166,10 @@ uint64_t hw_cohort_workgroups(const struct hw_cohort *c);
 uint64_t hw_cohort_ran_ns(const struct hw_cohort *c);
 /* Takes a running cohort off the compute units and puts it among the saved. */
 void hw_cohort_save(struct hw_cohort *c);
-/* Brings back what is saved and fits, queue by queue; it runs from the instant returned on. */
+/*
+ * Brings back what is saved and fits, pipe by pipe and queue by queue; it runs from the instant
+ * returned on.
+ */
 uint64_t hw_restore(struct hw_gpu *gpu, uint64_t from_ns);
 /* Everything it has on the GPU or saved is gone; it has failed if that was anything. */
 void hw_queue_lose(struct hw_queue *q);

@@ -91,7 +91,7 @@ void hw_queue_see_write(struct hw_queue *q)
 
 void hw_doorbell(struct hw_queue *q)
 {
-	if (!q->mapped) {
+	if (!q->on) {
 		hw_log_submitted(q, mem_read64(q->config.vm, q->config.write_ptr_va));
 		return;
 	}
@@ -130,6 +130,11 @@ bool hw_queue_mapped(const struct hw_queue *q)
 	return q->mapped;
 }
 
+bool hw_queue_on(const struct hw_queue *q)
+{
+	return q->on;
+}
+
 bool hw_queue_failed(const struct hw_queue *q)
 {
 	return q->failed;
@@ -138,6 +143,7 @@ bool hw_queue_failed(const struct hw_queue *q)
 void hw_queue_stats(const struct hw_queue *q, struct model_queue_stats *ret)
 {
 	ret->mapped = q->mapped;
+	ret->on = q->on;
 	ret->completed = q->completed;
 	ret->resident = q->resident;
 	ret->saved = q->parked;

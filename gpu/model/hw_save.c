@@ -33,8 +33,8 @@ static void save_queue(struct hw_queue *q, uint64_t bytes[MODEL_MAX_XCC])
 	}
 }
 
-static void save_running(struct hw_gpu *gpu, struct hw_queue *const *qs, size_t n,
-			 struct hw_unmap *op)
+void hw_save_running(struct hw_gpu *gpu, struct hw_queue *const *qs, size_t n,
+		     struct hw_unmap *op)
 {
 	uint64_t bytes[MODEL_MAX_XCC] = { 0 };
 
@@ -51,7 +51,8 @@ static void save_running(struct hw_gpu *gpu, struct hw_queue *const *qs, size_t 
 static int pass_time(struct hw_gpu *gpu, const struct hw_unmap *op, uint64_t deadline)
 {
 	const struct model_costs *costs = &gpu->chip.costs;
-	uint64_t end = gpu->time->now_ns + op->save_ns + costs->unmap_ns;
+	uint64_t begin = MAX(gpu->time->now_ns, gpu->saved_at_ns);
+	uint64_t end = begin + op->save_ns + costs->unmap_ns;
 
 	if (op->saved_bytes)
 		end += costs->trap_ns;
@@ -67,15 +68,15 @@ static int take_off(struct hw_gpu *gpu, struct hw_unmap *op, uint64_t deadline)
 	int r = 0;
 
 	wait_grace(gpu, op->grace_kclk, deadline);
-	if (op->stuck && op->stuck->gpu == gpu && op->stuck->mapped) {
+	if (op->stuck && op->stuck->gpu == gpu && op->stuck->on) {
 		hw_queue_lose(op->stuck);
 		r = -EREMOTEIO;
 	}
-	save_running(gpu, gpu->mapped, gpu->n_mapped, op);
+	hw_save_running(gpu, gpu->on, gpu->n_on, op);
 	return pass_time(gpu, op, deadline) < 0 ? -ETIME : r;
 }
 
-static void note_saved_state(struct hw_queue *q)
+void hw_note_saved_state(struct hw_queue *q)
 {
 	const struct hw_cohort *c;
 
@@ -93,14 +94,19 @@ static void note_saved_state(struct hw_queue *q)
 
 static void clear_mapped(struct hw_gpu *gpu)
 {
-	for (size_t i = 0; i < gpu->n_mapped; i++) {
-		hw_queue_unwatch(gpu->mapped[i]);
-		note_saved_state(gpu->mapped[i]);
-		gpu->mapped[i]->mapped = false;
+	struct hw_queue *q;
+
+	while ((q = TAILQ_FIRST(&gpu->run_list))) {
+		hw_queue_unwatch(q);
+		hw_note_saved_state(q);
+		hw_list_drop(q);
 	}
-	gpu->n_mapped = 0;
 	gpu->frozen = false;
+	gpu->pipes = 0;
+	gpu->live_at_ns = 0;
+	gpu->saved_at_ns = 0;
 	timeline_set(gpu->time, &gpu->kick, TIMELINE_NEVER);
+	timeline_set(gpu->time, &gpu->turn_over, TIMELINE_NEVER);
 }
 
 int hw_unmap_all(struct hw_gpu *gpu, struct hw_unmap *op)
@@ -111,13 +117,13 @@ int hw_unmap_all(struct hw_gpu *gpu, struct hw_unmap *op)
 
 	op->saved_bytes = 0;
 	op->save_ns = 0;
-	op->unmapped = gpu->n_mapped;
+	op->unmapped = gpu->n_listed;
 	gpu->frozen = true;
 	r = op->dead ? -ETIME : take_off(gpu, op, deadline);
 	if (r == -ETIME) {
 		timeline_run(gpu->time, deadline);
-		for (size_t i = 0; i < gpu->n_mapped; i++)
-			hw_queue_lose(gpu->mapped[i]);
+		for (size_t i = 0; i < gpu->n_on; i++)
+			hw_queue_lose(gpu->on[i]);
 		op->saved_bytes = 0;
 		op->save_ns = 0;
 	}
@@ -128,31 +134,15 @@ int hw_unmap_all(struct hw_gpu *gpu, struct hw_unmap *op)
 
 static int make_room(struct hw_gpu *gpu, size_t n)
 {
-	struct hw_queue **mapped;
+	struct hw_queue **on;
 
-	if (n <= gpu->cap_mapped)
+	if (n <= gpu->cap_on)
 		return 0;
-	mapped = reallocarray(gpu->mapped, n, sizeof(*mapped));
-	if (!mapped)
+	on = reallocarray(gpu->on, n, sizeof(*on));
+	if (!on)
 		return -ENOMEM;
-	gpu->mapped = mapped;
-	gpu->cap_mapped = n;
-	return 0;
-}
-
-static int mark_mapped(struct hw_gpu *gpu, struct hw_queue *const *qs, size_t n)
-{
-	for (size_t i = 0; i < n; i++) {
-		if (qs[i]->gpu == gpu && !qs[i]->mapped) {
-			qs[i]->mapped = true;
-			gpu->mapped[i] = qs[i];
-			continue;
-		}
-		while (i--)
-			qs[i]->mapped = false;
-		return -EINVAL;
-	}
-	gpu->n_mapped = n;
+	gpu->on = on;
+	gpu->cap_on = n;
 	return 0;
 }
 
@@ -160,34 +150,24 @@ int hw_map(struct hw_gpu *gpu, struct hw_queue *const *qs, size_t n)
 {
 	int r;
 
-	if (gpu->n_mapped || gpu->frozen)
+	if (gpu->n_listed || gpu->frozen)
 		return -EBUSY;
 	r = make_room(gpu, n);
 	if (r < 0)
 		return r;
-	r = mark_mapped(gpu, qs, n);
-	if (r < 0)
-		return r;
-	for (size_t i = 0; i < n; i++)
-		hw_queue_see_write(qs[i]);
-	gpu->live_at_ns = hw_restore(gpu, gpu->time->now_ns + gpu->chip.costs.map_ns);
-	hw_gpu_kick(gpu);
+	for (size_t i = 0; i < n; i++) {
+		if (qs[i]->gpu != gpu || qs[i]->mapped) {
+			while (i--)
+				hw_list_drop(qs[i]);
+			return -EINVAL;
+		}
+		hw_list_add(qs[i]);
+	}
+	hw_slots_fill(gpu);
 	return 0;
 }
 
 /* ---- one queue at a time ---- */
-
-static void drop_mapped(struct hw_queue *q)
-{
-	struct hw_gpu *gpu = q->gpu;
-	size_t i = 0;
-
-	while (gpu->mapped[i] != q)
-		i++;
-	gpu->n_mapped--;
-	memmove(&gpu->mapped[i], &gpu->mapped[i + 1], (gpu->n_mapped - i) * sizeof(q));
-	q->mapped = false;
-}
 
 int hw_remove(struct hw_queue *q, struct hw_unmap *op)
 {
@@ -201,7 +181,7 @@ int hw_remove(struct hw_queue *q, struct hw_unmap *op)
 	op->saved_bytes = 0;
 	op->save_ns = 0;
 	op->unmapped = 1;
-	drop_mapped(q);
+	hw_list_drop(q);
 	hw_queue_unwatch(q);
 	if (op->dead) {
 		r = -ETIME;
@@ -209,7 +189,7 @@ int hw_remove(struct hw_queue *q, struct hw_unmap *op)
 		hw_queue_lose(q);
 		r = -EREMOTEIO;
 	} else {
-		save_running(gpu, &q, 1, op);
+		hw_save_running(gpu, &q, 1, op);
 		r = pass_time(gpu, op, deadline);
 	}
 	if (r == -ETIME) {
@@ -218,7 +198,9 @@ int hw_remove(struct hw_queue *q, struct hw_unmap *op)
 		op->saved_bytes = 0;
 		op->save_ns = 0;
 	}
-	note_saved_state(q);
+	hw_note_saved_state(q);
+	if (gpu->n_on < gpu->n_listed)
+		hw_slots_fill(gpu);
 	hw_gpu_kick(gpu);
 	op->took_ns = gpu->time->now_ns - start;
 	return r;
@@ -231,15 +213,11 @@ int hw_add(struct hw_queue *q)
 
 	if (q->mapped || gpu->frozen)
 		return -EBUSY;
-	r = make_room(gpu, gpu->n_mapped + 1);
+	r = make_room(gpu, gpu->n_listed + 1);
 	if (r < 0)
 		return r;
-	q->mapped = true;
-	gpu->mapped[gpu->n_mapped++] = q;
-	hw_queue_see_write(q);
-	gpu->live_at_ns =
-		MAX(gpu->live_at_ns, hw_restore(gpu, gpu->time->now_ns + gpu->chip.costs.map_ns));
-	hw_gpu_kick(gpu);
+	hw_list_add(q);
+	hw_slots_fill(gpu);
 	return 0;
 }
 

@@ -40,7 +40,9 @@ int model_new(const struct model_config *config, struct model **ret)
 	if (!m)
 		return -ENOMEM;
 	timeline_init(&m->time);
+	m->chip = *config->chip;
 	m->config = *config;
+	m->config.chip = &m->chip;
 	if (!m->config.kfd_minor)
 		m->config.kfd_minor = KFD_IOCTL_MINOR_VERSION;
 	m->next_serial = 1;
@@ -112,6 +114,7 @@ int model_mem_write(struct model *m, pid_t pid, uint64_t va, const void *buf, si
 int model_gpu_stats(const struct model *m, uint32_t gpu_index, struct model_gpu_stats *ret)
 {
 	const struct model_gpu *gpu;
+	struct hw_turns turns;
 
 	if (gpu_index >= m->config.n_gpus)
 		return -ENODEV;
@@ -120,6 +123,10 @@ int model_gpu_stats(const struct model *m, uint32_t gpu_index, struct model_gpu_
 	ret->active_queues = model_gpu_active(gpu);
 	ret->total_queues = gpu->total_queues;
 	ret->processes = model_gpu_processes(gpu);
+	hw_gpu_turns(gpu->hw, &turns);
+	ret->rotations = turns.rotations;
+	ret->saved_bytes += turns.saved_bytes;
+	ret->save_ns += turns.save_ns;
 	return 0;
 }
 
@@ -144,7 +151,6 @@ int model_queue_stats(const struct model *m, pid_t pid, uint32_t queue_id,
 	if (!q)
 		return -ENOENT;
 	hw_queue_stats(q->hw, &stats);
-	stats.mapped = hw_queue_mapped(q->hw);
 	stats.active = q->is_active;
 	stats.suspended = q->is_suspended;
 	stats.evicted = q->is_evicted;

@@ -31,10 +31,11 @@ struct model;
 /* Times the driver and firmware add; no source gives them, so all are assumed. */
 struct model_costs {
 	uint64_t unmap_ns; /* UNMAP_QUEUES and its fence, nothing to save */
-	uint64_t map_ns; /* RUN_LIST until the first queue is loaded */
+	uint64_t map_ns; /* RUN_LIST until the first queue is loaded; a change of turns as well */
 	uint64_t trap_ns; /* a wave's way into the trap handler */
 	uint64_t header_ns; /* driver copies one queue's header on one XCC */
 	uint64_t ioctl_ns; /* entering and leaving the driver */
+	uint64_t quantum_ns; /* a turn on hardware, when not all queues or processes fit */
 };
 
 struct model_chip {
@@ -50,6 +51,8 @@ struct model_chip {
 	bool xgmi; /* then all but two of them are for it */
 	uint32_t clock_mhz;
 	uint64_t hbm_bytes_per_s;
+	uint64_t link_bytes_per_s; /* to host memory */
+	bool save_in_host; /* where context save areas are: there, or in HBM */
 	uint64_t vram_bytes;
 	struct model_costs costs;
 };
@@ -58,7 +61,7 @@ extern const struct model_chip model_chips[]; /* ended by a NULL name */
 const struct model_chip *model_chip_find(const char *name);
 
 struct model_config {
-	const struct model_chip *chip;
+	const struct model_chip *chip; /* copied */
 	uint32_t n_gpus;
 	uint64_t seed; /* of faults chosen at random */
 	uint32_t kfd_minor; /* 0: 17. Below 13 there is no debug interface */
@@ -73,7 +76,8 @@ void model_freep(struct model **m);
 
 /*
  * A populated model, as "--device model[:SPEC]" makes it. SPEC: a chip name, then optional
- * ",key=value" (gpus, occupancy in percent, seed, kfd_minor, runtime=old, log). NULL: mi308x.
+ * ",key=value" (gpus, occupancy in percent, seed, kfd_minor, runtime=old, log; save_area=host,
+ * unmap_us, map_us and quantum_us change the chip). NULL: mi308x.
  * pid 1001: offline, 10 busy queues on GPU 0; 1002: online, 2 queues on GPU 0; 1003: no queue.
  * -EINVAL and a line in *ret_why (the caller's to free) when SPEC makes no sense.
  */
@@ -201,6 +205,7 @@ struct model_gpu_stats {
 	uint64_t cycles; /* runlist cycles: unmap, fence, map */
 	uint64_t preemptions; /* of them, those with something to unmap */
 	uint64_t maps, unmaps; /* queues, summed over cycles */
+	uint64_t rotations; /* the firmware changed turns by itself */
 	uint64_t saved_bytes; /* by all saves */
 	uint64_t save_ns; /* time all saves took */
 	uint64_t resets;
@@ -214,6 +219,7 @@ uint32_t model_gpu_id(const struct model *m, uint32_t gpu_index); /* 0: no such 
 
 struct model_queue_stats {
 	bool active, suspended, evicted, is_new, mapped;
+	bool on; /* mapped, and on hardware this turn */
 	uint64_t completed; /* packets */
 	uint64_t resident; /* workgroups on compute units now */
 	uint64_t saved; /* workgroups in the save area now */

@@ -17,10 +17,11 @@
 #define WG_NS (200 * NSEC_PER_USEC)
 #define WG_STEP_NS (7 * NSEC_PER_USEC) /* queues must not end their work in step */
 #define GIB (1ull << 30)
+#define MAX_US 1000000 /* of a cost */
 
 struct preset {
-	struct model_config config;
-	uint32_t occupancy; /* percent */
+	struct model_chip chip;
+	uint64_t gpus, occupancy /* percent */, seed, kfd_minor, log;
 	bool old_runtime;
 };
 
@@ -46,57 +47,91 @@ static bool parse_number(const char *text, uint64_t max, uint64_t *ret)
 	return true;
 }
 
+/* Whether @value is the second of two words. */
+static int parse_word(const char *key, const char *value, const char *const words[2], bool *ret,
+		      char **ret_why)
+{
+	if (!strcmp(value, words[0]) || !strcmp(value, words[1])) {
+		*ret = !strcmp(value, words[1]);
+		return 0;
+	}
+	if (asprintf(ret_why, "%s is '%s' or '%s', not '%s'", key, words[0], words[1], value) < 0)
+		return -ENOMEM;
+	return -EINVAL;
+}
+
+static int parse_range(const char *key, const char *value, uint64_t min, uint64_t max,
+		       uint64_t *ret, char **ret_why)
+{
+	uint64_t n = 0;
+
+	if (parse_number(value, max, &n) && n >= min) {
+		*ret = n;
+		return 0;
+	}
+	if (asprintf(ret_why, "%s is %llu to %llu, not '%s'", key, (unsigned long long)min,
+		     (unsigned long long)max, value) < 0)
+		return -ENOMEM;
+	return -EINVAL;
+}
+
 static int parse_option(struct preset *p, char *option, char **ret_why)
 {
+	static const char *const runtimes[] = { "new", "old" }, *const areas[] = { "hbm", "host" };
+	struct model_costs *costs = &p->chip.costs;
+	const struct {
+		const char *key;
+		uint64_t min, max;
+		uint64_t *value, scale;
+	} numbers[] = {
+		{ "gpus", 1, MODEL_MAX_GPUS, &p->gpus, 1 },
+		{ "occupancy", 0, 100, &p->occupancy, 1 },
+		{ "seed", 0, UINT64_MAX, &p->seed, 1 },
+		{ "kfd_minor", 1, KFD_IOCTL_MINOR_VERSION, &p->kfd_minor, 1 },
+		{ "log", 0, 1, &p->log, 1 },
+		{ "unmap_us", 0, MAX_US, &costs->unmap_ns, NSEC_PER_USEC },
+		{ "map_us", 0, MAX_US, &costs->map_ns, NSEC_PER_USEC },
+		{ "quantum_us", 1, MAX_US, &costs->quantum_ns, NSEC_PER_USEC },
+	};
 	char *value = strchr(option, '=');
-	uint64_t n = 0;
+	int r;
 
 	if (!value)
 		return fail(ret_why, "'%s' is not of the form key=value", option);
 	*value++ = '\0';
-	if (!strcmp(option, "runtime")) {
-		if (strcmp(value, "old") && strcmp(value, "new"))
-			return fail(ret_why, "runtime is 'old' or 'new', not '%s'", value);
-		p->old_runtime = !strcmp(value, "old");
-	} else if (!strcmp(option, "gpus")) {
-		if (!parse_number(value, MODEL_MAX_GPUS, &n) || !n)
-			return fail(ret_why, "gpus is 1 to 8, not '%s'", value);
-		p->config.n_gpus = (uint32_t)n;
-	} else if (!strcmp(option, "occupancy")) {
-		if (!parse_number(value, 100, &n))
-			return fail(ret_why, "occupancy is 0 to 100 percent, not '%s'", value);
-		p->occupancy = (uint32_t)n;
-	} else if (!strcmp(option, "seed")) {
-		if (!parse_number(value, UINT64_MAX, &p->config.seed))
-			return fail(ret_why, "seed is a number, not '%s'", value);
-	} else if (!strcmp(option, "kfd_minor")) {
-		if (!parse_number(value, KFD_IOCTL_MINOR_VERSION, &n) || !n)
-			return fail(ret_why, "kfd_minor is 1 to 17, not '%s'", value);
-		p->config.kfd_minor = (uint32_t)n;
-	} else if (!strcmp(option, "log")) {
-		if (!parse_number(value, 1, &n))
-			return fail(ret_why, "log is 0 or 1, not '%s'", value);
-		p->config.log_packets = n;
-	} else {
-		return fail(ret_why,
-			    "no option '%s' (gpus, occupancy, seed, kfd_minor, runtime, log)",
-			    option);
+	if (!strcmp(option, "runtime"))
+		return parse_word(option, value, runtimes, &p->old_runtime, ret_why);
+	if (!strcmp(option, "save_area"))
+		return parse_word(option, value, areas, &p->chip.save_in_host, ret_why);
+	for (size_t i = 0; i < ARRAY_SIZE(numbers); i++) {
+		if (strcmp(option, numbers[i].key))
+			continue;
+		r = parse_range(option, value, numbers[i].min, numbers[i].max, numbers[i].value,
+				ret_why);
+		if (r == 0)
+			*numbers[i].value *= numbers[i].scale;
+		return r;
 	}
-	return 0;
+	return fail(ret_why,
+		    "no option '%s' (gpus, occupancy, seed, kfd_minor, runtime, log, save_area, "
+		    "unmap_us, map_us, quantum_us)",
+		    option);
 }
 
 static int parse_spec(const char *spec, struct preset *p, char **ret_why)
 {
 	_cleanup_free_ char *copy = strdup(spec && *spec ? spec : "mi308x");
+	const struct model_chip *chip;
 	char *rest = copy, *part;
 	int r;
 
 	if (!copy)
 		return -ENOMEM;
 	part = strsep(&rest, ",");
-	p->config.chip = model_chip_find(part);
-	if (!p->config.chip)
+	chip = model_chip_find(part);
+	if (!chip)
 		return fail(ret_why, "no chip '%s' in the model", part);
+	p->chip = *chip;
 	while ((part = strsep(&rest, ","))) {
 		r = parse_option(p, part, ret_why);
 		if (r < 0)
@@ -118,7 +153,7 @@ static int add_process(struct model *m, const struct preset *p,
 	if (r < 0)
 		return r;
 	model_proc_find(m, spec->pid)->kproc->pdds[0].vram_bytes = vram_bytes;
-	if (p->old_runtime || p->config.kfd_minor < 13)
+	if (p->old_runtime || p->kfd_minor < 13)
 		return 0;
 	return model_runtime_enable(m, spec->pid);
 }
@@ -216,23 +251,25 @@ static int populate(struct model *m, const struct preset *p)
 	if (r == 0)
 		r = add_history(m);
 	if (r == 0)
-		r = add_training(m, p->occupancy);
+		r = add_training(m, (uint32_t)p->occupancy);
 	return r;
 }
 
 int model_new_preset(const char *spec, struct model **ret, char **ret_why)
 {
 	_cleanup_(model_freep) struct model *m = NULL;
-	struct preset p = {
-		.config = { .n_gpus = 8, .kfd_minor = KFD_IOCTL_MINOR_VERSION },
-		.occupancy = 100,
-	};
+	struct preset p = { .gpus = 8, .kfd_minor = KFD_IOCTL_MINOR_VERSION, .occupancy = 100 };
+	struct model_config config = { .chip = &p.chip };
 	int r;
 
 	r = parse_spec(spec, &p, ret_why);
 	if (r < 0)
 		return r;
-	r = model_new(&p.config, &m);
+	config.n_gpus = (uint32_t)p.gpus;
+	config.seed = p.seed;
+	config.kfd_minor = (uint32_t)p.kfd_minor;
+	config.log_packets = p.log;
+	r = model_new(&config, &m);
 	if (r < 0)
 		return r;
 	r = populate(m, &p);
