@@ -109,7 +109,7 @@ int engine_hint(struct engine *e, uint64_t now_ns, uint32_t job, uint64_t at_ns)
 
 /* ---- one step ---- */
 
-/* One queue as it was seen. What belongs to jobs nobody added is ignored. */
+/* One queue as it was seen, once in a step. What belongs to jobs nobody added is ignored. */
 struct engine_sample {
 	uint32_t job;
 	uint32_t queue; /* the backend's, unique within the job */

@@ -41,13 +41,14 @@ enum want {
 	WANT_SPARE_SLOT, /* the same, after all that have work */
 };
 
+/* Small: two fit a cache line, and a step looks at all of them. */
 struct engine_queue {
 	uint32_t job, queue; /* the key; job NO_INDEX: not in use */
-	uint64_t read, write;
-	uint32_t seen; /* the last step it was seen in */
-	uint32_t next_free;
+	uint64_t read, write; /* not in use: read is the index of the next such */
+	uint32_t seen; /* a step it was seen in; see forget_unseen */
 	bool work;
 };
+static_assert(sizeof(struct engine_queue) == 32, "a queue has grown");
 
 struct engine_job {
 	uint32_t id;
@@ -259,7 +260,7 @@ void engine_queues_init(struct engine *e);
 /* The queue of a sample, made if need be. NULL: no such job, or no room to remember it. */
 struct engine_queue *engine_queue(struct engine *e, const struct engine_sample *s, size_t at);
 void engine_forget_queues_of(struct engine *e, const struct engine_job *j);
-/* Those that were not seen in this step. */
+/* Those whose seen is not this step. */
 void engine_forget_unseen_queues(struct engine *e);
 void engine_touch(struct engine *e, struct engine_job *j);
 

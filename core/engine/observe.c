@@ -89,7 +89,9 @@ static void forget_loose(struct engine *e)
 	e->loose = false;
 }
 
-static void note_change(struct engine *e, struct engine_queue *q, bool work, bool moved)
+/* Out of line, like all that is rare: the loop below needs the registers. */
+__attribute__((noinline)) static void note_change(struct engine *e, struct engine_queue *q,
+						  bool work, bool moved)
 {
 	struct engine_job *j = &e->jobs[q->job & ((1u << JOB_INDEX_BITS) - 1)];
 
@@ -101,46 +103,75 @@ static void note_change(struct engine *e, struct engine_queue *q, bool work, boo
 	engine_touch(e, j);
 }
 
-/* Returns how many of the queues that are remembered were seen. */
-static uint32_t look(struct engine *e, const struct engine_step *step)
+/* Backwards is work too: whoever does that has something to hide, or a new ring. */
+static bool has_work(const struct engine_sample *s, const struct engine_queue *q, bool counts)
 {
-	bool counts = e->config.costs.counts_progress;
-	uint32_t now = (uint32_t)e->step, seen = 0;
+	return s->busy | (counts & ((s->read != s->write) | (s->read < q->read)));
+}
 
-	for (size_t i = 0; i < step->n_samples; i++) {
-		const struct engine_sample *s = &step->samples[i];
-		struct engine_queue *q = NULL;
+static bool is_of(const struct engine_queue *q, const struct engine_sample *s)
+{
+	return q->job == s->job && q->queue == s->queue && s->job != NO_INDEX;
+}
+
+/* The queue that was at this place last time, if it is there again; else it is looked for. */
+static inline struct engine_queue *queue_of(struct engine *e, const struct engine_sample *s,
+					    size_t at, uint32_t guess)
+{
+	struct engine_queue *q = &e->queues[guess];
+
+	return is_of(q, s) ? q : engine_queue(e, s, at);
+}
+
+/* The one loop over all samples. Returns how many of them are of queues that are remembered. */
+static size_t look(struct engine *e, const struct engine_sample *samples, size_t n)
+{
+	const bool counts = e->config.costs.counts_progress;
+	const size_t places = e->limits.queues;
+	const uint32_t *const order = e->order;
+	size_t others = 0;
+
+	for (size_t i = 0; i < n; i++) {
+		const struct engine_sample *s = &samples[i];
+		struct engine_queue *q;
 		bool work, moved;
 
-		if (i < e->limits.queues)
-			q = &e->queues[e->order[i]];
-		if (!q || q->job != s->job || q->queue != s->queue || s->job == NO_INDEX)
-			q = engine_queue(e, s, i);
+		q = i < places ? queue_of(e, s, i, order[i]) : engine_queue(e, s, i);
 		if (!q) {
 			note_loose(e, s);
+			others++;
 			continue;
 		}
-		/* Backwards is work too: whoever does that has something to hide, or a new ring. */
-		work = s->busy || (counts && (s->read != s->write || s->read < q->read));
-		moved = counts && s->write != q->write;
-		seen += q->seen != now;
-		q->seen = now;
+		work = has_work(s, q, counts);
+		moved = counts & (s->write != q->write);
 		q->read = s->read;
 		q->write = s->write;
-		if (work != q->work || (moved && !work))
+		if ((work != q->work) | (moved & !work))
 			note_change(e, q, work, moved);
 	}
-	return seen;
+	return n - others;
+}
+
+/* Queues are gone. Which, is only worth finding out when there are fewer than there were. */
+static void forget_unseen(struct engine *e, const struct engine_sample *samples, size_t n)
+{
+	for (size_t i = 0; i < n; i++) {
+		struct engine_queue *q = engine_queue(e, &samples[i], i);
+
+		if (q)
+			q->seen = (uint32_t)e->step;
+	}
+	engine_forget_unseen_queues(e);
 }
 
 void engine_observe(struct engine *e, const struct engine_step *step)
 {
-	uint32_t seen;
+	size_t seen;
 
 	forget_loose(e);
-	seen = look(e, step);
+	seen = look(e, step->samples, step->n_samples);
 	if (step->complete && seen < e->n_queues)
-		engine_forget_unseen_queues(e);
+		forget_unseen(e, step->samples, step->n_samples);
 	for (uint32_t i = 0; i < e->n_touched; i++) {
 		struct engine_job *j = &e->jobs[e->touched[i]];
 

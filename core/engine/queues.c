@@ -55,7 +55,7 @@ static struct engine_queue *take_free(struct engine *e)
 
 	if (e->free_queue != NO_INDEX) {
 		q = &e->queues[e->free_queue];
-		e->free_queue = q->next_free;
+		e->free_queue = (uint32_t)q->read;
 	} else if (e->queues_high < e->limits.queues) {
 		q = &e->queues[e->queues_high++];
 	}
@@ -102,7 +102,7 @@ static void forget(struct engine *e, struct engine_queue *q)
 	j->queues--;
 	j->working -= q->work;
 	gpu_of(e, j)->stale = true;
-	*q = (struct engine_queue){ .job = NO_INDEX, .next_free = e->free_queue };
+	*q = (struct engine_queue){ .job = NO_INDEX, .read = e->free_queue };
 	e->free_queue = (uint32_t)(q - e->queues);
 	e->n_queues--;
 }
