@@ -256,8 +256,6 @@ void sim_backend_done(struct sim_gpu *gpu)
 {
 	struct sim_batch *b;
 
-	for (size_t i = 0; i < gpu->machine.n; i++)
-		sim_backend_note_wait(gpu, i);
 	while ((b = STAILQ_FIRST(&gpu->batches))) {
 		STAILQ_REMOVE_HEAD(&gpu->batches, link);
 		free(b);

@@ -213,6 +213,7 @@ int sim_world_init(struct sim_world *w, const struct sim_scenario *s,
 
 void sim_world_done(struct sim_world *w)
 {
+	timeline_done(&w->time); /* first: what is due is in what goes */
 	for (uint32_t i = 0; w->gpus && i < w->s->gpus; i++) {
 		struct sim_gpu *gpu = &w->gpus[i];
 
@@ -233,5 +234,4 @@ void sim_world_done(struct sim_world *w)
 	sim_samples_done(&w->online);
 	sim_samples_done(&w->preemption);
 	sim_samples_done(&w->inversion);
-	timeline_done(&w->time);
 }
