@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * What a step of the engine costs over a thousand queues, against one plain pass over the same
- * samples that counts what is pending. The two alternate; what counts is the ratio of their medians.
+ * samples that counts what is pending. The two alternate; what counts is the ratio of medians.
  *
  * Steps are as they come on a machine: counters move all the time, and now and then an online job
- * gets work or is done with it, so that the policy is asked and a plan is made. What a step costs in
- * which everything changes on every GPU is told beside it.
+ * gets work or is done with it, so that the policy is asked and a plan is made. What a step costs
+ * in which everything changes on every GPU is told beside it.
  */
 #include <stdio.h>
 #include <stdlib.h>

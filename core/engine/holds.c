@@ -43,8 +43,8 @@ bool engine_spared(struct engine *e, const struct engine_job *j, const struct en
 		uint64_t since_ns = gpol_max(urgent->work_since_ns, j->let_go_ns);
 		uint64_t least_ns = gpol_after(j->let_go_ns, e->config.min_run_ns);
 
-		end_ns = gpol_min(end_ns, gpol_max(gpol_after(since_ns, wait_bound(e, urgent)),
-						   least_ns));
+		end_ns = gpol_min(end_ns,
+				  gpol_max(gpol_after(since_ns, wait_bound(e, urgent)), least_ns));
 	}
 	wake_at(e, end_ns);
 	return end_ns > e->now_ns;

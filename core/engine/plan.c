@@ -43,8 +43,8 @@ static struct unit look_at(struct engine *e, struct engine_job *first)
 		u.works |= m->has_work;
 		u.queues += m->queues;
 		if (is_held(m) && m->has_work)
-			u.waited_ns = gpol_max(u.waited_ns,
-					       gpol_elapsed(e->now_ns, m->wait_since_ns));
+			u.waited_ns =
+				gpol_max(u.waited_ns, gpol_elapsed(e->now_ns, m->wait_since_ns));
 	}
 	return u;
 }

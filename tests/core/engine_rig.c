@@ -129,9 +129,8 @@ void rig_remove(struct rig *r, uint32_t job)
 void rig_report(struct rig *r, int result)
 {
 	for (size_t i = 0; i < r->n_actions; i++) {
-		assert_int_equal(engine_report(r->e, r->now_ns, r->actions[i].ticket, result,
-					       100 * US),
-				 0);
+		assert_int_equal(
+			engine_report(r->e, r->now_ns, r->actions[i].ticket, result, 100 * US), 0);
 	}
 }
 

@@ -156,9 +156,11 @@ static void a_wait_begins_with_the_work_not_with_the_hold(void **state)
 
 	config.hold_max_ns = SEC;
 	rig_open(&r, &config, 1, 0);
-	a = rig_add(&r, &(struct engine_job_config){ .gpu = RIG_GPU,
-						     .flags = ENGINE_JOB_PREEMPTIBLE,
-						     .wait_bound_ns = 50 * MS }, 1);
+	a = rig_add(&r,
+		    &(struct engine_job_config){ .gpu = RIG_GPU,
+						 .flags = ENGINE_JOB_PREEMPTIBLE,
+						 .wait_bound_ns = 50 * MS },
+		    1);
 	rig_step(&r, 5 * MS);
 	rig_run(&r, 300 * MS);
 	assert_true(rig_holds(&r, a) && !rig_job(&r, a).waits);

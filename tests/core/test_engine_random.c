@@ -107,8 +107,8 @@ static void check_budget(const struct chaos *c, const struct chaos_gpu *g)
 
 static void check_hold(const struct chaos *c, struct chaos_job *j)
 {
-	uint64_t bound_ns = j->config.wait_bound_ns ? j->config.wait_bound_ns :
-						      c->config.hold_max_ns;
+	uint64_t bound_ns =
+		j->config.wait_bound_ns ? j->config.wait_bound_ns : c->config.hold_max_ns;
 	struct engine_job_stats stats;
 
 	check(c, engine_job_stats(c->e, j->id, &stats) == 0);

@@ -176,10 +176,11 @@ static void work_in_more_queues_than_can_be_remembered_is_seen(void **state)
 	r.memory = malloc(engine_bytes(&limits));
 	r.e = engine_init(r.memory, &limits, &config);
 	engine_add_gpu(r.e, RIG_GPU, 0);
-	hog = engine_add_job(r.e, SEC, &(struct engine_job_config){
-		.gpu = RIG_GPU, .flags = ENGINE_JOB_PREEMPTIBLE });
-	online = engine_add_job(r.e, SEC, &(struct engine_job_config){
-		.gpu = RIG_GPU, .class = GPOL_ONLINE });
+	hog = engine_add_job(
+		r.e, SEC,
+		&(struct engine_job_config){ .gpu = RIG_GPU, .flags = ENGINE_JOB_PREEMPTIBLE });
+	online = engine_add_job(
+		r.e, SEC, &(struct engine_job_config){ .gpu = RIG_GPU, .class = GPOL_ONLINE });
 	assert_int_equal(engine_add_job(r.e, SEC, &(struct engine_job_config){ .gpu = RIG_GPU }),
 			 -ENOSPC);
 	assert_int_equal(engine_add_job(r.e, SEC, &(struct engine_job_config){ .gpu = 1 }),
@@ -188,7 +189,8 @@ static void work_in_more_queues_than_can_be_remembered_is_seen(void **state)
 	assert_int_equal(engine_add_gpu(r.e, 1, 0), -ENOSPC);
 	for (uint32_t i = 0; i < 6; i++)
 		s[i] = (struct engine_sample){ .job = (uint32_t)(i < 5 ? hog : online),
-					       .queue = i, .write = i < 5 };
+					       .queue = i,
+					       .write = i < 5 };
 	step_with(&r, s, 6, true);
 	assert_int_equal(r.n_actions, 0);
 	s[5].write = 1;
@@ -209,8 +211,9 @@ static void where_progress_cannot_be_seen_only_hints_tell_of_work(void **state)
 	config.costs.counts_progress = false;
 	rig_open(&r, &config, 1, 24);
 	online = rig_online(&r);
-	a = rig_add(&r, &(struct engine_job_config){ .gpu = RIG_GPU,
-						     .flags = ENGINE_JOB_PREEMPTIBLE }, 1);
+	a = rig_add(&r,
+		    &(struct engine_job_config){ .gpu = RIG_GPU, .flags = ENGINE_JOB_PREEMPTIBLE },
+		    1);
 	rig_work(&r, online, true);
 	rig_step(&r, MS);
 	assert_false(rig_job(&r, online).has_work);
@@ -289,7 +292,9 @@ static void one_gpu_with_something_to_preempt_sets_the_pace(void **state)
 static void limits_that_cannot_be_are_refused(void **state)
 {
 	static const struct engine_limits bad[] = {
-		{ UINT32_MAX, 1, 1 }, { 1, UINT32_MAX, 1 }, { 1, 1, UINT32_MAX },
+		{ UINT32_MAX, 1, 1 },
+		{ 1, UINT32_MAX, 1 },
+		{ 1, 1, UINT32_MAX },
 	};
 	static const struct engine_limits none = { 0 };
 	struct engine_config config = rig_config(&gpol_priority);
