@@ -53,11 +53,12 @@ int cmd_release(struct cli *cli, int argc, char **argv);
 int cmd_hqd(struct cli *cli, int argc, char **argv);
 int cmd_accept(struct cli *cli, int argc, char **argv);
 int cmd_demo(struct cli *cli, int argc, char **argv);
-int cmd_later(struct cli *cli, int argc, char **argv);
+int cmd_sim(struct cli *cli, int argc, char **argv);
 int cmd_needs_daemon(struct cli *cli, int argc, char **argv);
 int cmd_needs_extension(struct cli *cli, int argc, char **argv);
 
 extern const char help_queues[], help_monitor[], help_hold[], help_bench[], help_accept[];
+extern const char help_sim[];
 
 /* ---- commands.c ---- */
 
@@ -150,6 +151,8 @@ int signals_init(struct cli *cli);
 /* The one that has arrived, 0: none. Consumes it. */
 int signals_take(struct cli *cli);
 const char *signal_word(int sig);
+/* From here on they end the program at once. */
+void signals_let_through(void);
 
 /* ---- progress.c: one line on a terminal's stderr, for what takes longer than a second ---- */
 

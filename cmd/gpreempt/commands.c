@@ -27,8 +27,9 @@ const struct command commands[] = {
 	{ "accept", "PID", "hold what we claim against this machine; a report", help_accept,
 	  cmd_accept },
 	{ "demo", "", "the whole story on a software GPU; no GPU, no root", NULL, cmd_demo },
+	{ "sim", "SCENARIO | --list", "policies on workloads of the field, modelled", help_sim,
+	  cmd_sim },
 
-	{ "sim", "SCENARIO", NULL, NULL, cmd_later },
 	{ "stop-gpu", "GPU --for S --yes", NULL, NULL, cmd_needs_extension },
 	{ "run", "--class CLASS -- COMMAND", NULL, NULL, cmd_needs_daemon },
 	{ "class", "SELECTOR CLASS", NULL, NULL, cmd_needs_daemon },

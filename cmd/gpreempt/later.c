@@ -2,12 +2,6 @@
 /* Names that are spoken for, and what they lack. */
 #include "cmd/gpreempt/cli.h"
 
-int cmd_later(struct cli *cli, int argc, char **argv)
-{
-	return cli_fail(cli, EXIT_FAILED, "see what there is with: gpreempt --help",
-			"'%s' is not built in this version", cli->command->name);
-}
-
 int cmd_needs_daemon(struct cli *cli, int argc, char **argv)
 {
 	return cli_fail(cli, EXIT_ABSENT, "without a daemon use: gpreempt hold, gpreempt bench",

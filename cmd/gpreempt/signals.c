@@ -45,6 +45,14 @@ int signals_take(struct cli *cli)
 	return (int)info.ssi_signo;
 }
 
+void signals_let_through(void)
+{
+	sigset_t none;
+
+	sigemptyset(&none);
+	sigprocmask(SIG_SETMASK, &none, NULL);
+}
+
 const char *signal_word(int sig)
 {
 	switch (sig) {

@@ -13,7 +13,7 @@ import unittest
 from run import ABSENT, DONE, FAILED, GPREEMPT, USAGE, Case, model, run
 
 COMMANDS = ['doctor', 'list', 'queues', 'monitor', 'hold', 'bench', 'release', 'hqd', 'accept',
-            'demo']
+            'demo', 'sim']
 
 
 class BadInput(Case):

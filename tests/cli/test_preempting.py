@@ -2,7 +2,7 @@
 """hold, bench, release, demo on the software device."""
 import unittest
 
-from run import ABSENT, FAILED, REFUSED, USAGE, Case, model
+from run import ABSENT, REFUSED, USAGE, Case, model
 
 STATISTICS = ['min', 'avg', 'p50', 'p99', 'max']
 
@@ -170,7 +170,6 @@ class Demo(Case):
 
 class Later(Case):
     def test_names_that_are_spoken_for_say_what_they_lack(self):
-        self.refused(FAILED, 'sim', 'x', says='not built in this version')
         self.refused(REFUSED, 'stop-gpu', 1, '--for', 1, '--yes', says='kernel extension')
         for name in ('status', 'top', 'policy', 'hint', 'events', 'metrics', 'pause', 'continue',
                      'rearm', 'run', 'class'):
