@@ -78,6 +78,32 @@ static void a_full_gpu_saves_at_memory_bandwidth(void **state)
 	assert_int_equal(save("mi308x", 320, CU / 4).saved_bytes, op.saved_bytes);
 }
 
+static void a_save_area_in_host_memory_is_as_slow_as_the_link_both_ways(void **state)
+{
+	struct model_chip chip = *model_chip_find("mi308x");
+	struct rig rig;
+	struct rig_queue q;
+	struct hw_unmap op;
+	uint64_t start_ns;
+
+	chip.save_in_host = true;
+	rig_open_chip(&rig, &chip);
+	rig_queue_open(&rig, &q, HW_RING_AQL, 64);
+	rig_dispatch(&q, rig_kernel(&rig, NSEC_PER_SEC, CU), 80, 0, 0);
+	rig_map_one(&q);
+	op = rig_unmap(&rig, 1);
+	assert_int_equal(op.saved_bytes, 80 * 610304);
+	assert_in_range(op.save_ns, 762880, 762890); /* at 64 GB/s */
+	start_ns = rig.time.now_ns;
+	rig_map_one(&q);
+	rig_run(&rig, RIG_FOREVER_NS);
+	assert_int_equal(rig_packet(&q, 0).done_ns, start_ns + chip.costs.map_ns + op.save_ns +
+							    NSEC_PER_SEC - 476);
+	rig_unmap(&rig, 1);
+	rig_queue_close(&q);
+	rig_close(&rig);
+}
+
 static void half_the_occupancy_saves_half_the_bytes_in_half_the_time(void **state)
 {
 	struct hw_unmap full = save("mi308x", 80, CU), half = save("mi308x", 40, CU);
@@ -486,6 +512,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(a_full_gpu_saves_at_memory_bandwidth),
+		TEST(a_save_area_in_host_memory_is_as_slow_as_the_link_both_ways),
 		TEST(half_the_occupancy_saves_half_the_bytes_in_half_the_time),
 		TEST(a_mi300x_saves_3_8_times_as_long_as_a_mi308x),
 		TEST(the_fullest_xcc_decides_how_long_a_save_takes),

@@ -31,7 +31,7 @@ static uint64_t save_ns(const char *spec)
 	assert_int_equal(model_ptrace_seize(r.m, self, TRAIN), 0);
 	assert_int_equal(rig_enable(&r, self, TRAIN, 0, NULL), 0);
 	assert_int_equal(rig_snapshot(&r, self, TRAIN, NEW_MASK, NULL), 10);
-	model_advance(r.m, NSEC_PER_MSEC);
+	model_advance(r.m, 5 * NSEC_PER_MSEC); /* all are back, over whatever link */
 	model_gpu_stats(r.m, 0, &before);
 	assert_int_equal(rig_suspend(&r, self, TRAIN, ids, 10, 1), 10);
 	model_gpu_stats(r.m, 0, &after);
@@ -95,6 +95,50 @@ static void an_mi300x_saves_3_8_times_what_an_mi308x_does(void **state)
 	(void)state;
 	/* Same bandwidth, 304 compute units to 80. */
 	assert_true(ratio > 3.8 * 0.9 && ratio < 3.8 * 1.1);
+}
+
+static void a_save_area_in_host_memory_is_slower_by_the_ratio_of_the_bandwidths(void **state)
+{
+	double mi308x = (double)save_ns("mi308x,save_area=host") / (double)save_ns("mi308x");
+	double mi100 = (double)save_ns("mi100,save_area=host") / (double)save_ns("mi100");
+
+	(void)state;
+	assert_true(mi308x > 5300.0 / 64 * 0.9 && mi308x < 5300.0 / 64 * 1.1);
+	assert_true(mi100 > 1230.0 / 32 * 0.9 && mi100 < 1230.0 / 32 * 1.1);
+	assert_int_equal(save_ns("mi308x,save_area=hbm"), save_ns("mi308x"));
+}
+
+/* How long a suspension takes when nobody has work. */
+static uint64_t cycle_ns(const char *spec)
+{
+	struct rig r = { .m = preset(spec), .pipe = { -1, 1 } };
+	struct model_task self = { MODEL_SELF_PID, MODEL_SELF_PID };
+	uint32_t id = 0;
+	uint64_t before;
+
+	model_kfd_open(r.m, self);
+	model_ptrace_seize(r.m, self, INFER);
+	rig_enable(&r, self, INFER, 0, NULL);
+	rig_snapshot(&r, self, INFER, NEW_MASK, NULL);
+	model_advance(r.m, NSEC_PER_MSEC);
+	before = model_now_ns(r.m);
+	assert_int_equal(rig_suspend(&r, self, INFER, &id, 1, 1), 1);
+	before = model_now_ns(r.m) - before;
+	model_free(r.m);
+	return before;
+}
+
+static void options_change_what_a_runlist_cycle_costs(void **state)
+{
+	uint64_t usual = cycle_ns("mi308x,gpus=1,occupancy=0");
+
+	(void)state;
+	assert_int_equal(cycle_ns("mi308x,gpus=1,occupancy=0,unmap_us=500"),
+			 usual + 485 * NSEC_PER_USEC);
+	assert_int_equal(cycle_ns("mi308x,gpus=1,occupancy=0,unmap_us=0"),
+			 usual - 15 * NSEC_PER_USEC);
+	/* The driver does not wait for the map. */
+	assert_int_equal(cycle_ns("mi308x,gpus=1,occupancy=0,map_us=500"), usual);
 }
 
 /* A save must find the work at whatever moment it comes. */
@@ -173,6 +217,9 @@ static void nonsense_is_refused_with_a_reason(void **state)
 		",gpus=1",
 		"mi308x,seed=99999999999999999999",
 		"mi308x,gpus= 1",
+		"mi308x,save_area=ram",
+		"mi308x,unmap_us=1000001",
+		"mi308x,quantum_us=0",
 	};
 
 	(void)state;
@@ -196,6 +243,9 @@ int main(void)
 			the_inference_job_is_idle_with_a_past_and_the_third_has_no_queue),
 		cmocka_unit_test(half_the_occupancy_takes_half_the_save),
 		cmocka_unit_test(an_mi300x_saves_3_8_times_what_an_mi308x_does),
+		cmocka_unit_test(
+			a_save_area_in_host_memory_is_slower_by_the_ratio_of_the_bandwidths),
+		cmocka_unit_test(options_change_what_a_runlist_cycle_costs),
 		cmocka_unit_test(every_save_of_many_finds_the_compute_units_full),
 		cmocka_unit_test(an_old_runtime_cannot_be_suspended),
 		cmocka_unit_test(options_choose_gpus_and_version),
