@@ -30,8 +30,21 @@ static void begin(struct sim_stream *stream, uint64_t from_ns)
 	stream->submit_ns = from_ns + prepare_ns(p);
 	stream->started_ns = UINT64_MAX;
 	stream->stage = announces(p) ? SIM_TO_ANNOUNCE : SIM_TO_SUBMIT;
+	p->busy_streams++;
+	if (p->busy_streams == p->n_streams)
+		p->full_since_ns = p->world->time.now_ns;
 	sim_at(p->world, &stream->event,
 	       stream->submit_ns - (announces(p) ? p->job->announce_ns : 0));
+}
+
+void sim_process_note_full(struct sim_process *p, bool forget)
+{
+	uint64_t now = p->world->time.now_ns;
+
+	if (p->busy_streams < p->n_streams)
+		return;
+	p->full_ns += forget ? 0 : now - p->full_since_ns;
+	p->full_since_ns = now;
 }
 
 static struct sim_stream *idle_stream(struct sim_process *p)
@@ -108,6 +121,8 @@ static void request_done(struct sim_stream *stream)
 	/* Who says that work comes says also that it is done: worth a look. */
 	if (announces(p))
 		sim_watcher_look(w);
+	sim_process_note_full(p, false);
+	p->busy_streams--;
 	stream->stage = SIM_IDLE;
 	if (p->job->arrival == SIM_CLOSED)
 		begin(stream, w->time.now_ns);

@@ -72,6 +72,8 @@ static void half_time(struct event *e)
 		struct sim_process *p = &w->processes[i];
 
 		p->halfway = sim_process_backlog(p, w->time.now_ns);
+		sim_process_note_full(p, true);
+		p->full_ns = 0;
 	}
 }
 
@@ -109,13 +111,16 @@ static void end(struct sim_world *w)
 
 /* ---- what came of it ---- */
 
-/* Requests that nobody is at any more by the end, and ever more of them. */
-static bool is_overloaded(const struct sim_process *p, uint64_t backlog)
+/* In the second half its streams were never idle, but for a fiftieth, and requests given up. */
+static bool is_overloaded(struct sim_process *p, uint64_t backlog)
 {
-	if (!p->n_members || p->job->arrival == SIM_CLOSED)
+	uint64_t half_ns = p->world->s->duration_ns - p->world->s->duration_ns / 2;
+
+	if (p->job->arrival == SIM_CLOSED)
 		return false;
-	return backlog > p->n_streams && backlog * 20 > backlog + p->done &&
-	       backlog > p->halfway + p->halfway / 2;
+	sim_process_note_full(p, false);
+	return p->full_ns >= half_ns - half_ns / 50 && backlog > p->halfway &&
+	       backlog > p->n_streams;
 }
 
 /*
@@ -135,7 +140,7 @@ static bool is_starved(const struct sim_process *p)
 	return p->longest_wait_ns > bound + w->config.interval_ns + 2 * act_ns;
 }
 
-static void judge_process(const struct sim_process *p, struct sim_result *r)
+static void judge_process(struct sim_process *p, struct sim_result *r)
 {
 	struct sim_job_result *job = &r->jobs[p->index];
 

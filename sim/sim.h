@@ -39,7 +39,7 @@ struct sim_job_result {
 	uint64_t gpu_ns; /* what its done work would have taken alone */
 	uint64_t preempted;
 	bool starved; /* waited past its bound, and what looking and acting takes */
-	bool overloaded; /* its requests come faster than they are done */
+	bool overloaded; /* its requests come faster than they are done: it is never idle */
 };
 
 struct sim_result {
@@ -51,7 +51,7 @@ struct sim_result {
 	uint64_t offline_work_ns;
 	uint64_t slot_ns, slot_used_ns; /* slots times time, and of it with a queue that had work */
 	uint64_t online_slot_wait_max_ns; /* an online queue with work and no slot */
-	bool overloaded; /* requests come faster than they can be done: backlog grows to the end */
+	bool overloaded; /* one of the jobs is */
 	uint32_t starved; /* offline jobs past their bound */
 	struct sim_job_result *jobs; /* one a process */
 	size_t n_jobs;

@@ -66,7 +66,11 @@ struct sim_process {
 	uint32_t n_members; /* 0: not in this mode */
 	struct sim_arrivals arrivals;
 	struct event due; /* set while a stream is idle */
-	uint64_t sent, done, halfway; /* requests; halfway: backlog at half time */
+	uint64_t sent, done; /* requests */
+	uint32_t busy_streams;
+	uint64_t full_since_ns; /* while all of them are: since then */
+	uint64_t full_ns; /* all of them were: after half time */
+	uint64_t halfway; /* the backlog at half time */
 	uint64_t preempted, longest_wait_ns;
 };
 
@@ -144,6 +148,8 @@ int sim_clients_init(struct sim_world *w);
 void sim_clients_start(struct sim_world *w);
 /* A queue's request is done. */
 void sim_client_part_done(struct sim_gpu *gpu, size_t queue);
+/* What there was of full_ns so far is put to it, or forgotten. */
+void sim_process_note_full(struct sim_process *p, bool forget);
 /* Requests that fell due so far and are not done. */
 uint64_t sim_process_backlog(const struct sim_process *p, uint64_t now_ns);
 

@@ -42,7 +42,7 @@ struct sim_result sim_rig_run(const struct sim_rig *rig, enum sim_mode mode, uin
 
 enum stub_way {
 	STUB_PREEMPTS, /* holds offline jobs while an online one has work or announced it */
-	STUB_NEVER_LETS_GO, /* holds every offline job at first sight, for ever */
+	STUB_NEVER_LETS_GO, /* holds every offline job that has work, for ever */
 	STUB_PARKS, /* suspends queue 1 of every job at first sight */
 	STUB_IDLE,
 };

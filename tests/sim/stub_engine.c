@@ -145,7 +145,7 @@ static bool urgent(const struct engine *e, uint32_t gpu)
 static bool wants_hold(const struct engine *e, const struct stub_job *j)
 {
 	if (stub.way == STUB_NEVER_LETS_GO)
-		return true;
+		return j->held || j->busy;
 	return stub.way == STUB_PREEMPTS && urgent(e, j->config.gpu);
 }
 

@@ -26,6 +26,7 @@ static void a_suspend_takes_call_cycle_trap_and_save(void **state)
 	make_pair(&rig);
 	rig.jobs[0].announce_ns = MSEC; /* so that the victim has the GPU to itself */
 	stub_reset(STUB_PREEMPTS);
+	stub.hold_ns = 10 * MSEC; /* over before the next one */
 	r = sim_rig_run(&rig, SIM_ENGINE, 1);
 	assert_int_equal(stub.last_suspend_took_ns, 5000 + 20000 + 2000 + FULL_SAVE_NS);
 	assert_int_equal(stub.last_resume_took_ns, 5000 + 20000 + FULL_SAVE_NS);
@@ -59,7 +60,9 @@ static void announced_in_time_an_online_request_meets_nobody(void **state)
 	make_pair(&rig);
 	rig.jobs[0].announce_ns = 200 * USEC;
 	stub_reset(STUB_PREEMPTS);
+	stub.interval_ns = SEC; /* it is told when to look, before and after */
 	r = sim_rig_run(&rig, SIM_ENGINE, 1);
+	assert_int_equal(r.preemptions, r.jobs[0].submitted);
 	alone = sim_rig_run(&rig, SIM_ALONE, 1);
 	assert_int_equal(alone.online.mean_ns, 2 * MSEC);
 	assert_memory_equal(&r.online, &alone.online, sizeof(r.online));
@@ -125,17 +128,48 @@ static void a_hold_ends_at_its_deadline_even_if_the_engine_forgets_it(void **sta
 	struct sim_rig rig;
 
 	make_pair(&rig);
+	rig.jobs[0].rate_mhz = 0;
 	stub_reset(STUB_NEVER_LETS_GO);
 	stub.hold_ns = 300 * MSEC;
 	r = sim_rig_run(&rig, SIM_ENGINE, 1);
-	assert_in_range(r.jobs[1].longest_wait_ns, 298 * MSEC, 301 * MSEC);
-	assert_in_range(r.jobs[1].done, 50, 70);
+	/* From when it stops, which is call_ns after the decision, until it runs. */
+	assert_int_equal(r.jobs[1].longest_wait_ns, 300 * MSEC - 5000 + 25000 + FULL_SAVE_NS);
+	assert_int_equal(r.cycles, 2);
 	assert_true(r.jobs[1].starved); /* its bound is 100 ms */
 	assert_int_equal(r.starved, 1);
 	rig.jobs[1].wait_bound_ns = 300 * MSEC;
 	sim_result_done(&r);
 	r = sim_rig_run(&rig, SIM_ENGINE, 1);
 	assert_int_equal(r.starved, 0);
+	sim_result_done(&r);
+}
+
+static void nobody_is_let_go_twice(void **state)
+{
+	struct sim_result r;
+	struct sim_rig rig;
+
+	make_pair(&rig);
+	rig.jobs[0].announce_ns = MSEC;
+	stub_reset(STUB_PREEMPTS);
+	stub.hold_ns = 3 * MSEC + 40 * USEC; /* the deadline comes while the resume is under way */
+	r = sim_rig_run(&rig, SIM_ENGINE, 1);
+	assert_in_range(r.preemptions, 49, 50);
+	assert_in_range(r.cycles, 2 * r.preemptions - 1, 2 * r.preemptions);
+	sim_result_done(&r);
+}
+
+static void requests_go_to_the_queues_in_turn(void **state)
+{
+	struct sim_result r;
+	struct sim_rig rig;
+
+	make_pair(&rig);
+	rig.jobs[0].queues = 4;
+	stub_reset(STUB_IDLE);
+	r = sim_rig_run(&rig, SIM_ENGINE, 1);
+	for (size_t i = 0; i < 4; i++)
+		assert_in_range(stub.seen[i].write, 12 * 20, 13 * 20);
 	sim_result_done(&r);
 }
 
@@ -206,6 +240,8 @@ int main(void)
 		cmocka_unit_test(
 			who_is_not_the_victim_is_left_alone_unless_the_driver_disturbs_all),
 		cmocka_unit_test(a_hold_ends_at_its_deadline_even_if_the_engine_forgets_it),
+		cmocka_unit_test(nobody_is_let_go_twice),
+		cmocka_unit_test(requests_go_to_the_queues_in_turn),
 		cmocka_unit_test(a_single_queue_can_be_parked),
 		cmocka_unit_test(the_engine_sees_kernels_waiting_and_running),
 		cmocka_unit_test(the_engine_is_told_what_acting_costs),

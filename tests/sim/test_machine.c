@@ -163,23 +163,27 @@ static void with_stream_priority_and_no_gap_only_the_first_start_waits(void **st
 
 static void in_sequence_each_runs_to_its_end_and_online_goes_first(void **state)
 {
-	struct sim_model models[] = { plain(100, USEC), plain(100, USEC), plain(100, USEC) };
+	static const size_t order[] = { 1, 2, 3, 0 };
+	struct sim_model models[4];
 	struct bench b;
 
-	bench_open(&b, SIM_SEQUENTIAL, models, 3);
+	for (size_t i = 0; i < 4; i++)
+		models[i] = plain(100, USEC);
+	bench_open(&b, SIM_SEQUENTIAL, models, 4);
 	b.m.queues[2].online = true;
 	sim_machine_submit(&b.m, &b.m.queues[1]);
 	sim_machine_update(&b.m);
+	assert_false(b.m.inverted);
 	sim_machine_advance(&b.m, 10);
+	sim_machine_submit(&b.m, &b.m.queues[3]);
 	sim_machine_submit(&b.m, &b.m.queues[0]);
 	sim_machine_submit(&b.m, &b.m.queues[2]);
 	sim_machine_update(&b.m);
 	assert_true(b.m.inverted);
-	assert_int_equal(run_until_done(&b, 1), MSEC);
-	sim_machine_update(&b.m);
-	assert_int_equal(run_until_done(&b, 2), 2 * MSEC);
-	sim_machine_update(&b.m);
-	assert_int_equal(run_until_done(&b, 0), 3 * MSEC);
+	for (size_t i = 0; i < 4; i++) {
+		assert_int_equal(run_until_done(&b, order[i]), (i + 1) * MSEC);
+		sim_machine_update(&b.m);
+	}
 	sim_machine_done(&b.m);
 }
 
@@ -203,15 +207,20 @@ static void a_queue_being_saved_keeps_its_room_until_it_is_off(void **state)
 
 static void nobody_gets_on_while_all_stand_still(void **state)
 {
-	struct sim_model model = plain(1000, USEC);
+	struct sim_model models[] = { plain(1000, USEC), plain(1000, USEC) };
 	struct bench b;
 
-	bench_open(&b, SIM_ENGINE, &model, 1);
-	submit_all(&b);
+	bench_open(&b, SIM_ENGINE, models, 2);
+	sim_machine_submit(&b.m, &b.m.queues[0]);
+	sim_machine_update(&b.m);
 	sim_machine_stand_still(&b.m, 300);
+	sim_machine_submit(&b.m, &b.m.queues[1]);
 	sim_machine_update(&b.m);
 	assert_int_equal(sim_machine_next_ns(&b.m), 300);
-	assert_int_equal(run_until_done(&b, 0), MSEC + 300);
+	/* Each has what it had. */
+	assert_int_equal(b.m.queues[0].room, SIM_ROOM);
+	assert_int_equal(b.m.queues[1].room, 0);
+	assert_int_equal(run_until_done(&b, 0), 2 * MSEC + 300);
 	sim_machine_done(&b.m);
 }
 
@@ -235,9 +244,31 @@ static void queues_without_a_slot_take_turns(void **state)
 	assert_int_equal(with, b.chip.n_cp_queues);
 	assert_int_equal(b.m.in_use, with);
 	assert_false(b.m.queues[30].has_slot);
+	assert_true(b.m.inverted);
 	assert_true(run_until_done(&b, 30) > SIM_QUANTUM_NS + MSEC);
+	assert_false(b.m.inverted);
+	/* Those who left had done their work: nothing was to be moved. */
+	assert_int_equal(b.m.still_until_ns, SIM_QUANTUM_NS + 27000);
 	sim_slots_end(&b.m);
 	assert_in_range(b.m.online_slot_wait_max_ns, SIM_QUANTUM_NS, SIM_QUANTUM_NS);
+	sim_machine_done(&b.m);
+}
+
+static void a_turn_moves_what_is_on_the_gpu_out_and_as_much_in(void **state)
+{
+	struct sim_model models[30];
+	struct bench b;
+
+	for (size_t i = 0; i < 30; i++) {
+		models[i] = plain(1000, USEC);
+		models[i].kernels = 1000;
+	}
+	bench_open(&b, SIM_NONE, models, 30);
+	submit_all(&b);
+	sim_machine_advance(&b.m, SIM_QUANTUM_NS);
+	sim_machine_turn(&b.m);
+	assert_in_range(b.m.still_until_ns, SIM_QUANTUM_NS + 27000 + 2 * 813 - 2,
+			SIM_QUANTUM_NS + 27000 + 2 * 814); /* 1 MB at 1.23 TB/s */
 	sim_machine_done(&b.m);
 }
 
@@ -376,6 +407,7 @@ int main(void)
 		cmocka_unit_test(a_queue_being_saved_keeps_its_room_until_it_is_off),
 		cmocka_unit_test(nobody_gets_on_while_all_stand_still),
 		cmocka_unit_test(queues_without_a_slot_take_turns),
+		cmocka_unit_test(a_turn_moves_what_is_on_the_gpu_out_and_as_much_in),
 		cmocka_unit_test(address_spaces_run_out_as_slots_do),
 		cmocka_unit_test(work_is_neither_lost_nor_made_whatever_happens),
 	};

@@ -119,6 +119,27 @@ static void what_takes_longer_than_its_period_runs_back_to_back(void **state)
 	sim_result_done(&r);
 }
 
+static void bursts_alone_are_no_overload(void **state)
+{
+	struct sim_result r;
+	struct sim_rig rig;
+	struct sim_job *job;
+
+	sim_rig_init(&rig);
+	rig.s.duration_ns = 10 * SEC;
+	job = sim_rig_job(&rig, GPOL_ONLINE, 6, MSEC);
+	job->arrival = SIM_POISSON;
+	job->rate_mhz = 100 * 1000;
+	r = sim_rig_run(&rig, SIM_ALONE, 1);
+	assert_true(r.jobs[0].backlog > 50); /* given up: two came during one */
+	assert_false(r.overloaded);
+	sim_result_done(&r);
+	job->rate_mhz = 1000 * 1000;
+	r = sim_rig_run(&rig, SIM_ALONE, 1);
+	assert_true(r.overloaded);
+	sim_result_done(&r);
+}
+
 static void periodic_processes_of_one_rate_keep_out_of_each_others_way(void **state)
 {
 	struct sim_result r;
@@ -362,6 +383,7 @@ int main(void)
 		cmocka_unit_test(a_full_gpu_does_its_time_in_work),
 		cmocka_unit_test(same_seed_same_bytes),
 		cmocka_unit_test(what_takes_longer_than_its_period_runs_back_to_back),
+		cmocka_unit_test(bursts_alone_are_no_overload),
 		cmocka_unit_test(periodic_processes_of_one_rate_keep_out_of_each_others_way),
 		cmocka_unit_test(preparing_does_not_count_as_latency),
 		cmocka_unit_test(requests_go_to_the_queues_of_a_process_in_turn),
