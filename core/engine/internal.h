@@ -91,6 +91,7 @@ struct engine_job {
 	uint64_t accounted_ns;
 	uint64_t ran_ns, wanted_ns, held_ns;
 	uint64_t turn_ns; /* on the GPU since it came to its slots */
+	bool admitted; /* has its slots by right */
 	bool turn_over; /* in this step */
 	uint64_t wait_since_ns; /* has work and is not on */
 	uint64_t longest_wait_ns;

@@ -128,6 +128,7 @@ static void end_turns(struct engine *e)
 		if (!j->turn_over)
 			continue;
 		j->turn_over = false;
+		j->admitted = false;
 		j->turn_ns = 0;
 		engine_line_up(e, j);
 	} while (j != last);
@@ -164,8 +165,10 @@ static bool fits(struct engine *e, struct engine_job *unit)
 
 static void let_in(struct engine *e, struct engine_job *unit)
 {
-	for_each_member(e, m, unit)
+	for_each_member(e, m, unit) {
 		gpu_of(e, m)->used += m->queues;
+		m->admitted = true;
+	}
 }
 
 static void turn_away(struct engine *e, struct engine_job *unit)
@@ -174,15 +177,19 @@ static void turn_away(struct engine *e, struct engine_job *unit)
 		struct engine_gpu *g = gpu_of(e, m);
 
 		g->full |= !fits_on(e, unit, g);
+		m->admitted = false;
 	}
 	engine_set_want(e, unit, WANT_OFF);
 }
 
-/* In the middle of a turn; what the reserve takes from them they get back by standing in line. */
+/*
+ * In the middle of a turn; what the reserve takes from them they get back by standing in line. Who
+ * is new is on the GPU too, but has no right to it.
+ */
 static void keep_turns(struct engine *e)
 {
 	for_each_in_line(e, j) {
-		if (takes_turns(j) && turn_of(e, j) && fits(e, j)) {
+		if (takes_turns(j) && j->admitted && fits(e, j)) {
 			let_in(e, j);
 			engine_set_want(e, j, WANT_ON);
 		}

@@ -164,6 +164,16 @@ void rig_run(struct rig *r, uint64_t passes_ns)
 	}
 }
 
+void rig_run_until(struct rig *r, enum engine_verb verb, uint32_t job)
+{
+	for (int i = 0; i < 100000; i++) {
+		if (rig_did(r, verb, job))
+			return;
+		rig_step(r, r->wake_ns - r->now_ns);
+	}
+	fail_msg("nothing happened to job %u for 100,000 steps", job);
+}
+
 bool rig_did(const struct rig *r, enum engine_verb verb, uint32_t job)
 {
 	for (size_t i = 0; i < r->n_actions; i++) {

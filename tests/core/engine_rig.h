@@ -56,6 +56,8 @@ void rig_remove(struct rig *r, uint32_t job);
 size_t rig_step(struct rig *r, uint64_t passes_ns);
 /* Steps whenever the engine wants to be woken. */
 void rig_run(struct rig *r, uint64_t passes_ns);
+/* The same, until the engine does this to the job; fails when that takes forever. */
+void rig_run_until(struct rig *r, enum engine_verb verb, uint32_t job);
 bool rig_did(const struct rig *r, enum engine_verb verb, uint32_t job);
 size_t rig_count(const struct rig *r, enum engine_verb verb);
 bool rig_holds(const struct rig *r, uint32_t job);

@@ -112,8 +112,7 @@ static void a_hold_ends_at_its_deadline_though_the_policy_insists(void **state)
 	rig_step(&r, 5 * MS);
 	began_ns = r.now_ns;
 	assert_int_equal(r.actions[0].deadline_ns, began_ns + 100 * MS);
-	while (!rig_did(&r, ENGINE_RESUME, a))
-		rig_step(&r, r.wake_ns - r.now_ns);
+	rig_run_until(&r, ENGINE_RESUME, a);
 	assert_in_range(r.now_ns, began_ns + 99 * MS, began_ns + 100 * MS);
 	rig_close(&r);
 }
@@ -136,12 +135,10 @@ static void a_waiting_job_is_let_go_at_its_own_bound_and_stays_as_long_as_it_wai
 	rig_work(&r, a, true);
 	rig_step(&r, 5 * MS);
 	began_ns = r.now_ns;
-	while (!rig_did(&r, ENGINE_RESUME, a))
-		rig_step(&r, r.wake_ns - r.now_ns);
+	rig_run_until(&r, ENGINE_RESUME, a);
 	on_ns = r.now_ns;
 	assert_in_range(on_ns, began_ns + 49 * MS, began_ns + 50 * MS);
-	while (!rig_did(&r, ENGINE_SUSPEND, a))
-		rig_step(&r, r.wake_ns - r.now_ns);
+	rig_run_until(&r, ENGINE_SUSPEND, a);
 	assert_int_equal(r.now_ns - on_ns, on_ns - began_ns);
 	rig_close(&r);
 }
@@ -168,8 +165,7 @@ static void a_wait_begins_with_the_work_not_with_the_hold(void **state)
 	rig_step(&r, 0);
 	assert_true(rig_job(&r, a).waits);
 	work_ns = r.now_ns;
-	while (!rig_did(&r, ENGINE_RESUME, a))
-		rig_step(&r, r.wake_ns - r.now_ns);
+	rig_run_until(&r, ENGINE_RESUME, a);
 	assert_in_range(r.now_ns - work_ns, 49 * MS, 50 * MS);
 	rig_close(&r);
 }
@@ -193,11 +189,9 @@ static void online_work_waits_for_a_job_let_go_no_longer_than_its_own_bound(void
 	a = rig_offline(&r);
 	rig_work(&r, urgent, true);
 	rig_step(&r, 5 * MS);
-	while (!rig_did(&r, ENGINE_RESUME, a))
-		rig_step(&r, r.wake_ns - r.now_ns);
+	rig_run_until(&r, ENGINE_RESUME, a);
 	on_ns = r.now_ns;
-	while (!rig_did(&r, ENGINE_SUSPEND, a))
-		rig_step(&r, r.wake_ns - r.now_ns);
+	rig_run_until(&r, ENGINE_SUSPEND, a);
 	assert_int_equal(r.now_ns - on_ns, 20 * MS);
 	rig_close(&r);
 }
@@ -260,8 +254,7 @@ static void a_hold_ends_in_time_though_nobody_ever_reported_the_suspend(void **s
 	r.silent = true;
 	rig_step(&r, 5 * MS);
 	began_ns = r.now_ns;
-	while (!rig_did(&r, ENGINE_RESUME, a))
-		rig_step(&r, r.wake_ns - r.now_ns);
+	rig_run_until(&r, ENGINE_RESUME, a);
 	assert_in_range(r.now_ns, began_ns + 99 * MS, began_ns + 100 * MS);
 	assert_int_equal(rig_step(&r, SEC), 0);
 	rig_close(&r);

@@ -67,16 +67,16 @@ static void the_first_bound_of_a_gang_ends_the_hold_of_all(void **state)
 		.wait_bound_ns = 30 * MS,
 	};
 	uint64_t began_ns;
+	uint32_t other;
 	struct rig r;
 
 	rig_open(&r, &config, 2, 0);
-	add_member(&r, 1, ENGINE_JOB_PREEMPTIBLE);
+	other = add_member(&r, 1, ENGINE_JOB_PREEMPTIBLE);
 	rig_work(&r, rig_add(&r, &job, 1), true);
 	assert_int_equal(rig_step(&r, MS), 2);
 	assert_int_equal(r.actions[0].deadline_ns, r.actions[1].deadline_ns);
 	began_ns = r.now_ns;
-	while (!rig_step(&r, r.wake_ns - r.now_ns))
-		;
+	rig_run_until(&r, ENGINE_RESUME, other);
 	assert_int_equal(rig_count(&r, ENGINE_RESUME), 2);
 	assert_in_range(r.now_ns - began_ns, 29 * MS, 30 * MS);
 	rig_close(&r);
@@ -277,8 +277,7 @@ static void a_failed_resume_is_tried_again_in_each_step_and_trips_too(void **sta
 	a = rig_offline(&r);
 	rig_step(&r, MS);
 	r.result = -EIO;
-	while (!rig_did(&r, ENGINE_RESUME, a))
-		rig_step(&r, r.wake_ns - r.now_ns);
+	rig_run_until(&r, ENGINE_RESUME, a);
 	assert_true(rig_gpu(&r, RIG_GPU).tripped && rig_holds(&r, a));
 	for (int i = 0; i < 10; i++) {
 		rig_step(&r, r.wake_ns - r.now_ns);
@@ -331,18 +330,16 @@ static void a_hint_makes_room_at_once_and_is_over_when_no_work_comes(void **stat
 	struct engine_config config = rig_config(&rig_urgent_first);
 	uint64_t hint_ns;
 	struct rig r;
-	uint32_t online;
+	uint32_t online, a;
 
 	rig_open(&r, &config, 1, 0);
 	online = rig_online(&r);
-	rig_offline(&r);
+	a = rig_offline(&r);
 	rig_step(&r, MS);
 	hint_ns = r.now_ns;
 	assert_int_equal(engine_hint(r.e, r.now_ns, online, r.now_ns), 0);
 	assert_int_equal(rig_step(&r, 0), 1);
-	while (!rig_step(&r, r.wake_ns - r.now_ns))
-		;
-	assert_int_equal(rig_count(&r, ENGINE_RESUME), 1);
+	rig_run_until(&r, ENGINE_RESUME, a);
 	assert_int_equal(r.now_ns - hint_ns, config.hint_ns);
 	rig_close(&r);
 }

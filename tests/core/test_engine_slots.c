@@ -88,6 +88,28 @@ static void a_job_too_large_for_all_slots_is_let_in_alone(void **state)
 	rig_close(&r);
 }
 
+/* Small ones come and go all the time; each would find room before there is room for it. */
+static void a_large_job_in_line_is_not_overtaken_by_small_ones(void **state)
+{
+	struct engine_config config = slots_config();
+	uint32_t large, small[CAP];
+	struct rig r;
+
+	rig_open(&r, &config, 1, SLOTS);
+	for (int i = 0; i < CAP; i++)
+		small[i] = add(&r, 1, 0, true);
+	rig_step(&r, MS);
+	large = add(&r, CAP - 3, 0, true);
+	for (int i = 0; i < 1000; i++) {
+		rig_run(&r, MS);
+		rig_remove(&r, small[i % CAP]);
+		small[i % CAP] = add(&r, 1, 0, true);
+	}
+	assert_true(rig_job(&r, large).longest_wait_ns <= 2 * config.slot_turn_ns);
+	assert_true(rig_job(&r, large).ran_ns > 300 * MS);
+	rig_close(&r);
+}
+
 static void the_reserve_follows_online_queues_in_use_and_has_a_floor(void **state)
 {
 	const struct engine_job_config online = { .gpu = RIG_GPU, .class = GPOL_ONLINE };
@@ -152,8 +174,7 @@ static void an_idle_job_gives_its_slots_back_and_gets_them_when_work_comes(void 
 	rig_work(&r, a, false);
 	rig_step(&r, MS);
 	idle_ns = r.now_ns;
-	while (!rig_did(&r, ENGINE_SUSPEND, a))
-		rig_step(&r, r.wake_ns - r.now_ns);
+	rig_run_until(&r, ENGINE_SUSPEND, a);
 	assert_int_equal(r.now_ns - idle_ns, config.idle_queue_ns);
 	rig_work(&r, a, true);
 	rig_step(&r, MS);
@@ -272,6 +293,7 @@ int main(void)
 		cmocka_unit_test(a_hundred_offline_queues_on_24_slots_all_progress),
 		cmocka_unit_test(jobs_have_slots_for_all_their_queues_or_for_none),
 		cmocka_unit_test(a_job_too_large_for_all_slots_is_let_in_alone),
+		cmocka_unit_test(a_large_job_in_line_is_not_overtaken_by_small_ones),
 		cmocka_unit_test(the_reserve_follows_online_queues_in_use_and_has_a_floor),
 		cmocka_unit_test(a_lazy_job_has_no_slot_before_its_first_work),
 		cmocka_unit_test(an_idle_job_gives_its_slots_back_and_gets_them_when_work_comes),
