@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
 """The tables of sim-table as text: what is judged, what came out, and where a bar is missed."""
+import textwrap
 
 BASELINES = (('none', 'no preemption'), ('stream_priority', 'stream priority'),
              ('sequential', 'sequential'))
@@ -54,6 +55,10 @@ def table(head, lines):
     yield ''
 
 
+def section(title, text):
+    yield from (f'## {title}', '', textwrap.fill(text, 100, break_on_hyphens=False), '')
+
+
 def rows_of(results, name):
     return [r for r in results if r['table'] == name]
 
@@ -65,15 +70,10 @@ def announced_at(results, announced):
 # ---- bars ----
 
 def missed(r):
-    """The bars a run misses, as words."""
-    found = []
-    limit = LATENCY_BARS.get(r['settings'].get('announce'))
-    value = latency(r['figures'])
-    if limit is not None and value is not None and value > limit:
-        found.append('latency')
-    if r['figures']['requests_pct'] < THROUGHPUT_BAR:
-        found.append('throughput')
-    return found
+    """Whether a run misses the bars of latency and of throughput."""
+    limit = LATENCY_BARS.get(r['settings']['announce'])
+    return (limit is not None and latency(r['figures']) > limit,
+            r['figures']['requests_pct'] < THROUGHPUT_BAR)
 
 
 def verdict(kept):
@@ -110,29 +110,26 @@ def bars(results):
     slots_of = [r for r in rows_of(results, 'slots') if r['policy'] == 'rotate']
     lines.append(('slots used, 60 offline queues a GPU',
                   *bar(slots_of, lambda r: r['figures']['slots_used_pct'], SLOTS_BAR, False)))
-    yield '## Bars'
-    yield ''
-    yield 'DISB A to E, MI100, policy priority, costs of the kernel extension, save area in HBM.'
-    yield ''
+    yield from section('Bars', (
+        'DISB A to E, MI100, policy priority, costs of the kernel extension, save area in HBM. As '
+        'published figures are, each is a mean over the five workloads; beside it the worst of '
+        'them, and how many keep the bar by themselves.'))
     yield from table(('', 'bar', 'mean of all', '', 'worst', 'kept by'), lines)
 
 
 def limits(results):
-    yield '## What is lost to sharing in time'
-    yield ''
-    yield ('While online work has the GPU to itself, offline work stands still, and what it could '
-           'have done beside it is lost whatever preemption costs. The limit is the same run with '
-           'preemption that takes a microsecond and moves next to nothing, and with offline work '
-           'going on in the instant online work ends. Announced at submission.')
-    yield ''
+    yield from section('What is lost to sharing in time', (
+        'While online work has the GPU to itself, offline work stands still, and what it could '
+        'have done beside it is lost whatever preemption costs. The limit is the same run with '
+        'preemption that takes a microsecond and moves next to nothing, and with offline work '
+        'going on in the instant online work ends. Announced at submission.'))
     ours = {r['scenario']: r['figures'] for r in announced_at(results, 'submission')}
-    lines = []
-    for r in rows_of(results, 'limits'):
-        f, o = r['figures'], ours[r['scenario']]
-        lines.append((r['scenario'], percent(f['requests_pct']), percent(o['requests_pct']),
-                      percent(100 * o['requests_pct'] / f['requests_pct']),
-                      percent(f['work_pct']), percent(o['work_pct']),
-                      percent(100 * o['work_pct'] / f['work_pct'])))
+    of = [(r['scenario'], [v for key, _ in THROUGHPUTS
+                           for v in (r['figures'][key], ours[r['scenario']][key])])
+          for r in rows_of(results, 'limits')]
+    of.append(('mean', [mean(column) for column in zip(*(values for _, values in of))]))
+    lines = [(name, percent(v[0]), percent(v[1]), percent(100 * v[1] / v[0]), percent(v[2]),
+              percent(v[3]), percent(100 * v[3] / v[2])) for name, v in of]
     yield from table(('', 'requests, limit', 'ours', 'of the limit', 'work, limit', 'ours',
                       'of the limit'), lines)
 
@@ -150,10 +147,8 @@ def line(name, f, alone, preemptions):
 
 
 def policies(results):
-    yield '## Policies and baselines'
-    yield ''
-    yield 'Requests are announced at submission. Full length, seed 1.'
-    yield ''
+    yield from section('Policies and baselines',
+                       'Requests are announced at submission. Full length, seed 1.')
     found = rows_of(results, 'policies')
     for scenario in dict.fromkeys(r['scenario'] for r in found):
         of_it = [r for r in found if r['scenario'] == scenario]
@@ -168,14 +163,12 @@ def policies(results):
 
 
 def announcements(results):
-    yield '## Announcements'
-    yield ''
-    yield ('A preemption takes from the decision until its victims are off; shown is the mean. An '
-           'announced request waits for room as long as the longest at most, less what it was '
-           'announced ahead; that is the bound, as a share of the latency alone. One that is not '
-           f'announced waits also until somebody looks: {INTERVAL_US / 1000:g} ms at most. The '
-           'mean is lower: often nobody has to leave, or part of the GPU is free already.')
-    yield ''
+    yield from section('Announcements', (
+        'A preemption takes from the decision until its victims are off; shown is the mean. An '
+        'announced request waits for room as long as the longest at most, less what it was '
+        'announced ahead; that is the bound, as a share of the latency alone. One that is not '
+        f'announced waits also until somebody looks: {INTERVAL_US / 1000:g} ms at most. The '
+        'mean is lower: often nobody has to leave, or part of the GPU is free already.'))
     lines = []
     for r in rows_of(results, 'announcements'):
         f = r['figures']
@@ -191,10 +184,8 @@ def announcements(results):
 
 
 def costs(results):
-    yield '## Drivers'
-    yield ''
-    yield 'The same with what acting costs elsewhere. Announced at submission.'
-    yield ''
+    yield from section('Drivers',
+                       'The same with what acting costs elsewhere. Announced at submission.')
     lines = []
     for r in rows_of(results, 'costs'):
         f = r['figures']
@@ -205,10 +196,8 @@ def costs(results):
 
 
 def slots(results):
-    yield '## Slots'
-    yield ''
-    yield '60 offline queues a GPU and an online job that must always find a slot.'
-    yield ''
+    yield from section('Slots',
+                       '60 offline queues a GPU and an online job that must always find a slot.')
     lines = [(r['policy'], percent(r['figures']['slots_used_pct']),
               f"{r['figures']['slot_wait_max_us']:.1f} us", signed(latency(r['figures'])),
               r['figures']['starved']) for r in rows_of(results, 'slots')]
@@ -220,14 +209,17 @@ def ranges(results):
     found = rows_of(results, 'ranges')
     of = {(r['scenario'], *r['settings'].values()): r for r in found}
     axes = [list(dict.fromkeys(key[i] for key in of)) for i in range(5)]
-    misses = sum(bool(missed(r)) for r in found)
-    yield '## Ranges'
-    yield ''
-    yield ('What is not known for certain, over its range: how long kernels are, what a cycle of '
-           'the run list takes, where the save area is. In each cell the mean latency over alone '
-           'and the throughput in requests; ! where a bar is missed (latency bars are for '
-           f'announced requests). {misses} of {len(found)} cells miss one.')
-    yield ''
+    yield from section('Ranges', (
+        'What is not known for certain, over its range: how long kernels are, what a cycle of the '
+        'run list takes, where the save area is. In each cell the mean latency over alone and the '
+        'throughput in requests; **bold** where a bar is missed. Bars of latency are for announced '
+        'requests. Where kernels are so long that online work leaves no gap, offline work gets on '
+        'all the same when its bound is reached, and both have the GPU in turns: those are the '
+        'latencies far above the others.'))
+    yield from table(('', 'latency', 'bar missed', 'throughput', 'bar missed'),
+                     [summary(announced, place, [r for key, r in of.items()
+                                                 if key[1:3] == (announced, place)])
+                      for announced in axes[1] for place in axes[2]])
     for announced in axes[1]:
         for place in axes[2]:
             yield f"**Announced {when(announced)}, save area in {place.replace('hbm', 'HBM')}**"
@@ -238,10 +230,19 @@ def ranges(results):
             yield from table(('', *(f'cycle {c} us' for c in axes[4])), lines)
 
 
+def summary(announced, place, of):
+    latencies = [latency(r['figures']) for r in of]
+    throughputs = [r['figures']['requests_pct'] for r in of]
+    slow, little = (sum(missed(r)[i] for r in of) for i in range(2))
+    return (f'{when(announced)}, {place}', f'{signed(min(latencies))} to {signed(max(latencies))}',
+            f'{slow} of {len(of)}' if announced in LATENCY_BARS else '-',
+            f'{percent(min(throughputs))} to {percent(max(throughputs))}',
+            f'{little} of {len(of)}')
+
+
 def cell(r):
-    f = r['figures']
-    text = f"{signed(latency(f))}, {f['requests_pct']:.1f} %"
-    return text + (' !' if missed(r) else '')
+    texts = signed(latency(r['figures'])), percent(r['figures']['requests_pct'])
+    return ', '.join(f'**{t}**' if bad else t for t, bad in zip(texts, missed(r)))
 
 
 def report(results):
