@@ -53,7 +53,7 @@ static void shift(struct sim_gpu *gpu, const struct engine_action *a, enum sim_p
 
 		if (!is_meant(a, i) || q->place != from)
 			continue;
-		if (to == SIM_LEAVING)
+		if (to == SIM_LEAVING && q->has_slot)
 			q->saved_bytes = sim_queue_state_bytes(q);
 		sim_machine_set_place(&gpu->machine, q, to);
 		sim_backend_note_wait(gpu, q - gpu->machine.queues);

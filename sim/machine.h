@@ -25,9 +25,6 @@
 #define SIM_SPEED (1ull << 24) /* as fast as alone */
 #define SIM_REQUEST_MAX_NS (1ull << 38) /* alone; longer ones are cut to that */
 
-/* Assumed: the firmware's unit of process_quantum is 1 ms, and the driver asks for 10. */
-#define SIM_QUANTUM_NS (10 * 1000000ull)
-
 /* A model of the scenario on this chip. */
 struct sim_program {
 	uint64_t alone_ns; /* at least 1 */
@@ -60,7 +57,7 @@ struct sim_queue {
 	uint64_t left; /* of the request */
 	uint64_t done; /* requests */
 	uint64_t room, speed; /* it has now */
-	uint64_t saved_bytes; /* while not SIM_ON */
+	uint64_t saved_bytes; /* while not SIM_ON, or without a slot */
 	uint64_t no_slot_since_ns; /* online with work, no slot */
 };
 
@@ -82,6 +79,7 @@ struct sim_machine {
 	size_t first; /* of queues: where the turn begins */
 	uint64_t turn_ends_ns;
 	size_t in_use; /* slots of queues with work */
+	uint64_t moved_out, moved_in; /* bytes, by a change of turns */
 	size_t online_out; /* online queues with work and no slot */
 	uint64_t slot_used_ns, online_slot_wait_max_ns;
 	/* what is to be seen */

@@ -2,7 +2,7 @@
 /*
  * Hardware queue slots and address spaces. Where all mapped queues fit, all have a slot. Else the
  * firmware goes round the run list: as many as fit for a quantum, with or without work, then those
- * that come after them.
+ * that come after them; as gpu/model/hw_slots.c has it.
  */
 #include "sim/machine.h"
 #include "util/macros.h"
@@ -19,6 +19,20 @@ static void note_slot_wait(struct sim_machine *m, const struct sim_queue *q)
 			MAX(m->online_slot_wait_max_ns, m->now_ns - q->no_slot_since_ns);
 }
 
+/* Of those who are being held or let go the backend takes care. */
+static void move_state(struct sim_machine *m, struct sim_queue *q, bool in)
+{
+	if (q->place != SIM_ON)
+		return;
+	if (in) {
+		m->moved_in += q->saved_bytes;
+		q->saved_bytes = 0;
+	} else {
+		q->saved_bytes = sim_queue_state_bytes(q);
+		m->moved_out += q->saved_bytes;
+	}
+}
+
 static void set_slot(struct sim_machine *m, struct sim_queue *q, bool has)
 {
 	if (q->has_slot == has)
@@ -26,6 +40,7 @@ static void set_slot(struct sim_machine *m, struct sim_queue *q, bool has)
 	note_slot_wait(m, q);
 	q->has_slot = has;
 	q->no_slot_since_ns = m->now_ns;
+	move_state(m, q, has);
 	q->speed = 0;
 	q->room = has ? q->room : 0;
 	if (!q->has_work)
@@ -95,7 +110,7 @@ void sim_slots_update(struct sim_machine *m)
 	m->slots_stale = false;
 	m->crowded = !all_fit(m);
 	if (m->crowded && !was_crowded)
-		m->turn_ends_ns = m->now_ns + SIM_QUANTUM_NS;
+		m->turn_ends_ns = m->now_ns + m->chip->costs.quantum_ns;
 	if (m->crowded)
 		fill_slots(m);
 	for (size_t i = 0; !m->crowded && i < m->n; i++)
@@ -103,30 +118,23 @@ void sim_slots_update(struct sim_machine *m)
 	list_slots(m);
 }
 
-static uint64_t resident_bytes(const struct sim_machine *m)
-{
-	uint64_t sum = 0;
-
-	for (size_t i = 0; i < m->n_on; i++)
-		sum += sim_queue_state_bytes(m->on[i]);
-	return sum;
-}
-
-/* Those who leave are saved; what those who come bring with them is taken to be as much. */
 void sim_machine_turn(struct sim_machine *m)
 {
 	const struct model_costs *costs = &m->chip->costs;
-	uint64_t move_ns;
+	uint64_t ns = costs->map_ns;
 
 	if (!m->crowded || m->now_ns < m->turn_ends_ns)
 		return;
-	move_ns = sim_move_ns(resident_bytes(m), m->chip->hbm_bytes_per_s);
 	m->first = fill_slots(m);
+	m->moved_out = m->moved_in = 0;
 	fill_slots(m);
 	list_slots(m);
-	m->turn_ends_ns = m->now_ns + SIM_QUANTUM_NS;
-	sim_machine_stand_still(m, m->now_ns + costs->unmap_ns + costs->trap_ns + costs->map_ns +
-					   2 * move_ns);
+	ns += sim_move_ns(m->moved_out, m->chip->hbm_bytes_per_s);
+	ns += sim_move_ns(m->moved_in, m->chip->hbm_bytes_per_s);
+	if (m->moved_out)
+		ns += costs->trap_ns;
+	sim_machine_stand_still(m, m->now_ns + ns);
+	m->turn_ends_ns = m->still_until_ns + costs->quantum_ns;
 }
 
 void sim_slots_end(struct sim_machine *m)

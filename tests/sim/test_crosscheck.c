@@ -7,7 +7,7 @@
 #include "tests/model/hw_rig.h"
 #include "tests/sim/sim_rig.h"
 
-#define QUEUES 4
+#define QUEUES 32
 #define REQUESTS 6
 #define FAR_AWAY_NS (3600 * SEC)
 
@@ -16,12 +16,14 @@ struct load {
 	uint32_t kernels, rounds;
 	uint64_t workgroup_ns;
 	uint32_t permille; /* of the compute units; less than all: one round */
+	uint64_t gap_ns; /* after each kernel; there a single workgroup keeps the queue waiting */
 };
 
 struct cross {
 	struct load loads[QUEUES];
 	size_t n;
 	uint64_t hold_ns, hold_for_ns; /* queue 0 is off the GPU for this time */
+	bool first_is_urgent; /* by the priority of its pipe; the others do not end before it */
 };
 
 static uint64_t kernel_ns(const struct load *l)
@@ -60,8 +62,13 @@ static void fill_ring(struct rig *rig, struct rig_queue *q, const struct load *l
 {
 	uint64_t kernel = rig_kernel(rig, l->workgroup_ns, HW_CU_UNITS);
 
-	for (uint32_t i = 0; i < REQUESTS * l->kernels; i++)
+	uint64_t gap = rig_kernel(rig, l->gap_ns, HW_CU_UNITS);
+
+	for (uint32_t i = 0; i < REQUESTS * l->kernels; i++) {
 		rig_dispatch(q, kernel, workgroups(l, rig->chip), AQL_BARRIER_BIT, 0);
+		if (l->gap_ns)
+			rig_dispatch(q, gap, 1, AQL_BARRIER_BIT, 0);
+	}
 }
 
 static uint64_t by_workgroups(const struct cross *c, uint64_t done_ns[QUEUES])
@@ -72,7 +79,9 @@ static uint64_t by_workgroups(const struct cross *c, uint64_t done_ns[QUEUES])
 
 	rig_open(&rig, "mi100");
 	for (size_t i = 0; i < c->n; i++) {
-		rig_queue_open(&rig, &qs[i], HW_RING_AQL, 1024);
+		rig_queue_open(&rig, &qs[i], HW_RING_AQL, 4096);
+		if (c->first_is_urgent)
+			hw_queue_set_priority(qs[i].hw, i ? 7 : 15);
 		fill_ring(&rig, &qs[i], &c->loads[i]);
 	}
 	map_from(&rig, qs, 0, c->n);
@@ -126,6 +135,7 @@ static bool go_on(struct sim_machine *m, uint64_t until_ns, uint64_t done_ns[QUE
 		if (q->done < REQUESTS)
 			sim_machine_submit(m, q);
 	}
+	sim_machine_turn(m);
 	sim_machine_update(m);
 	return true;
 }
@@ -144,13 +154,17 @@ static uint64_t by_rates(const struct cross *c, uint64_t done_ns[QUEUES])
 	struct sim_machine m;
 	uint64_t sum = 0;
 
-	assert_int_equal(sim_machine_init(&m, SIM_NONE, chip, c->n), 0);
+	assert_int_equal(sim_machine_init(&m, c->first_is_urgent ? SIM_STREAM_PRIORITY : SIM_NONE,
+					  chip, c->n),
+			 0);
+	m.queues[0].online = c->first_is_urgent;
 	for (size_t i = 0; i < c->n; i++) {
 		struct sim_model model = {
 			.kernels = c->loads[i].kernels,
 			.kernel_ns = kernel_ns(&c->loads[i]),
 			.occupancy_permille = c->loads[i].permille,
 			.workgroup_ns = c->loads[i].workgroup_ns,
+			.gap_ns = c->loads[i].gap_ns,
 		};
 
 		sim_program_init(&programs[i], &model, 1000, bytes);
@@ -253,6 +267,54 @@ static void four_of_all_kinds(void **state)
 	});
 }
 
+static void gaps_between_kernels(void **state)
+{
+	compare(&(struct cross){
+		.loads = { { 20, 4, 20 * USEC, 1000, 30 * USEC }, { 40, 4, 25 * USEC, 1000 } },
+		.n = 2,
+	});
+}
+
+static void an_urgent_queue_without_gaps(void **state)
+{
+	compare(&(struct cross){
+		.loads = { { 20, 4, 20 * USEC, 1000 }, { 60, 2, 50 * USEC, 1000 } },
+		.n = 2,
+		.first_is_urgent = true,
+	});
+}
+
+static void an_urgent_queue_that_waits_after_each_gap(void **state)
+{
+	compare(&(struct cross){
+		.loads = { { 20, 4, 20 * USEC, 1000, 10 * USEC },
+			   { 60, 2, 50 * USEC, 1000 },
+			   { 60, 2, 37 * USEC, 1000 } },
+		.n = 3,
+		.first_is_urgent = true,
+	});
+}
+
+static void an_urgent_queue_that_needs_some_of_the_room(void **state)
+{
+	compare(&(struct cross){
+		.loads = { { 40, 1, 40 * USEC, 500, 5 * USEC },
+			   { 40, 4, 30 * USEC, 1000 },
+			   { 80, 1, 47 * USEC, 400 } },
+		.n = 3,
+		.first_is_urgent = true,
+	});
+}
+
+static void more_queues_than_slots(void **state)
+{
+	struct cross c = { .n = 30 };
+
+	for (size_t i = 0; i < c.n; i++)
+		c.loads[i] = (struct load){ 10, 2, (20 + i) * USEC, 1000 };
+	compare(&c);
+}
+
 static void one_preemption(void **state)
 {
 	compare(&(struct cross){
@@ -286,6 +348,11 @@ int main(void)
 		cmocka_unit_test(two_that_nearly_fit),
 		cmocka_unit_test(a_small_and_three_large),
 		cmocka_unit_test(four_of_all_kinds),
+		cmocka_unit_test(gaps_between_kernels),
+		cmocka_unit_test(an_urgent_queue_without_gaps),
+		cmocka_unit_test(an_urgent_queue_that_waits_after_each_gap),
+		cmocka_unit_test(an_urgent_queue_that_needs_some_of_the_room),
+		cmocka_unit_test(more_queues_than_slots),
 		cmocka_unit_test(one_preemption),
 		cmocka_unit_test(one_preemption_of_several),
 	};

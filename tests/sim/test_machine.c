@@ -7,6 +7,9 @@
 #include "tests/sim/sim_rig.h"
 
 #define MAX_QUEUES 40
+#define QUANTUM_NS (10 * MSEC) /* of the chip */
+#define MAP_NS 10000u
+#define TRAP_NS 2000u
 
 struct bench {
 	struct sim_machine m;
@@ -245,30 +248,42 @@ static void queues_without_a_slot_take_turns(void **state)
 	assert_int_equal(b.m.in_use, with);
 	assert_false(b.m.queues[30].has_slot);
 	assert_true(b.m.inverted);
-	assert_true(run_until_done(&b, 30) > SIM_QUANTUM_NS + MSEC);
+	assert_true(run_until_done(&b, 30) > QUANTUM_NS + MSEC);
 	assert_false(b.m.inverted);
 	/* Those who left had done their work: nothing was to be moved. */
-	assert_int_equal(b.m.still_until_ns, SIM_QUANTUM_NS + 27000);
+	assert_int_equal(b.m.still_until_ns, QUANTUM_NS + MAP_NS);
 	sim_slots_end(&b.m);
-	assert_in_range(b.m.online_slot_wait_max_ns, SIM_QUANTUM_NS, SIM_QUANTUM_NS);
+	assert_in_range(b.m.online_slot_wait_max_ns, QUANTUM_NS, QUANTUM_NS);
 	sim_machine_done(&b.m);
 }
 
-static void a_turn_moves_what_is_on_the_gpu_out_and_as_much_in(void **state)
+static void a_turn_moves_those_who_leave_out_and_those_who_come_in(void **state)
 {
-	struct sim_model models[30];
+	struct sim_model models[26];
 	struct bench b;
+	uint64_t all;
 
-	for (size_t i = 0; i < 30; i++) {
+	for (size_t i = 0; i < 26; i++) {
 		models[i] = plain(1000, USEC);
-		models[i].kernels = 1000;
+		models[i].kernels = 10000;
 	}
-	bench_open(&b, SIM_NONE, models, 30);
+	bench_open(&b, SIM_NONE, models, 26);
 	submit_all(&b);
-	sim_machine_advance(&b.m, SIM_QUANTUM_NS);
+	/* 13 of 26 leave, who had all of the GPU: 1 MB at 1.23 TB/s. */
+	all = 814;
+	sim_machine_advance(&b.m, QUANTUM_NS);
 	sim_machine_turn(&b.m);
-	assert_in_range(b.m.still_until_ns, SIM_QUANTUM_NS + 27000 + 2 * 813 - 2,
-			SIM_QUANTUM_NS + 27000 + 2 * 814); /* 1 MB at 1.23 TB/s */
+	assert_in_range(b.m.still_until_ns - b.m.now_ns, MAP_NS + TRAP_NS + all - 1,
+			MAP_NS + TRAP_NS + all);
+	sim_machine_update(&b.m);
+	assert_int_equal(sim_machine_next_ns(&b.m), b.m.still_until_ns);
+	sim_machine_advance(&b.m, b.m.still_until_ns);
+	sim_machine_update(&b.m);
+	assert_int_equal(sim_machine_next_ns(&b.m), b.m.still_until_ns + QUANTUM_NS);
+	sim_machine_advance(&b.m, b.m.turn_ends_ns);
+	sim_machine_turn(&b.m);
+	assert_in_range(b.m.still_until_ns - b.m.now_ns, MAP_NS + TRAP_NS + 2 * all - 2,
+			MAP_NS + TRAP_NS + 2 * all);
 	sim_machine_done(&b.m);
 }
 
@@ -407,7 +422,7 @@ int main(void)
 		cmocka_unit_test(a_queue_being_saved_keeps_its_room_until_it_is_off),
 		cmocka_unit_test(nobody_gets_on_while_all_stand_still),
 		cmocka_unit_test(queues_without_a_slot_take_turns),
-		cmocka_unit_test(a_turn_moves_what_is_on_the_gpu_out_and_as_much_in),
+		cmocka_unit_test(a_turn_moves_those_who_leave_out_and_those_who_come_in),
 		cmocka_unit_test(address_spaces_run_out_as_slots_do),
 		cmocka_unit_test(work_is_neither_lost_nor_made_whatever_happens),
 	};
