@@ -202,18 +202,21 @@ static void saved_work_does_not_take_the_crumbs_of_urgent_work(void **state)
 	hw_queue_set_priority(f->q[0].hw, LOW);
 	rig_map_one(&f->q[0]);
 	rig_unmap(&f->rig, 1);
-	/* On the GPU: 76 whole, and a half on each XCC that ends early. */
+	/* Urgent: 76 whole ones, and on each XCC two halves that do not end together. */
 	rig_dispatch(&f->q[1], rig_kernel(&f->rig, 200000, CU), 76, 0, 0);
-	rig_dispatch(&f->q[1], rig_kernel(&f->rig, 50000, CU / 2), 8, 0, 0);
+	rig_dispatch(&f->q[1], rig_kernel(&f->rig, 50000, CU / 2), 4, 0, 0);
+	rig_dispatch(&f->q[1], rig_kernel(&f->rig, 100000, CU / 2), 4, 0, 0);
 	hw_queue_set_priority(f->q[1].hw, HIGH);
 	rig_map_one(&f->q[1]);
 	rig_unmap(&f->rig, 1);
 	map_with(f, 3, (uint32_t[]){ LOW, HIGH, HIGH });
 	assert_int_equal(resident(f, 1), 84);
 	rig_dispatch(&f->q[2], rig_kernel(&f->rig, 50000, CU), 8, 0, 0);
-	rig_run(&f->rig, 100000);
-	/* Its first four are there; the other four find no room yet, nor does who is less urgent. */
-	assert_int_equal(resident(f, 2) + rig_packet(&f->q[2], 0).finished, 4);
+	rig_run(&f->rig, 80000);
+	assert_int_equal(resident(f, 1), 80);
+	assert_int_equal(resident(f, 0), 0);
+	rig_run(&f->rig, 40000);
+	assert_int_equal(resident(f, 2), 4);
 	assert_int_equal(resident(f, 0), 0);
 }
 
