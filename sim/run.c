@@ -140,6 +140,23 @@ static bool is_starved(const struct sim_process *p)
 	return p->longest_wait_ns > bound + w->config.interval_ns + 2 * act_ns;
 }
 
+/* What was done of requests, also of those under way, as it takes alone. */
+static uint64_t work_ns(const struct sim_process *p)
+{
+	uint64_t alone = p->program->alone_ns, sum = 0;
+
+	for (uint32_t i = 0; i < p->n_members; i++) {
+		for (uint32_t n = 0; n < p->n_streams; n++) {
+			const struct sim_queue *q = &p->members[i].queues[n];
+
+			sum += q->done * alone;
+			if (q->has_work)
+				sum += (alone * SIM_SPEED - q->left) / SIM_SPEED;
+		}
+	}
+	return sum;
+}
+
 static void judge_process(struct sim_process *p, struct sim_result *r)
 {
 	struct sim_job_result *job = &r->jobs[p->index];
@@ -149,7 +166,7 @@ static void judge_process(struct sim_process *p, struct sim_result *r)
 		.submitted = p->sent,
 		.done = p->done,
 		.longest_wait_ns = p->job->class == GPOL_OFFLINE ? p->longest_wait_ns : 0,
-		.gpu_ns = p->done * p->program->alone_ns * p->n_members,
+		.gpu_ns = work_ns(p),
 		.preempted = p->preempted,
 		.starved = is_starved(p),
 	};

@@ -36,7 +36,7 @@ struct sim_job_result {
 	uint64_t submitted, done; /* requests */
 	uint64_t backlog; /* fell due by the end and are not done: given up, waiting, under way */
 	uint64_t longest_wait_ns; /* offline: held with work, at a stretch */
-	uint64_t gpu_ns; /* what its done work would have taken alone */
+	uint64_t gpu_ns; /* what its work so far would have taken alone */
 	uint64_t preempted;
 	bool starved; /* waited past its bound, and what looking and acting takes */
 	bool overloaded; /* its requests come faster than they are done: it is never idle */
@@ -47,7 +47,7 @@ struct sim_result {
 	struct sim_quantiles preemption; /* from the decision until the victims are off */
 	struct sim_quantiles inversion; /* urgent work waits while lesser work runs */
 	uint64_t preemptions, cycles, engine_steps;
-	uint64_t work_ns; /* of all done requests, as each takes alone */
+	uint64_t work_ns; /* what was done of all requests, as it takes alone */
 	uint64_t offline_work_ns;
 	uint64_t slot_ns, slot_used_ns; /* slots times time, and of it with a queue that had work */
 	uint64_t online_slot_wait_max_ns; /* an online queue with work and no slot */
