@@ -6,6 +6,7 @@
 #include <linux/pm_runtime.h>
 #include <drm/drm_drv.h>
 
+#include <kfd_device_queue_manager.h>
 #include <kfd_priv.h>
 
 #include "kernel/kfdsim/sim.h"
@@ -259,6 +260,18 @@ struct sim_gpu *sim_gpu_create(unsigned int index)
 	return gpu;
 }
 
+/*
+ * Linux 6.12 makes no packet manager for MES, but its debugfs file "rls" takes that one's lock
+ * (pm_debugfs_runlist()). A kernel that watches locks would say so once and watch no more.
+ */
+static void init_unused_locks(struct amdgpu_device *adev)
+{
+	unsigned int i;
+
+	for (i = 0; adev->enable_mes && i < adev->kfd.dev->num_nodes; i++)
+		mutex_init(&adev->kfd.dev->nodes[i]->dqm->packet_mgr.lock);
+}
+
 /* The same calls, in the same order, as amdgpu_amdkfd_device_probe() and _init(). */
 int sim_gpu_start(struct sim_gpu *gpu)
 {
@@ -282,8 +295,10 @@ int sim_gpu_start(struct sim_gpu *gpu)
 	if (!adev->kfd.dev)
 		return -ENODEV;
 	adev->kfd.init_complete = kgd2kfd_device_init(adev->kfd.dev, &res);
-	if (adev->kfd.init_complete)
+	if (adev->kfd.init_complete) {
+		init_unused_locks(adev);
 		return 0;
+	}
 	kgd2kfd_device_exit(adev->kfd.dev);
 	adev->kfd.dev = NULL;
 	return -ENODEV;

@@ -4,7 +4,8 @@
  *
  * Which functions a chip has, what they refuse and what they answer is taken from Linux 6.12
  * amdgpu_amdkfd_{gfx_v9,arcturus,aldebaran,gc_9_4_3,gfx_v11,gfx_v12}.c. What they would write to
- * hardware is dropped. Only the hardware scheduler is there: loading a queue by hand is refused.
+ * hardware is dropped. Only the hardware scheduler runs queues: those that are loaded without it
+ * (sched_policy=2) stand still.
  */
 #include <linux/slab.h>
 
@@ -57,13 +58,13 @@ static int hqd_load(struct amdgpu_device *adev, void *mqd, uint32_t pipe, uint32
 		    uint32_t __user *wptr, uint32_t shift, uint32_t mask, struct mm_struct *mm,
 		    uint32_t inst)
 {
-	return -EOPNOTSUPP;
+	return 0;
 }
 
 static int sdma_load(struct amdgpu_device *adev, void *mqd, uint32_t __user *wptr,
 		     struct mm_struct *mm)
 {
-	return -EOPNOTSUPP;
+	return 0;
 }
 
 static bool hqd_occupied(struct amdgpu_device *adev, uint64_t address, uint32_t pipe,

@@ -14,6 +14,7 @@
 #include <stdlib.h>
 
 #define MK_SLOTS 1024u /* packets in a ring */
+#define MK_MAX_USER 64u
 
 #define mk_die(...) \
 	do { \
@@ -25,6 +26,10 @@
 struct mk_gpu {
 	int kfd, drm;
 	bool user_memory; /* gives the GPU anonymous memory instead of buffers of the driver's */
+	struct {
+		uint64_t at, size;
+	} user[MK_MAX_USER]; /* the first of those */
+	unsigned int n_user;
 	uint32_t gpu_id;
 	uint32_t cwsr_size, ctl_stack_size, render_minor, gfx_target_version;
 	uint32_t simd_count, simd_per_cu, array_count, arrays_per_engine, n_xcc;

@@ -104,6 +104,10 @@ static void *alloc_user(struct mk_gpu *gpu, size_t size)
 	if (ioctl(gpu->kfd, AMDKFD_IOC_ALLOC_MEMORY_OF_GPU, &a))
 		mk_die("ALLOC_MEMORY_OF_GPU for user memory");
 	map_to_gpu(gpu, a.handle);
+	if (gpu->n_user < MK_MAX_USER) {
+		gpu->user[gpu->n_user].at = a.va_addr;
+		gpu->user[gpu->n_user++].size = size;
+	}
 	return p;
 }
 
