@@ -195,6 +195,26 @@ def costs(results):
     yield from table(('', 'costs', 'mean', *SHARES, 'preemptions'), lines)
 
 
+def span(values, show):
+    values = list(values)
+    return f'{show(min(values))} to {show(max(values))}'
+
+
+def seeds(results):
+    found = rows_of(results, 'seeds')
+    scenarios = list(dict.fromkeys(r['scenario'] for r in found))
+    yield from section('Seeds', (
+        f'The same with {len(found) // len(scenarios)} other seeds, which say when requests come. '
+        'Announced at submission.'))
+    lines = []
+    for scenario in scenarios:
+        of = [r['figures'] for r in found if r['scenario'] == scenario]
+        lines.append((scenario, span(map(latency, of), signed),
+                      *(span((f[key] for f in of), percent) for key, _ in THROUGHPUTS),
+                      sum(f['starved'] for f in of)))
+    yield from table(('', 'mean', 'requests', 'work', 'starved'), lines)
+
+
 def slots(results):
     yield from section('Slots',
                        '60 offline queues a GPU and an online job that must always find a slot.')
@@ -213,9 +233,10 @@ def ranges(results):
         'What is not known for certain, over its range: how long kernels are, what a cycle of the '
         'run list takes, where the save area is. In each cell the mean latency over alone and the '
         'throughput in requests; **bold** where a bar is missed. Bars of latency are for announced '
-        'requests. Where kernels are so long that online work leaves no gap, offline work gets on '
-        'all the same when its bound is reached, and both have the GPU in turns: those are the '
-        'latencies far above the others.'))
+        'requests. Far above the others are two kinds of cells: those where a preemption would '
+        'cost more than it gives, so that hardly anybody is preempted, and those where kernels are '
+        'so long that online work fills the GPU: as no hold outlasts its bound, both then have it '
+        'in turns.'))
     yield from table(('', 'latency', 'bar missed', 'throughput', 'bar missed'),
                      [summary(announced, place, [r for key, r in of.items()
                                                  if key[1:3] == (announced, place)])
@@ -234,10 +255,9 @@ def summary(announced, place, of):
     latencies = [latency(r['figures']) for r in of]
     throughputs = [r['figures']['requests_pct'] for r in of]
     slow, little = (sum(missed(r)[i] for r in of) for i in range(2))
-    return (f'{when(announced)}, {place}', f'{signed(min(latencies))} to {signed(max(latencies))}',
+    return (f'{when(announced)}, {place}', span(latencies, signed),
             f'{slow} of {len(of)}' if announced in LATENCY_BARS else '-',
-            f'{percent(min(throughputs))} to {percent(max(throughputs))}',
-            f'{little} of {len(of)}')
+            span(throughputs, percent), f'{little} of {len(of)}')
 
 
 def cell(r):
@@ -245,7 +265,9 @@ def cell(r):
     return ', '.join(f'**{t}**' if bad else t for t, bad in zip(texts, missed(r)))
 
 
+SECTIONS = (bars, limits, policies, announcements, costs, seeds, slots, ranges)
+
+
 def report(results):
-    parts = [part for make in (bars, limits, policies, announcements, costs, slots, ranges)
-             for part in make(results)]
+    parts = [part for make in SECTIONS for part in make(results)]
     return HEAD + '\n' + '\n'.join(parts).rstrip() + '\n'
