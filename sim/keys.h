@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What can be said in a scenario, key by key: its name, what its value looks like, where it goes. */
+/* What can be said in a scenario, key by key: its name, its value, and where that goes. */
 #ifndef GPREEMPT_SIM_KEYS_H
 #define GPREEMPT_SIM_KEYS_H
 

@@ -128,15 +128,15 @@ void sim_sweep_apply(struct sim_scenario *s, size_t i)
 const char *sim_scenario_sweep_text(const struct sim_scenario *s, size_t i, char *buf, size_t size)
 {
 	struct target t = find_target((struct sim_scenario *)s, s->sweep_key);
+	uint64_t value = i < s->n_sweep ? s->sweep[i] : 0;
 	char text[SIM_UNIT_TEXT] = "";
 
-	if (t.key && i < s->n_sweep) {
-		bool silent = t.key->kind == SIM_KEY_ANNOUNCE && s->sweep[i] == SIM_NOT_ANNOUNCED;
-
-		sim_unit_text(t.key->unit, s->sweep[i], text);
-		if (silent)
-			snprintf(text, sizeof(text), "none");
-	}
+	if (t.key && t.key->kind == SIM_KEY_ANNOUNCE && value == SIM_NOT_ANNOUNCED)
+		snprintf(text, sizeof(text), "none");
+	else if (t.key && t.key->kind == SIM_KEY_ANNOUNCE && value == 0)
+		snprintf(text, sizeof(text), "submission");
+	else if (t.key)
+		sim_unit_text(t.key->unit, value, text);
 	snprintf(buf, size, "%s", text);
 	return buf;
 }

@@ -63,17 +63,31 @@ static void print_modes(const struct sim_outcome *o, const char *policy)
 	table_print(t);
 }
 
+#define OVERLOADED_MAX 6 /* jobs named */
+
+/* Jobs whose requests come faster than they are done, each with what is left of them. */
 static void print_overload(const struct sim_result *r)
 {
-	uint64_t backlog = 0;
+	const struct sim_job *last = NULL;
+	unsigned int named = 0;
 
 	if (!r->overloaded)
 		return;
-	for (size_t i = 0; i < r->n_jobs; i++)
-		backlog += r->jobs[i].overloaded ? r->jobs[i].backlog : 0;
-	printf("overloaded: requests come faster than they are done; by the end %llu were given "
-	       "up or wait\n",
-	       (unsigned long long)backlog);
+	printf("overloaded: requests come faster than they are done; given up or waiting at the "
+	       "end:");
+	for (size_t i = 0; i < r->n_jobs; i++) {
+		uint64_t backlog = 0;
+
+		if (!r->jobs[i].overloaded || r->jobs[i].job == last)
+			continue;
+		last = r->jobs[i].job;
+		for (size_t n = i; n < r->n_jobs && r->jobs[n].job == last; n++)
+			backlog += r->jobs[n].backlog;
+		if (named++ < OVERLOADED_MAX)
+			printf("%s %llu of %s", named > 1 ? "," : "", (unsigned long long)backlog,
+			       last->name);
+	}
+	printf("%s\n", named > OVERLOADED_MAX ? ", and more" : "");
 }
 
 static void print_rest(const struct sim_result *r)

@@ -252,7 +252,7 @@ MAY_INCLUDE = [
     ('gpu', ['gpu/*', 'abi/', 'util/']),
     ('lib', ['lib/', 'gpreempt/', 'gpu/', 'core/', 'abi/', 'util/']),
     ('sim', ['sim/', 'gpreempt/', 'gpu/', 'core/', 'abi/', 'util/']),
-    ('cmd', ['cmd/', 'gpreempt/', 'util/']),
+    ('cmd', ['cmd/', 'gpreempt/', 'sim/', 'util/']),
 ]
 
 
@@ -278,6 +278,7 @@ def may_include(path, header):
            ('lib/a.c', '#include <gpreempt/gpreempt.h>\n#include "cmd/wire/wire.h"\n')],
       good=[('gpu/model/a.c', '#include "gpu/kfd/transport.h"\n'), ('lib/a.c', '#include "gpu/kfd/kfd.h"\n'),
             ('cmd/gpreempt/a.c', '#include <gpreempt/gpreempt.h>\n#include "cmd/gpreempt/a.h"\n'),
+            ('cmd/gpreempt/a.c', '#include "sim/sim.h"\n'),
             ('abi/types.h', '#include <stdint.h>\n'), ('gpu/kfd/a.c', '#include "gpu/guard.h"\n'),
             ('tests/a.c', '#include "gpu/model/hw.h"\n')])
 def include_directions(src):
