@@ -2,6 +2,7 @@
 """Simulations from the command line: the answers, their keys, and bad input."""
 import json
 import os
+import re
 import subprocess
 import tempfile
 import unittest
@@ -112,6 +113,20 @@ class Answers(Sim):
         self.assertEqual([w['scenario'] for w in answer['workloads']],
                          [f'disb-{letter}' for letter in 'abcde'])
         self.assertIn('calibrated: every factor', self.ok(run('sim', '--calibrate')))
+
+    def test_calibration_is_what_the_results_say(self):
+        results = os.path.join(os.environ['MAN_PAGES'], '..', 'results')
+        out = self.ok(run('--json', 'sim', '--calibrate'))
+        with open(os.path.join(results, 'calibration.json'), encoding='utf-8') as f:
+            self.assertEqual(f.read(), out)
+        with open(os.path.join(results, 'calibration.md'), encoding='utf-8') as f:
+            text = f.read()
+        rows = re.findall(r'(?m)^(latency|throughput)(.*?) +([\d.]+) % +([\d.]+) % +([\d.]+)$',
+                          self.ok(run('sim', '--calibrate')))
+        self.assertEqual(len(rows), 4)
+        for what, of, *figures in rows:
+            row = r'{}{} \| \+?{} % \| \+?{} % \| {} \|'.format(what, of, *figures)
+            self.assertRegex(text, row)
 
 
 class Options(Sim):
