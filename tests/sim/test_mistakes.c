@@ -98,6 +98,7 @@ static const struct mistake {
 	{ HEAD "[sweep]\nkey = speed\nvalues = 1/s\n", 4, 7, "'speed' is no 'key'", "" },
 	{ HEAD "[sweep]\nkey = chip\nvalues = a\n", 4, 7, "cannot be swept", "" },
 	{ HEAD "[sweep]\nkey = gpus\nvalues = 1 2\n", 4, 7, "cannot be swept", "" },
+	{ JOB "[sweep]\nkey = j.gpu\nvalues = 0 1\n", 6, 7, "cannot be swept", "" },
 	{ HEAD "[sweep]\nvalues = 1us\nkey = cycle\n", 4, 10, "must come before", "" },
 	{ HEAD "[sweep]\nkey = cycle\nvalues = 1us 2us oops 3us\n", 5, 18, "'oops'", "" },
 	{ HEAD "[sweep]\nkey = cycle\n", 3, 1, "[sweep] needs 'values'", "" },

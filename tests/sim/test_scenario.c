@@ -223,6 +223,16 @@ static void a_sweep_changes_its_key_run_by_run(void **state)
 	sim_scenario_free(s);
 }
 
+static void a_sweep_cannot_make_more_queues_than_a_file_may(void **state)
+{
+	struct sim_scenario *s = parse(HEAD "[job j]\nmodel = VGG\nqueues = 1000\n"
+					    "[sweep]\nkey = j.copies\nvalues = 200 201\n");
+
+	assert_int_equal(sim_scenario_sweep(s, 0), 0);
+	assert_int_equal(sim_scenario_sweep(s, 1), -EINVAL);
+	sim_scenario_free(s);
+}
+
 static void models_and_settings_can_be_swept(void **state)
 {
 	struct sim_scenario *s = parse(HEAD "[model m]\nkernels = 1\nkernel = 1us\n"
@@ -307,6 +317,7 @@ int main(void)
 		cmocka_unit_test(a_trace_has_the_times_it_was_given),
 		cmocka_unit_test(a_made_up_trace_is_ascending_bursty_and_follows_its_seed),
 		cmocka_unit_test(a_sweep_changes_its_key_run_by_run),
+		cmocka_unit_test(a_sweep_cannot_make_more_queues_than_a_file_may),
 		cmocka_unit_test(models_and_settings_can_be_swept),
 		cmocka_unit_test(an_option_is_checked_as_the_file_is),
 		cmocka_unit_test(every_built_in_scenario_is_sound),
