@@ -2,7 +2,7 @@
 # What the scripts of tests/vm share. Sourced; sets $root, $cache and the functions below.
 set -euo pipefail
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
-cache=${GPREEMPT_VM_CACHE:-$root/build/vm}
+cache=$(realpath -m "${GPREEMPT_VM_CACHE:-$root/build/vm}")
 kernel=${GPREEMPT_VM_KERNEL:-debian} # or debug: see tests/vm/debug
 SKIPPED=77
 tools=(qemu-system-x86_64 busybox cpio modinfo xz make gcc flock)
@@ -25,3 +25,8 @@ fail()
 	say "$*"
 	exit 1
 }
+
+# Neither the kernel's build nor QEMU's options take any path.
+case $cache in
+*[[:space:],:]*) fail "no folder to build in: '$cache'; name another in GPREEMPT_VM_CACHE" ;;
+esac
