@@ -107,13 +107,13 @@ def bars(results):
         for key, name in THROUGHPUTS:
             lines.append((f'throughput in {name}, {told}',
                           *bar(of, lambda r, key=key: r['figures'][key], THROUGHPUT_BAR, False)))
-    slots_of = [r for r in rows_of(results, 'slots') if r['policy'] == 'rotate']
+    slots_of = [r for r in rows_of(results, 'slots') if r['policy'] == 'priority']
     lines.append(('slots used, 60 offline queues a GPU',
                   *bar(slots_of, lambda r: r['figures']['slots_used_pct'], SLOTS_BAR, False)))
     yield from section('Bars', (
-        'DISB A to E, MI100, policy priority, costs of the kernel extension, save area in HBM. As '
-        'published figures are, each is a mean over the five workloads; beside it the worst of '
-        'them, and how many keep the bar by themselves.'))
+        'DISB A to E, MI100, policy priority, costs of the kernel extension, save area in HBM. '
+        'What is published is one figure for all workloads, so each is a mean over the five; '
+        'beside it the worst of them, and how many keep the bar by themselves.'))
     yield from table(('', 'bar', 'mean of all', '', 'worst', 'kept by'), lines)
 
 
