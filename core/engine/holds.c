@@ -62,13 +62,14 @@ bool engine_too_soon(struct engine *e, const struct engine_job *j)
 
 /*
  * What a burst gains is what it has before it. Beside others it gets half of the GPU, so half of
- * the time it has run already counts; one that takes longer than expected has as much again.
+ * the time it has run already counts. But it may as well get nothing, behind a kernel nobody knows
+ * the length of: one that has waited for as long as a preemption costs is not made to wait again.
  */
-bool engine_too_dear(const struct engine *e, const struct engine_gpu *g,
+bool engine_too_dear(struct engine *e, const struct engine_gpu *g,
 		     const struct engine_job *urgent)
 {
 	const struct engine_costs *c = &e->config.costs;
-	uint64_t cost_ns, ran_ns;
+	uint64_t cost_ns, ran_ns, left_ns;
 
 	if (!urgent || !urgent->service_ns)
 		return false;
@@ -76,7 +77,12 @@ bool engine_too_dear(const struct engine *e, const struct engine_gpu *g,
 	cost_ns = gpol_after(g->learnt.suspend_ns, g->learnt.resume_ns);
 	if (c->disturbs_all)
 		cost_ns = gpol_after(cost_ns, gpol_after(c->cycle_ns, c->cycle_ns));
-	return cost_ns > urgent->service_ns - gpol_min(ran_ns, urgent->service_ns) / 2;
+	left_ns = urgent->service_ns - gpol_min(ran_ns, urgent->service_ns) / 2;
+	if (cost_ns <= left_ns || cost_ns <= ran_ns)
+		return false;
+	if (urgent->has_work)
+		wake_at(e, gpol_after(urgent->work_since_ns, cost_ns));
+	return true;
 }
 
 /* ---- acting ---- */

@@ -294,7 +294,7 @@ bool engine_spared(struct engine *e, const struct engine_job *j, const struct en
 /* Let go so lately that holding it again would be all cost. */
 bool engine_too_soon(struct engine *e, const struct engine_job *j);
 /* Would holding somebody for @urgent cost more than it gives? */
-bool engine_too_dear(const struct engine *e, const struct engine_gpu *g,
+bool engine_too_dear(struct engine *e, const struct engine_gpu *g,
 		     const struct engine_job *urgent);
 /* The job leaves or returns; fills in the action. */
 void engine_suspend(struct engine *e, struct engine_job *j, uint64_t deadline_ns,

@@ -160,6 +160,33 @@ static void nobody_is_held_for_a_burst_that_gains_less_than_it_costs(void **stat
 	assert_true(makes_room(&config, 5 * MS));
 }
 
+static void a_burst_that_waited_for_what_room_costs_gets_it(void **state)
+{
+	struct engine_config config = rig_config(&rig_urgent_first);
+	uint32_t online, a;
+	struct rig r;
+
+	config.costs.suspend_ns = config.costs.resume_ns = MS;
+	config.costs.disturbs_all = false;
+	rig_open(&r, &config, 1, 0);
+	online = rig_online(&r);
+	for (int i = 0; i < 20; i++) {
+		rig_work(&r, online, true);
+		rig_step(&r, 10 * MS);
+		rig_work(&r, online, false);
+		rig_step(&r, MS);
+	}
+	a = rig_offline(&r);
+	rig_step(&r, 10 * MS);
+	rig_work(&r, online, true);
+	rig_step(&r, 10 * MS);
+	assert_false(rig_did(&r, ENGINE_SUSPEND, a));
+	assert_int_equal(r.wake_ns, r.now_ns + 2 * MS);
+	rig_step(&r, 2 * MS);
+	assert_true(rig_did(&r, ENGINE_SUSPEND, a));
+	rig_close(&r);
+}
+
 static void what_is_not_known_of_a_burst_is_no_reason_against_it(void **state)
 {
 	struct engine_config config = rig_config(&rig_urgent_first);
@@ -436,6 +463,7 @@ int main(void)
 		cmocka_unit_test(a_tripped_gpu_keeps_the_whole_gang_on),
 		cmocka_unit_test(a_gang_is_not_torn_apart_for_lack_of_room),
 		cmocka_unit_test(nobody_is_held_for_a_burst_that_gains_less_than_it_costs),
+		cmocka_unit_test(a_burst_that_waited_for_what_room_costs_gets_it),
 		cmocka_unit_test(what_is_not_known_of_a_burst_is_no_reason_against_it),
 		cmocka_unit_test(a_job_just_let_go_is_left_on_unless_urgent_work_waits),
 		cmocka_unit_test(the_budget_of_cycles_is_kept_in_every_second),
