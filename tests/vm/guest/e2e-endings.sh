@@ -26,6 +26,7 @@ ending()
 	check "$name: none of its queues is on the GPU" off "$job"
 	check "$name: all run again" run_again "$name" "$limit" sh -c "$(eval "echo \"$*\"")"
 	check "$name: the holder ends" wait_hold
+	[[ "$name" != SIG@(TERM|INT) ]] || check "$name: well" hold_ended_with 0
 	check "$name: nobody traces the job" untraced "$job"
 }
 
@@ -33,6 +34,7 @@ time_over()
 {
 	local name="--for is over" ms
 	check "$name: the job is held" start_hold "$job" --for 1
+	check "$name: none of its queues is on the GPU" off "$job"
 	ms=$(queuewatch "$job" running $QUEUES $((1000 + RUNS_MS))) || ms=''
 	check "$name: all run again" test -n "$ms"
 	row "$name" "$((${ms:-99999} > 1000 ? ${ms:-99999} - 1000 : 0))"

@@ -108,14 +108,17 @@ start_hold()
 	[[ "$line" == holding* ]] || { echo "$line" && false; }
 }
 
-# Sets $hold_status and $hold_said.
+# Sets $hold_status and $hold_said. Fails if the holder has to be made to end.
 wait_hold()
 {
+	local stays=''
 	hold_status=0
-	hold_said=$(timeout 20 cat <&"$from_hold") || hold_status=99
+	hold_said=$(timeout 20 cat <&"$from_hold") || stays=yes
 	exec {from_hold}<&-
+	[ ! $stays ] || kill -KILL $holder
 	wait $holder 2>/dev/null || hold_status=$?
 	echo "$hold_said"
+	[ ! $stays ]
 }
 
 hold_ended_with()
