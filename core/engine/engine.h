@@ -8,7 +8,8 @@
  *
  * - Only offline jobs that may be preempted are held, whatever they or the policy say.
  * - Every hold has an owner and a deadline. At the deadline the job is let go, whoever still wants
- *   it held, and stays on for as long as it had to wait, at least min_run_ns.
+ *   it held, and has a turn: turn_ns, but no longer than it waited, and at least min_run_ns. A
+ *   wait is over when it ran for min_run_ns or had nothing to do, not when it is on for a moment.
  * - Jobs of a gang are held together and let go together.
  * - One failed preemption trips its GPU: all holds there are let go, and there are no more until
  *   engine_rearm().

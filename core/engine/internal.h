@@ -93,7 +93,8 @@ struct engine_job {
 	uint64_t turn_ns; /* on the GPU since it came to its slots */
 	bool admitted; /* has its slots by right */
 	bool turn_over; /* in this step */
-	uint64_t wait_since_ns; /* has work and is not on */
+	bool unserved; /* a wait that is not over, though it may be on for a moment */
+	uint64_t wait_since_ns, wait_ran_ns; /* when that wait began, and what it had run then */
 	uint64_t longest_wait_ns;
 	uint64_t preempted, would_preempt, made_room, detect_ns;
 	uint32_t last_because;

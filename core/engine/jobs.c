@@ -52,6 +52,21 @@ static void count_running(struct engine *e, const struct engine_job *j, bool mor
 		g->contended_ns += gpol_elapsed(e->now_ns, g->contended_since_ns);
 }
 
+/*
+ * Being let go for a moment does not end a wait: it lasts until the job ran for min_run_ns in all,
+ * or had nothing to do. Else short gaps in urgent work would begin every wait anew.
+ */
+static void note_wait(struct engine *e, struct engine_job *j)
+{
+	if (!j->has_work)
+		j->unserved = false;
+	if (!waits(j) || (j->unserved && j->ran_ns - j->wait_ran_ns < e->config.min_run_ns))
+		return;
+	j->unserved = true;
+	j->wait_since_ns = e->now_ns;
+	j->wait_ran_ns = j->ran_ns;
+}
+
 void engine_move_job(struct engine *e, struct engine_job *j, bool has_work, enum place place)
 {
 	bool waited = waits(j);
@@ -63,8 +78,8 @@ void engine_move_job(struct engine *e, struct engine_job *j, bool has_work, enum
 	j->has_work = has_work;
 	j->place = (uint8_t)place;
 	count_running(e, j, true);
-	if (!waited)
-		j->wait_since_ns = e->now_ns;
+	if (!waited || !has_work)
+		note_wait(e, j);
 	gpu_of(e, j)->stale = true;
 }
 

@@ -159,7 +159,12 @@ static enum want by_slots(struct engine *e, struct engine_job *first, const stru
 
 /* ---- all of it ---- */
 
-/* Let go by force it stays on for as long as it waited. */
+/* Let go by force it has a turn, but none longer than it waited. */
+static uint64_t turn_of(const struct engine *e, const struct unit *u)
+{
+	return gpol_max(gpol_min(u->waited_ns, e->config.params.turn_ns), e->config.min_run_ns);
+}
+
 static void note_end(struct engine *e, struct engine_job *first, const struct unit *u)
 {
 	for_each_member(e, m, first) {
@@ -167,8 +172,7 @@ static void note_end(struct engine *e, struct engine_job *first, const struct un
 		m->must_go = u->overdue || !u->holdable;
 		m->room_for = u->because;
 		if (is_held(m))
-			m->spared_ns =
-				u->overdue ? gpol_max(u->waited_ns, e->config.min_run_ns) : 0;
+			m->spared_ns = u->overdue ? turn_of(e, u) : 0;
 		if (m->resume_failed)
 			wake_at(e, gpol_after(e->now_ns, e->config.interval_ns));
 	}

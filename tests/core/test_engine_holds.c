@@ -117,7 +117,7 @@ static void a_hold_ends_at_its_deadline_though_the_policy_insists(void **state)
 	rig_close(&r);
 }
 
-static void a_waiting_job_is_let_go_at_its_own_bound_and_stays_as_long_as_it_waited(void **state)
+static void a_waiting_job_is_let_go_at_its_own_bound_and_stays_no_longer_than_it_waited(void **state)
 {
 	struct engine_config config = rig_config(&rig_hold_all);
 	struct engine_job_config job = {
@@ -196,7 +196,7 @@ static void online_work_waits_for_a_job_let_go_no_longer_than_its_own_bound(void
 	rig_close(&r);
 }
 
-static void whatever_the_policy_everybody_runs_half_of_the_time(void **state)
+static void whatever_the_policy_short_waits_are_paid_back_in_full(void **state)
 {
 	struct engine_config config = rig_config(&rig_hold_all);
 	struct rig r;
@@ -209,6 +209,47 @@ static void whatever_the_policy_everybody_runs_half_of_the_time(void **state)
 	rig_run(&r, 10 * SEC);
 	assert_in_range(rig_job(&r, a).ran_ns, 4 * SEC, 6 * SEC);
 	assert_true(rig_job(&r, a).longest_wait_ns <= 20 * MS);
+	rig_close(&r);
+}
+
+static void a_long_wait_earns_a_turn_not_as_long_a_rest(void **state)
+{
+	struct engine_config config = rig_config(&rig_hold_all);
+	uint64_t on_ns;
+	struct rig r;
+	uint32_t a;
+
+	rig_open(&r, &config, 1, 0);
+	a = rig_offline(&r);
+	rig_step(&r, 0);
+	rig_run_until(&r, ENGINE_RESUME, a);
+	on_ns = r.now_ns;
+	rig_run_until(&r, ENGINE_SUSPEND, a);
+	assert_int_equal(r.now_ns - on_ns, config.params.turn_ns);
+	rig_close(&r);
+}
+
+/* Urgent work with gaps in which nothing gets done: each lets the job go, none of them serves it. */
+static void gaps_too_short_to_run_in_do_not_begin_a_wait_anew(void **state)
+{
+	struct engine_config config = rig_config(&rig_urgent_first);
+	uint32_t urgent, a;
+	struct rig r;
+
+	config.hold_max_ns = 200 * MS;
+	config.min_run_ns = 10 * MS;
+	rig_open(&r, &config, 1, 0);
+	urgent = rig_online(&r);
+	a = rig_offline(&r);
+	for (int i = 0; i < 40; i++) {
+		rig_work(&r, urgent, true);
+		rig_step(&r, 100 * US);
+		rig_run(&r, 10 * MS);
+		rig_work(&r, urgent, false);
+		rig_step(&r, 0);
+	}
+	assert_true(rig_job(&r, a).ran_ns >= 80 * MS);
+	assert_true(rig_job(&r, a).longest_wait_ns <= 200 * MS);
 	rig_close(&r);
 }
 
@@ -359,10 +400,12 @@ int main(void)
 		cmocka_unit_test(an_offline_job_that_looks_idle_is_held_all_the_same),
 		cmocka_unit_test(a_hold_ends_at_its_deadline_though_the_policy_insists),
 		cmocka_unit_test(
-			a_waiting_job_is_let_go_at_its_own_bound_and_stays_as_long_as_it_waited),
+			a_waiting_job_is_let_go_at_its_own_bound_and_stays_no_longer_than_it_waited),
 		cmocka_unit_test(a_wait_begins_with_the_work_not_with_the_hold),
 		cmocka_unit_test(online_work_waits_for_a_job_let_go_no_longer_than_its_own_bound),
-		cmocka_unit_test(whatever_the_policy_everybody_runs_half_of_the_time),
+		cmocka_unit_test(whatever_the_policy_short_waits_are_paid_back_in_full),
+		cmocka_unit_test(a_long_wait_earns_a_turn_not_as_long_a_rest),
+		cmocka_unit_test(gaps_too_short_to_run_in_do_not_begin_a_wait_anew),
 		cmocka_unit_test(an_action_is_not_repeated_while_its_report_is_outstanding),
 		cmocka_unit_test(a_hold_ends_in_time_though_nobody_ever_reported_the_suspend),
 		cmocka_unit_test(what_acting_takes_is_learnt_from_reports),
