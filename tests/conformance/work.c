@@ -3,7 +3,7 @@
 #include "tests/conformance/topics.h"
 
 #define AQL KFD_IOC_QUEUE_TYPE_COMPUTE_AQL
-#define LONG_WORK 40u /* dispatches: more than a case waits for */
+#define LONG_WORK 60u /* dispatches: more than a case waits for */
 #define STEP_MS 2
 #define PATIENCE_MS 5000
 #define STILL_MS (3 * WORK_MS) /* in which a queue that runs comes on */

@@ -488,11 +488,21 @@ static int list_dir(struct world *w, enum gkfd_tree tree, const char *path, char
 
 /* ---- work ---- */
 
+/* By how much this guest is slower than usual: work and waiting for it take as much longer. */
+static uint32_t slowness(void)
+{
+	const char *text = getenv("SLOWNESS");
+	uint32_t value = text ? (uint32_t)strtoul(text, NULL, 10) : 1;
+
+	return value ? value : 1;
+}
+
 static uint32_t ticks_of_work(void)
 {
 	uint32_t tick_us = kfdsim_parameter("tick_us");
+	uint32_t work_us = WORK_MS * 1000 * slowness();
 
-	return tick_us < WORK_MS * 1000 ? WORK_MS * 1000 / tick_us : 1;
+	return tick_us < work_us ? work_us / tick_us : 1;
 }
 
 static void submit(struct world *w, struct actor *a, const struct kfd_ioctl_create_queue_args *q,
@@ -528,7 +538,7 @@ static void submit(struct world *w, struct actor *a, const struct kfd_ioctl_crea
 static void pass(struct world *w, uint32_t ms)
 {
 	(void)w;
-	poll(NULL, 0, (int)ms);
+	poll(NULL, 0, (int)(ms * slowness()));
 }
 
 static void scheduler_work(struct world *w, uint32_t gpu, struct scheduler_work *ret)
