@@ -10,7 +10,9 @@
  * - Every hold has an owner and a deadline. At the deadline the job is let go, whoever still wants
  *   it held, and has a turn: turn_ns, but no longer than it waited, and at least min_run_ns. A
  *   wait is over when it ran for min_run_ns or had nothing to do, not when it is on for a moment.
- * - Jobs of a gang are held together and let go together.
+ * - Jobs of a gang are held together and let go together. One is not held for another, and where
+ *   gangs meet on several GPUs, the first of these says which makes room for which.
+ * - With the policy none nothing is done to anybody, for slots neither.
  * - One failed preemption trips its GPU: all holds there are let go, and there are no more until
  *   engine_rearm().
  * - No more scheduler cycles in a second than the budget of a GPU; no hold that is expected to cost
@@ -42,6 +44,7 @@ struct engine_costs {
 	bool counts_progress; /* samples have read and write; else only hints tell of work */
 };
 
+/* The policy, the intervals and hold_max_ns must be set; others may be 0. */
 struct engine_config {
 	const struct gpol_ops *policy;
 	struct gpol_params params;

@@ -95,9 +95,10 @@ bool engine_budget_allows(const struct engine *e, const struct engine_gpu *g, in
 	return !e->config.cycles_per_s || g->tokens >= needed(e, cycles, spare_permille);
 }
 
-uint64_t engine_budget_again(const struct engine *e, const struct engine_gpu *g, int64_t cycles)
+uint64_t engine_budget_again(const struct engine *e, const struct engine_gpu *g, int64_t cycles,
+			     uint32_t spare_permille)
 {
-	int64_t lacking = needed(e, cycles, 0) - g->tokens, rate = tokens_per_s(e);
+	int64_t lacking = needed(e, cycles, spare_permille) - g->tokens, rate = tokens_per_s(e);
 
 	if (!e->config.cycles_per_s || lacking <= 0)
 		return GPOL_NEVER;
@@ -110,7 +111,8 @@ void engine_pay(struct engine *e, struct engine_gpu *g, enum engine_verb verb)
 		return;
 	g->batch[verb] = e->step;
 	g->cycles++;
-	if (e->config.cycles_per_s)
+	/* Resumes that fail for an hour do not cost the hour after it. */
+	if (e->config.cycles_per_s && g->tokens > -bucket(e))
 		g->tokens -= TOKEN;
 }
 

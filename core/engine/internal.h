@@ -106,6 +106,7 @@ struct engine_gpu {
 	uint32_t first_job;
 	bool tripped;
 	bool stale; /* the policy must be asked again */
+	uint64_t unit; /* the last one looked at that is on it */
 	uint64_t judge_ns; /* when it must be asked anyway */
 	uint64_t policy_state[GPOL_STATE_BYTES / 8], shadow_state[GPOL_STATE_BYTES / 8];
 	struct gpol_gpu learnt;
@@ -138,6 +139,7 @@ struct engine {
 	uint64_t step; /* number */
 	uint32_t tickets;
 	uint64_t walk; /* number of walks over units */
+	uint64_t units; /* number of units looked at */
 	uint32_t n_gpus, next_job;
 	uint32_t line_first, line_last;
 	struct engine_gpu *gpus;
@@ -171,7 +173,8 @@ void engine_budget_fill(const struct engine *e, struct engine_gpu *g);
 bool engine_budget_allows(const struct engine *e, const struct engine_gpu *g, int64_t cycles,
 			  uint32_t spare_permille);
 /* When it will; GPOL_NEVER if it does. */
-uint64_t engine_budget_again(const struct engine *e, const struct engine_gpu *g, int64_t cycles);
+uint64_t engine_budget_again(const struct engine *e, const struct engine_gpu *g, int64_t cycles,
+			     uint32_t spare_permille);
 /* An action of @verb is written in this step: pays for the batch, once. */
 void engine_pay(struct engine *e, struct engine_gpu *g, enum engine_verb verb);
 void engine_learn(uint64_t *ns, uint64_t sample_ns);

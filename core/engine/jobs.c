@@ -80,7 +80,8 @@ void engine_move_job(struct engine *e, struct engine_job *j, bool has_work, enum
 	count_running(e, j, true);
 	if (!waited || !has_work)
 		note_wait(e, j);
-	gpu_of(e, j)->stale = true;
+	for_each_member(e, m, j)
+		gpu_of(e, m)->stale = true;
 }
 
 bool engine_works(const struct engine *e, const struct engine_job *j)

@@ -11,9 +11,21 @@ static bool needs_room(const struct engine *e, const struct engine_job *j)
 
 /*
  * While an online job needs room, what an offline job writes does not speak for it: with queues it
- * counts as having work, however idle it looks.
+ * counts as having work, however idle it looks. So does one whose gang works elsewhere: else there
+ * would be no turn for the gang here.
  */
-static void describe(const struct engine *e, const struct engine_job *j, bool urgent,
+static bool seems_to_work(const struct engine *e, struct engine_job *j, bool urgent)
+{
+	bool works = j->has_work;
+
+	if (is_online(j))
+		return works;
+	for_each_member(e, m, j)
+		works |= m->has_work;
+	return works || (urgent && j->queues);
+}
+
+static void describe(const struct engine *e, struct engine_job *j, bool urgent,
 		     struct gpol_job *ret)
 {
 	const struct engine_job_config *c = &j->config;
@@ -23,14 +35,14 @@ static void describe(const struct engine *e, const struct engine_job *j, bool ur
 		.id = j->id,
 		.class = c->class,
 		.priority = c->priority,
-		.has_work = j->has_work || (urgent && !is_online(j) && j->queues),
+		.has_work = seems_to_work(e, j, urgent),
 		.announced = engine_announced(e, j),
 		.held = is_held(j),
 		.preemptible = is_holdable(e, j),
 		.latency_critical = c->flags & ENGINE_JOB_CRITICAL,
 		.weight = c->weight,
 		.min_permille = c->min_permille,
-		.work_since_ns = j->work_since_ns,
+		.work_since_ns = j->ever_worked ? j->work_since_ns : 0,
 		.held_since_ns = is_held(j) ? j->held_since_ns : j->let_go_ns,
 		.ran_ns = j->ran_ns + (j->has_work && j->place == PLACE_ON ? passed_ns : 0),
 		.wanted_ns = j->wanted_ns + (j->has_work ? passed_ns : 0),

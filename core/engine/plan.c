@@ -5,7 +5,7 @@
  */
 #include "core/engine/internal.h"
 
-/* Of the budget, in permille: what is kept for urgent work when jobs only take turns. */
+/* Of the budget, in permille: what is kept for online work by holds that are not for it. */
 #define KEPT_FOR_URGENT 500
 
 struct unit {
@@ -21,18 +21,77 @@ struct unit {
 	const struct engine_job *urgent; /* the same */
 };
 
+/* ---- for whom ---- */
+
+static bool is_alone(const struct engine *e, const struct engine_job *j)
+{
+	return j->next_in_gang == index_of(e, j);
+}
+
+/* On a GPU before that of @m, where the gang of @m is as well; see mark_gpus. */
+static bool meet_before(const struct engine *e, const struct engine_job *m,
+			struct engine_job *other)
+{
+	bool before_it = false;
+
+	for_each_member(e, o, other)
+		before_it |= o->gpu < m->gpu && gpu_of(e, o)->unit == e->units;
+	return before_it;
+}
+
+static void mark_gpus(struct engine *e, struct engine_job *unit)
+{
+	e->units++;
+	for_each_member(e, m, unit)
+		gpu_of(e, m)->unit = e->units;
+}
+
+/*
+ * Does what the policy says of @m count for its gang? Not where it should make room for one of its
+ * own. And where two gangs meet on several GPUs, each might be held for the other, by GPUs that
+ * disagree about whose turn it is: the first GPU they meet on speaks for all.
+ */
+static bool is_meant(struct engine *e, const struct engine_job *m)
+{
+	struct engine_job *other = engine_find_job(e, m->because);
+
+	if (!m->hold)
+		return false;
+	if (!other || is_online(other) || is_alone(e, m) || is_alone(e, other))
+		return true;
+	return other->config.gang != m->config.gang && !meet_before(e, m, other);
+}
+
+/* Of several for whom a gang is to be held the one that can wait least speaks for them. */
+static int urgency(const struct engine *e, const struct engine_job *j)
+{
+	if (!j)
+		return 0;
+	if (!is_online(j))
+		return 1;
+	return j->has_work ? 4 : engine_announced(e, j) ? 3 : 2;
+}
+
+static void find_reason(struct engine *e, struct engine_job *first, struct unit *u)
+{
+	mark_gpus(e, first);
+	for_each_member(e, m, first) {
+		const struct engine_job *other = engine_find_job(e, m->because);
+
+		if (!is_meant(e, m))
+			continue;
+		u->hold = true;
+		if (urgency(e, other) > urgency(e, u->urgent))
+			u->urgent = other;
+	}
+	u->because = u->urgent ? u->urgent->id : GPOL_NOBODY;
+}
+
 static struct unit look_at(struct engine *e, struct engine_job *first)
 {
-	struct unit u = { .holdable = true, .held = true, .because = GPOL_NOBODY };
+	struct unit u = { .holdable = true, .held = true };
 
-	for_each_member(e, m, first) {
-		if (!m->hold)
-			continue;
-		u.hold = true;
-		if (u.because == GPOL_NOBODY)
-			u.because = m->because;
-	}
-	u.urgent = engine_find_job(e, u.because);
+	find_reason(e, first, &u);
 	for_each_member(e, m, first) {
 		u.holdable &= is_holdable(e, m);
 		u.held &= is_held(m);
@@ -63,13 +122,13 @@ static bool is_urgent(const struct engine *e, const struct engine_job *j)
 	return j && is_online(j) && (j->has_work || engine_announced(e, j));
 }
 
-static bool is_granted(struct engine *e, struct engine_gpu *g)
+static bool is_granted(struct engine *e, struct engine_gpu *g, uint32_t spare_permille)
 {
 	if (g->granted == e->step)
 		return true;
-	if (!engine_budget_allows(e, g, 2, 0)) {
+	if (!engine_budget_allows(e, g, 2, spare_permille)) {
 		g->denied_by_budget++;
-		wake_at(e, engine_budget_again(e, g, 2));
+		wake_at(e, engine_budget_again(e, g, 2, spare_permille));
 		return false;
 	}
 	g->granted = e->step;
@@ -78,16 +137,17 @@ static bool is_granted(struct engine *e, struct engine_gpu *g)
 
 static bool may_hold(struct engine *e, struct engine_job *first, const struct unit *u)
 {
-	struct engine_gpu *g = gpu_of(e, first);
+	struct engine_gpu *g = gpu_of(e, u->urgent ? u->urgent : first);
+	bool urgent = is_urgent(e, u->urgent);
 
-	if (u->returning || (u->too_soon && !is_urgent(e, u->urgent)))
+	if (u->returning || (u->too_soon && !urgent))
 		return false;
 	if (engine_too_dear(e, g, u->urgent)) {
 		g->denied_by_cost++;
 		return false;
 	}
 	for_each_member(e, m, first) {
-		if (!is_granted(e, gpu_of(e, m)))
+		if (!is_granted(e, gpu_of(e, m), urgent ? 0 : KEPT_FOR_URGENT))
 			return false;
 	}
 	return true;
@@ -184,8 +244,8 @@ static void plan_unit(struct engine *e, struct engine_job *first)
 	enum want want;
 
 	note_end(e, first, &u);
-	if (!u.holdable || u.overdue || u.spared)
-		want = WANT_ON;
+	if (!u.holdable || u.overdue || u.spared || e->config.policy == &gpol_none)
+		want = WANT_ON; /* without a policy nobody is touched, for slots neither */
 	else if (u.hold)
 		want = u.held || may_hold(e, first, &u) ? WANT_OFF : WANT_ON;
 	else

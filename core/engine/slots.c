@@ -171,12 +171,11 @@ static void let_in(struct engine *e, struct engine_job *unit)
 	}
 }
 
+/* A gang finds its slots on all its GPUs at once, so it has them kept where there are some. */
 static void turn_away(struct engine *e, struct engine_job *unit)
 {
 	for_each_member(e, m, unit) {
-		struct engine_gpu *g = gpu_of(e, m);
-
-		g->full |= !fits_on(e, unit, g);
+		gpu_of(e, m)->full |= m->queues != 0;
 		m->admitted = false;
 	}
 	engine_set_want(e, unit, WANT_OFF);

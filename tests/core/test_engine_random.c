@@ -46,7 +46,7 @@ static void note_suspend(struct chaos *c, struct chaos_job *j, const struct engi
 	check(c, !j->held && !j->suspend.number && !j->resume.number);
 	check(c, a->deadline_ns > c->now_ns);
 	check(c, a->deadline_ns - c->now_ns <= c->config.hold_max_ns);
-	check(c, c->config.policy != &gpol_none || a->because == GPOL_NOBODY);
+	check(c, c->config.policy != &gpol_none);
 	j->held = true;
 	j->waits = false;
 	j->held_since_ns = c->now_ns;
