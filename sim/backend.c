@@ -19,20 +19,54 @@ static uint64_t move_ns(const struct sim_world *w, uint64_t bytes)
 	return sim_move_ns(bytes, w->bytes_per_s);
 }
 
+/* What came of the time since the need of a queue changed last. */
+static void count_wait(const struct sim_wait *wait, uint64_t now, struct sim_process *p)
+{
+	if (wait->need != SIM_HELD)
+		return;
+	p->longest_hold_ns = MAX(p->longest_hold_ns, now - wait->need_since_ns);
+	p->longest_wait_ns = MAX(p->longest_wait_ns, now - wait->since_ns);
+}
+
+static enum sim_need need_of(const struct sim_queue *q)
+{
+	if (!q->has_work)
+		return SIM_NO_WORK;
+	return q->place == SIM_ON ? SIM_SERVED : SIM_HELD;
+}
+
+/* How long a queue was on with work until its need is another; who is told to leave is gone. */
+static uint64_t served_ns(const struct sim_gpu *gpu, const struct sim_wait *wait,
+			  enum sim_need need)
+{
+	const struct sim_batch *b = STAILQ_FIRST(&gpu->batches);
+	uint64_t until = need == SIM_HELD && b ? b->asked_ns : gpu->world->time.now_ns;
+
+	if (wait->need != SIM_SERVED || until < wait->need_since_ns)
+		return 0;
+	return until - wait->need_since_ns;
+}
+
 void sim_backend_note_wait(struct sim_gpu *gpu, size_t queue)
 {
-	const struct sim_queue *q = &gpu->machine.queues[queue];
-	struct sim_process *p = gpu->members[queue]->process;
-	uint64_t *since = &gpu->waits_since_ns[queue];
-	uint64_t now = gpu->world->time.now_ns;
-	bool waits = q->has_work && q->place != SIM_ON;
+	const struct sim_world *w = gpu->world;
+	enum sim_need need = need_of(&gpu->machine.queues[queue]);
+	struct sim_wait *wait = &gpu->waits[queue];
+	uint64_t now = w->time.now_ns;
 
-	if (*since != UINT64_MAX)
-		p->longest_wait_ns = MAX(p->longest_wait_ns, now - *since);
-	if (!waits)
-		*since = UINT64_MAX;
-	else if (*since == UINT64_MAX)
-		*since = now;
+	count_wait(wait, now, gpu->members[queue]->process);
+	if (need == wait->need)
+		return;
+	wait->ran_ns += served_ns(gpu, wait, need);
+	if (need == SIM_NO_WORK || wait->ran_ns >= w->config.min_run_ns)
+		wait->unserved = false;
+	if (need == SIM_HELD && !wait->unserved) {
+		wait->unserved = true;
+		wait->since_ns = now;
+		wait->ran_ns = 0;
+	}
+	wait->need = need;
+	wait->need_since_ns = now;
 }
 
 /* ---- what an action is about ---- */
@@ -246,10 +280,8 @@ void sim_backend_init(struct sim_gpu *gpu)
 {
 	STAILQ_INIT(&gpu->batches);
 	gpu->act.run = act;
-	for (size_t i = 0; i < gpu->machine.n; i++) {
-		gpu->waits_since_ns[i] = UINT64_MAX;
+	for (size_t i = 0; i < gpu->machine.n; i++)
 		gpu->members[i]->guard.run = hold_ends;
-	}
 }
 
 void sim_backend_done(struct sim_gpu *gpu)

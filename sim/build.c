@@ -167,8 +167,8 @@ static int make_gpu(struct sim_world *w, struct sim_gpu *gpu, uint32_t index)
 		return r;
 	gpu->streams = calloc(n + 1, sizeof(struct sim_stream *));
 	gpu->members = calloc(n + 1, sizeof(struct sim_member *));
-	gpu->waits_since_ns = calloc(n + 1, sizeof(*gpu->waits_since_ns));
-	if (!gpu->streams || !gpu->members || !gpu->waits_since_ns)
+	gpu->waits = calloc(n + 1, sizeof(*gpu->waits));
+	if (!gpu->streams || !gpu->members || !gpu->waits)
 		return -ENOMEM;
 	place_members(w, gpu);
 	sim_backend_init(gpu);
@@ -221,7 +221,7 @@ void sim_world_done(struct sim_world *w)
 		sim_machine_done(&gpu->machine);
 		free(gpu->streams);
 		free(gpu->members);
-		free(gpu->waits_since_ns);
+		free(gpu->waits);
 	}
 	for (size_t i = 0; i < w->n_processes; i++) {
 		free(w->processes[i].streams);

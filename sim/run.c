@@ -125,7 +125,8 @@ static bool is_overloaded(struct sim_process *p, uint64_t backlog)
 
 /*
  * A job waits from when its work could be seen, and a resume that is asked for at the bound takes
- * as long as it takes, behind the batch that is under way.
+ * as long as it takes, behind the batch that is under way. The engine reckons waits from what it
+ * sees, so that one of its may end where ours is half over: two of them are between two services.
  */
 static bool is_starved(const struct sim_process *p)
 {
@@ -137,7 +138,8 @@ static bool is_starved(const struct sim_process *p)
 		return false;
 	for (uint32_t i = 0; i < p->n_members; i++)
 		act_ns = MAX(act_ns, p->members[i].gpu->longest_batch_ns);
-	return p->longest_wait_ns > bound + w->config.interval_ns + 2 * act_ns;
+	bound += w->config.interval_ns + 2 * act_ns;
+	return p->longest_hold_ns > bound || p->longest_wait_ns > 2 * bound + w->config.min_run_ns;
 }
 
 /* What was done of requests, also of those under way, as it takes alone. */

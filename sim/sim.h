@@ -35,7 +35,7 @@ struct sim_job_result {
 	const struct sim_job *job;
 	uint64_t submitted, done; /* requests */
 	uint64_t backlog; /* fell due by the end and are not done: given up, waiting, under way */
-	uint64_t longest_wait_ns; /* offline: held with work, at a stretch */
+	uint64_t longest_wait_ns; /* offline: held with work, and on too briefly in between */
 	uint64_t gpu_ns; /* what its work so far would have taken alone */
 	uint64_t preempted;
 	bool starved; /* waited past its bound, and what looking and acting takes */

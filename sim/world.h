@@ -71,7 +71,21 @@ struct sim_process {
 	uint64_t full_since_ns; /* while all of them are: since then */
 	uint64_t full_ns; /* all of them were: after half time */
 	uint64_t halfway; /* the backlog at half time */
-	uint64_t preempted, longest_wait_ns;
+	uint64_t preempted;
+	uint64_t longest_hold_ns, longest_wait_ns; /* see struct sim_wait */
+};
+
+enum sim_need { SIM_NO_WORK, SIM_SERVED, SIM_HELD };
+
+/*
+ * How a queue waits. A hold with work is a wait; being let go for a moment ends the hold, but not
+ * the wait, which lasts until the queue was on for min_run_ns in all or had nothing to do.
+ */
+struct sim_wait {
+	enum sim_need need;
+	uint64_t need_since_ns;
+	bool unserved; /* the wait is not over */
+	uint64_t since_ns, ran_ns; /* when it began, and how long the queue was on since */
 };
 
 struct sim_batch {
@@ -90,7 +104,7 @@ struct sim_gpu {
 	struct sim_machine machine;
 	struct sim_stream **streams; /* of each queue of the machine */
 	struct sim_member **members; /* likewise */
-	uint64_t *waits_since_ns; /* likewise: held with work; UINT64_MAX: it is not */
+	struct sim_wait *waits; /* likewise */
 	struct event event; /* the machine's next */
 	bool stale; /* the machine was changed at this instant */
 	bool inverted;

@@ -25,7 +25,10 @@ struct engine {
 
 struct stub stub;
 
-const struct engine_config engine_config_default = { .hold_max_ns = 100 * MSEC };
+const struct engine_config engine_config_default = {
+	.hold_max_ns = 100 * MSEC,
+	.min_run_ns = 2 * MSEC,
+};
 
 void stub_reset(enum stub_way way)
 {

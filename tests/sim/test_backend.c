@@ -144,6 +144,40 @@ static void a_hold_ends_at_its_deadline_even_if_the_engine_forgets_it(void **sta
 	sim_result_done(&r);
 }
 
+/* Held for @online_ns of every 10 ms, of which no hold is longer than the bound of 40 ms. */
+static struct sim_result run_with_gaps(uint64_t online_ns)
+{
+	struct sim_rig rig;
+
+	make_pair(&rig);
+	rig.models[0].kernel_ns = online_ns / rig.models[0].kernels;
+	rig.jobs[0].rate_mhz = 100 * 1000;
+	rig.jobs[0].announce_ns = 0;
+	rig.jobs[1].wait_bound_ns = 40 * MSEC;
+	stub_reset(STUB_PREEMPTS);
+	return sim_rig_run(&rig, SIM_ENGINE, 1);
+}
+
+static void a_moment_on_the_gpu_does_not_end_a_wait(void **state)
+{
+	struct sim_result r = run_with_gaps(9800 * USEC);
+
+	assert_true(r.jobs[1].preempted > 90); /* let go as often */
+	assert_true(r.jobs[1].longest_wait_ns > 80 * MSEC);
+	assert_int_equal(r.starved, 1);
+	sim_result_done(&r);
+
+	/* Half a millisecond each time is enough after four of them. */
+	r = run_with_gaps(9400 * USEC);
+	assert_in_range(r.jobs[1].longest_wait_ns, 30 * MSEC, 60 * MSEC);
+	assert_int_equal(r.starved, 0);
+	sim_result_done(&r);
+
+	r = run_with_gaps(5 * MSEC);
+	assert_in_range(r.jobs[1].longest_wait_ns, 5 * MSEC, 6 * MSEC);
+	sim_result_done(&r);
+}
+
 static void nobody_is_let_go_twice(void **state)
 {
 	struct sim_result r;
@@ -240,6 +274,7 @@ int main(void)
 		cmocka_unit_test(
 			who_is_not_the_victim_is_left_alone_unless_the_driver_disturbs_all),
 		cmocka_unit_test(a_hold_ends_at_its_deadline_even_if_the_engine_forgets_it),
+		cmocka_unit_test(a_moment_on_the_gpu_does_not_end_a_wait),
 		cmocka_unit_test(nobody_is_let_go_twice),
 		cmocka_unit_test(requests_go_to_the_queues_in_turn),
 		cmocka_unit_test(a_single_queue_can_be_parked),

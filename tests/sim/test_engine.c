@@ -104,6 +104,24 @@ static void a_gang_stops_as_one(void **state)
 	sim_result_done(&r);
 }
 
+/* Urgent work leaves gaps that are worth a resume, but too short to get anywhere in. */
+static void short_gaps_starve_nobody(void **state)
+{
+	struct sim_result r;
+	struct sim_rig rig;
+
+	make_contest(&rig, 2);
+	rig.models[0].kernel_ns = 9600 * USEC / rig.models[0].kernels;
+	rig.jobs[0].announce_ns = 0;
+	for (size_t i = 1; i <= 2; i++)
+		rig.jobs[i].wait_bound_ns = 50 * MSEC;
+	r = sim_rig_run(&rig, SIM_ENGINE, 1);
+	assert_true(r.jobs[1].preempted > 50);
+	assert_true(r.jobs[1].longest_wait_ns > 40 * MSEC);
+	assert_int_equal(r.starved, 0);
+	sim_result_done(&r);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -112,6 +130,7 @@ int main(void)
 		cmocka_unit_test(unannounced_it_waits_for_the_next_look_too),
 		cmocka_unit_test(without_a_policy_nobody_is_held),
 		cmocka_unit_test(a_gang_stops_as_one),
+		cmocka_unit_test(short_gaps_starve_nobody),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL) != 0;
