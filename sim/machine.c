@@ -149,6 +149,8 @@ bool sim_machine_finish(struct sim_machine *m, struct sim_queue *q)
 	q->room = 0;
 	q->done++;
 	m->in_use -= q->has_slot;
+	if (m->holder == q)
+		m->holder = NULL; /* its next request, be it sent at once, is another one */
 	return true;
 }
 

@@ -355,6 +355,22 @@ static void rates_beyond_capacity_are_an_overload(void **state)
 	}
 }
 
+/* Neither keeps the GPU by sending the next request in the instant in which one is done. */
+static void in_a_sequence_each_request_waits_for_its_turn(void **state)
+{
+	struct sim_result r;
+	struct sim_rig rig;
+
+	make_pair(&rig);
+	rig.jobs[1].arrival = SIM_PERIODIC;
+	rig.jobs[1].rate_mhz = 1000 * 1000;
+	r = sim_rig_run(&rig, SIM_SEQUENTIAL, 1);
+	assert_in_range(r.jobs[0].done, 80, 100);
+	assert_in_range(r.online.max_ns, 2 * MSEC, 13 * MSEC);
+	assert_in_range(r.jobs[1].done, 70, 85);
+	sim_result_done(&r);
+}
+
 static void what_a_scenario_names_must_be_there(void **state)
 {
 	struct sim_options options = { .mode = SIM_ENGINE };
@@ -398,6 +414,7 @@ int main(void)
 		cmocka_unit_test(requests_longer_than_the_run_and_time_are_cut),
 		cmocka_unit_test(ten_thousand_processes_all_get_somewhere),
 		cmocka_unit_test(rates_beyond_capacity_are_an_overload),
+		cmocka_unit_test(in_a_sequence_each_request_waits_for_its_turn),
 		cmocka_unit_test(what_a_scenario_names_must_be_there),
 	};
 
