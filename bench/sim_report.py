@@ -154,7 +154,8 @@ def policies(results):
         of_it = [r for r in found if r['scenario'] == scenario]
         first = of_it[0]['figures']
         alone = f"alone: mean {first['alone_mean_us']:.0f} us, p99 {first['alone_p99_us']:.0f} us"
-        yield f"**{scenario}**, {alone}{', overloaded' if first['overloaded'] else ''}"
+        full = '; without preemption overloaded' if first['baselines']['none']['overloaded'] else ''
+        yield f'**{scenario}**, {alone}{full}'
         yield ''
         lines = [line(name, first['baselines'][key], first, '') for key, name in BASELINES]
         lines += [line(r['policy'], r['figures'], first, r['figures']['preemptions'])
@@ -205,7 +206,8 @@ def seeds(results):
     scenarios = list(dict.fromkeys(r['scenario'] for r in found))
     yield from section('Seeds', (
         f'The same with {len(found) // len(scenarios)} other seeds, which say when requests come. '
-        'Announced at submission.'))
+        'Periodic ones of one rate come one after the other whatever the seed, as in DISB: only '
+        'of disb-e, where they come at random, is this much of a test. Announced at submission.'))
     lines = []
     for scenario in scenarios:
         of = [r['figures'] for r in found if r['scenario'] == scenario]
