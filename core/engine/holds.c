@@ -32,10 +32,25 @@ bool engine_overdue(struct engine *e, const struct engine_job *j)
 	return hold_ends(e, j) <= e->now_ns;
 }
 
+/* It waits past its bound though it is on, for too short a time: a hold would end as it begins. */
+static bool is_owed(struct engine *e, const struct engine_job *j)
+{
+	uint64_t bound_ns = wait_bound(e, j), least_ns = e->config.min_run_ns;
+	uint64_t ran_ns = j->ran_ns - j->wait_ran_ns + gpol_elapsed(e->now_ns, j->accounted_ns);
+
+	if (j->place != PLACE_ON || !j->unserved || ran_ns >= least_ns ||
+	    gpol_after(j->wait_since_ns, bound_ns - early(e, j, bound_ns)) > e->now_ns)
+		return false;
+	wake_at(e, gpol_after(e->now_ns, least_ns - ran_ns));
+	return true;
+}
+
 bool engine_spared(struct engine *e, const struct engine_job *j, const struct engine_job *urgent)
 {
 	uint64_t end_ns = j->spared_until_ns;
 
+	if (is_owed(e, j))
+		return true;
 	if (end_ns <= e->now_ns || is_held(j))
 		return false;
 	/* Online work waits no longer than its own bound, but a turn is no shorter than a run. */

@@ -57,6 +57,35 @@ static void resumes_that_fail_for_long_do_not_cost_what_comes_after(void **state
 	rig_close(&r);
 }
 
+/* Its bound passes while it is on, in a gap too short to count. */
+static void a_hold_that_would_end_as_it_begins_is_not_made(void **state)
+{
+	struct engine_config config = rig_config(&rig_urgent_first);
+	uint32_t urgent, a;
+	struct rig r;
+
+	config.hold_max_ns = 200 * MS;
+	config.min_run_ns = 10 * MS;
+	rig_open(&r, &config, 1, 0);
+	urgent = rig_online(&r);
+	a = rig_offline(&r);
+	rig_work(&r, urgent, true);
+	rig_step(&r, MS);
+	assert_true(rig_holds(&r, a));
+	rig_run(&r, 195 * MS);
+	rig_work(&r, urgent, false);
+	rig_step(&r, 0);
+	assert_false(rig_holds(&r, a));
+	rig_step(&r, 8 * MS);
+	rig_work(&r, urgent, true);
+	rig_step(&r, 0);
+	assert_false(rig_holds(&r, a));
+	assert_int_equal(r.wake_ns, r.now_ns + 2 * MS);
+	rig_step(&r, 2 * MS);
+	assert_true(rig_holds(&r, a));
+	rig_close(&r);
+}
+
 static void an_online_job_that_comes_without_work_needs_no_room(void **state)
 {
 	struct engine_config config = rig_config(&gpol_priority);
@@ -91,6 +120,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(an_offline_job_cannot_spend_the_budget_of_online_work),
 		cmocka_unit_test(resumes_that_fail_for_long_do_not_cost_what_comes_after),
+		cmocka_unit_test(a_hold_that_would_end_as_it_begins_is_not_made),
 		cmocka_unit_test(an_online_job_that_comes_without_work_needs_no_room),
 		cmocka_unit_test(without_a_policy_nobody_is_held_for_slots_either),
 	};
