@@ -165,6 +165,7 @@ static void judge_process(struct sim_process *p, struct sim_result *r)
 
 	*job = (struct sim_job_result){
 		.job = p->job,
+		.announce_ns = p->job->announce_ns,
 		.submitted = p->sent,
 		.done = p->done,
 		.longest_wait_ns = p->job->class == GPOL_OFFLINE ? p->longest_wait_ns : 0,

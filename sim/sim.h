@@ -32,7 +32,8 @@ struct sim_quantiles {
 };
 
 struct sim_job_result {
-	const struct sim_job *job;
+	const struct sim_job *job; /* of the scenario, as it is by now */
+	uint64_t announce_ns; /* as it was in the run */
 	uint64_t submitted, done; /* requests */
 	uint64_t backlog; /* fell due by the end and are not done: given up, waiting, under way */
 	uint64_t longest_wait_ns; /* offline: held with work, and on too briefly in between */

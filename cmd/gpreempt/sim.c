@@ -151,6 +151,9 @@ static int parse(struct cli *cli, int argc, char **argv, struct arguments *a)
 			return status;
 	}
 	wanted = !a->list && !a->calibrate;
+	if (!wanted && (a->policy || a->trace || a->n_settings))
+		return cli_usage(cli, "%s runs no scenario: it takes no options of one",
+				 a->list ? "--list" : "--calibrate");
 	status = check_arguments(cli, argc - optind, wanted, wanted);
 	if (status == EXIT_DONE && wanted)
 		a->scenario = argv[optind];
@@ -276,6 +279,7 @@ static int run_all(struct cli *cli, struct sim_report *report, const char *trace
 	int status;
 
 	report->n = 1 + report->s->n_sweep;
+	report->written = *report->s;
 	report->outcomes = calloc(report->n, sizeof(*report->outcomes));
 	if (!report->outcomes)
 		return cli_fail(cli, EXIT_FAILED, "free some memory", "out of memory");

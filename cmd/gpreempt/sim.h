@@ -16,6 +16,7 @@ struct sim_outcome {
 /* All that was run. The first outcome is the scenario as it is written, then one a swept value. */
 struct sim_report {
 	struct sim_scenario *s;
+	struct sim_scenario written; /* its values before the sweep; owns nothing */
 	const struct gpol_ops *policy;
 	uint64_t seed;
 	struct sim_outcome *outcomes;

@@ -112,6 +112,8 @@ static size_t add_job(struct json_object *array, const struct sim_result *r, siz
 	}
 	json_add_string(object, "name", sum.job->name);
 	json_add_string(object, "class", sum.job->class == GPOL_ONLINE ? "online" : "offline");
+	if (r->jobs[first].announce_ns != SIM_NOT_ANNOUNCED)
+		json_add(object, "announce_us", json_us(r->jobs[first].announce_ns));
 	json_add_uint(object, "processes", n);
 	json_add_uint(object, "submitted", sum.submitted);
 	json_add_uint(object, "done", sum.done);
@@ -197,7 +199,7 @@ int sim_report_json(struct cli *cli, const struct sim_report *report)
 	json_add_string(object, "policy", report->policy->name);
 	json_add_uint(object, "seed", report->seed);
 	add_bool(object, "modelled", true);
-	json_add(object, "settings", settings_json(report->s));
+	json_add(object, "settings", settings_json(&report->written));
 	add_outcome(object, &report->outcomes[0]);
 	if (report->n > 1)
 		json_add(object, "runs", runs_json(report));

@@ -114,7 +114,7 @@ static void print_rest(const struct sim_result *r)
 
 static void print_head(struct cli *cli, const struct sim_report *report)
 {
-	const struct sim_scenario *s = report->s;
+	const struct sim_scenario *s = &report->written;
 	char name[SIM_NAME + 16], time[SIM_UNIT_TEXT], cycle[SIM_UNIT_TEXT];
 
 	printf("%s: %s\n", bold(cli, s->name, name, sizeof(name)), s->title);

@@ -92,9 +92,17 @@ class Answers(Sim):
             self.assertEqual(run_['key'], 'vgg.announce')
             self.assertLessEqual({'online', 'offline', 'baselines', 'preemptions', 'starved'},
                                  set(run_))
+        self.assertEqual([r['jobs'][0]['announce_us'] for r in answer['runs']],
+                         [0, 25, 50, 100, 150, 200])
         means = [r['online']['mean_us'] for r in answer['runs']]
         self.assertGreater(means[0], means[-1], 'what is announced earlier is done earlier')
         self.assertIn('vgg.announce', self.ok(run('sim', 'gpreempt-preparation', *SHORT)))
+
+    def test_a_sweep_is_headed_by_the_scenario_as_it_is_written(self):
+        path = self.scenario('[scenario]\ntitle = t\nduration = 100ms\n[job a]\nmodel = VGG\n'
+                             '[sweep]\nkey = duration\nvalues = 200ms 300ms\n')
+        self.assertEqual(self.sim(path)['settings']['duration_s'], 0.1)
+        self.assertIn(', 100ms, ', self.ok(run('sim', path)))
 
     def test_text_says_that_it_is_modelled(self):
         out = self.ok(run('sim', 'disb-a', *SHORT))
@@ -139,6 +147,9 @@ class Options(Sim):
         self.assertEqual(settings, {'chip': 'mi100', 'gpus': 1, 'costs': 'kfd-stock',
                                     'save_area': 'host', 'duration_s': 0.5, 'kernel_scale': 2,
                                     'cycle_us': 77})
+        for when, jobs in (('none', [None, None]), ('submission', [0, None]), ('50us', [50, None])):
+            told = self.sim('disb-a', *SHORT, '--announce', when)['jobs']
+            self.assertEqual([job.get('announce_us') for job in told], jobs)
         plain = self.mean()
         self.assertGreater(self.mean('--costs', 'kfd-stock'), plain)
         self.assertGreater(self.mean('--cycle-us', 500), plain)
@@ -187,6 +198,8 @@ class BadInput(Sim):
         self.refused(USAGE, 'sim', says='usage: gpreempt sim')
         self.refused(USAGE, 'sim', 'disb-a', 'disb-b', says='too many')
         self.refused(USAGE, 'sim', '--list', 'disb-a', says='too many')
+        self.refused(USAGE, 'sim', '--list', '--policy', 'share', says='--list runs no scenario')
+        self.refused(USAGE, 'sim', '--calibrate', '--duration', '1', says='--calibrate runs no')
 
     def test_line_and_column_of_a_mistake(self):
         path = self.scenario('[scenario]\ntitle = t\n\n[job a]\nmodel = VGG\nrate = 20\n')
