@@ -111,7 +111,9 @@ def bars(results):
     lines.append(('slots used, 60 offline queues a GPU',
                   *bar(slots_of, lambda r: r['figures']['slots_used_pct'], SLOTS_BAR, False)))
     yield from section('Bars', (
-        'DISB A to E, MI100, policy priority, costs of the kernel extension, save area in HBM. '
+        'DISB A to E, MI100, policy priority, save area in HBM at the peak speed of HBM, costs of '
+        'the kernel extension, which are assumed (sim/costs.ini) and not measured. An announcement '
+        'reaches the engine in no time, and the engine decides in none. '
         'What is published is one figure for all workloads, so each is a mean over the five; '
         'beside it the worst of them, and how many keep the bar by themselves.'))
     yield from table(('', 'bar', 'mean of all', '', 'worst', 'kept by'), lines)
