@@ -117,7 +117,7 @@ static void a_hold_ends_at_its_deadline_though_the_policy_insists(void **state)
 	rig_close(&r);
 }
 
-static void a_waiting_job_is_let_go_at_its_own_bound_and_stays_no_longer_than_it_waited(void **state)
+static void a_waiting_job_is_let_go_at_its_bound_and_stays_no_longer_than_it_waited(void **state)
 {
 	struct engine_config config = rig_config(&rig_hold_all);
 	struct engine_job_config job = {
@@ -229,7 +229,7 @@ static void a_long_wait_earns_a_turn_not_as_long_a_rest(void **state)
 	rig_close(&r);
 }
 
-/* Urgent work with gaps in which nothing gets done: each lets the job go, none of them serves it. */
+/* Urgent work with gaps in which nothing gets done: each lets the job go, none serves it. */
 static void gaps_too_short_to_run_in_do_not_begin_a_wait_anew(void **state)
 {
 	struct engine_config config = rig_config(&rig_urgent_first);
@@ -400,7 +400,7 @@ int main(void)
 		cmocka_unit_test(an_offline_job_that_looks_idle_is_held_all_the_same),
 		cmocka_unit_test(a_hold_ends_at_its_deadline_though_the_policy_insists),
 		cmocka_unit_test(
-			a_waiting_job_is_let_go_at_its_own_bound_and_stays_no_longer_than_it_waited),
+			a_waiting_job_is_let_go_at_its_bound_and_stays_no_longer_than_it_waited),
 		cmocka_unit_test(a_wait_begins_with_the_work_not_with_the_hold),
 		cmocka_unit_test(online_work_waits_for_a_job_let_go_no_longer_than_its_own_bound),
 		cmocka_unit_test(whatever_the_policy_short_waits_are_paid_back_in_full),
