@@ -20,9 +20,9 @@ static void count_packets(const struct sim_queue *q, struct engine_sample *s)
 	if (!q->has_work)
 		return;
 	s->write += p->kernels;
-	s->read += (unsigned __int128)(alone - q->left) * p->kernels / alone;
 	if (!q->room && q->left == alone)
 		return;
+	s->read += (unsigned __int128)(alone - q->left) * p->kernels / alone;
 	s->read = MIN(s->read + 1, s->write);
 	s->busy = s->read == s->write;
 }

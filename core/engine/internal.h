@@ -74,6 +74,7 @@ struct engine_job {
 	uint64_t contended_before_ns; /* the GPU's, when the burst began */
 
 	/* what the policy says */
+	bool gang_works; /* one of it, when the policy was asked */
 	bool hold, would_hold;
 	uint32_t because;
 
@@ -107,6 +108,8 @@ struct engine_gpu {
 	bool tripped;
 	bool stale; /* the policy must be asked again */
 	uint64_t unit; /* the last one looked at that is on it */
+	uint32_t asked_for; /* whether what is said here for this job counts for that unit: */
+	bool meant;
 	uint64_t judge_ns; /* when it must be asked anyway */
 	uint64_t policy_state[GPOL_STATE_BYTES / 8], shadow_state[GPOL_STATE_BYTES / 8];
 	struct gpol_gpu learnt;

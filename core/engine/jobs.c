@@ -73,15 +73,17 @@ void engine_move_job(struct engine *e, struct engine_job *j, bool has_work, enum
 
 	engine_account(e, j);
 	count_running(e, j, false);
-	if (j->has_work != has_work)
+	gpu_of(e, j)->stale = true;
+	if (j->has_work != has_work) {
 		j->work_since_ns = e->now_ns;
+		for_each_member(e, m, j)
+			gpu_of(e, m)->stale = true;
+	}
 	j->has_work = has_work;
 	j->place = (uint8_t)place;
 	count_running(e, j, true);
 	if (!waited || !has_work)
 		note_wait(e, j);
-	for_each_member(e, m, j)
-		gpu_of(e, m)->stale = true;
 }
 
 bool engine_works(const struct engine *e, const struct engine_job *j)

@@ -9,23 +9,30 @@ static bool needs_room(const struct engine *e, const struct engine_job *j)
 	return is_online(j) && (j->has_work || engine_announced(e, j));
 }
 
+/* Once in a step for all of a gang: a large one costs no more than as many jobs. */
+static void note_gang(struct engine *e, struct engine_job *j)
+{
+	bool works = false;
+
+	if (!engine_first_visit(e, j))
+		return;
+	for_each_member(e, m, j)
+		works |= m->has_work;
+	for_each_member(e, m, j)
+		m->gang_works = works;
+}
+
 /*
  * While an online job needs room, what an offline job writes does not speak for it: with queues it
  * counts as having work, however idle it looks. So does one whose gang works elsewhere: else there
  * would be no turn for the gang here.
  */
-static bool seems_to_work(const struct engine *e, struct engine_job *j, bool urgent)
+static bool seems_to_work(const struct engine_job *j, bool urgent)
 {
-	bool works = j->has_work;
-
-	if (is_online(j))
-		return works;
-	for_each_member(e, m, j)
-		works |= m->has_work;
-	return works || (urgent && j->queues);
+	return j->has_work || (!is_online(j) && (j->gang_works || (urgent && j->queues)));
 }
 
-static void describe(const struct engine *e, struct engine_job *j, bool urgent,
+static void describe(const struct engine *e, const struct engine_job *j, bool urgent,
 		     struct gpol_job *ret)
 {
 	const struct engine_job_config *c = &j->config;
@@ -35,7 +42,7 @@ static void describe(const struct engine *e, struct engine_job *j, bool urgent,
 		.id = j->id,
 		.class = c->class,
 		.priority = c->priority,
-		.has_work = seems_to_work(e, j, urgent),
+		.has_work = seems_to_work(j, urgent),
 		.announced = engine_announced(e, j),
 		.held = is_held(j),
 		.preemptible = is_holdable(e, j),
@@ -57,8 +64,10 @@ static struct gpol_input gather(struct engine *e, struct engine_gpu *g)
 	bool urgent = false;
 	size_t n = 0;
 
-	for_each_job_on(e, g, j)
+	for_each_job_on(e, g, j) {
 		urgent |= needs_room(e, j);
+		note_gang(e, j);
+	}
 	for_each_job_on(e, g, j)
 		describe(e, j, urgent, &e->input[n++]);
 	return (struct gpol_input){

@@ -42,8 +42,10 @@ static bool meet_before(const struct engine *e, const struct engine_job *m,
 static void mark_gpus(struct engine *e, struct engine_job *unit)
 {
 	e->units++;
-	for_each_member(e, m, unit)
+	for_each_member(e, m, unit) {
 		gpu_of(e, m)->unit = e->units;
+		gpu_of(e, m)->asked_for = GPOL_NOBODY;
+	}
 }
 
 /*
@@ -51,15 +53,17 @@ static void mark_gpus(struct engine *e, struct engine_job *unit)
  * own. And where two gangs meet on several GPUs, each might be held for the other, by GPUs that
  * disagree about whose turn it is: the first GPU they meet on speaks for all.
  */
-static bool is_meant(struct engine *e, const struct engine_job *m)
+static bool is_meant(struct engine *e, const struct engine_job *m, struct engine_job *other)
 {
-	struct engine_job *other = engine_find_job(e, m->because);
+	struct engine_gpu *g = gpu_of(e, m);
 
-	if (!m->hold)
-		return false;
 	if (!other || is_online(other) || is_alone(e, m) || is_alone(e, other))
 		return true;
-	return other->config.gang != m->config.gang && !meet_before(e, m, other);
+	if (g->asked_for != other->id) {
+		g->asked_for = other->id;
+		g->meant = other->config.gang != m->config.gang && !meet_before(e, m, other);
+	}
+	return g->meant;
 }
 
 /* Of several for whom a gang is to be held the one that can wait least speaks for them. */
@@ -76,9 +80,9 @@ static void find_reason(struct engine *e, struct engine_job *first, struct unit 
 {
 	mark_gpus(e, first);
 	for_each_member(e, m, first) {
-		const struct engine_job *other = engine_find_job(e, m->because);
+		struct engine_job *other = engine_find_job(e, m->because);
 
-		if (!is_meant(e, m))
+		if (!m->hold || !is_meant(e, m, other))
 			continue;
 		u->hold = true;
 		if (urgency(e, other) > urgency(e, u->urgent))

@@ -125,6 +125,7 @@ void engine_step(struct engine *e, struct engine_step *step)
 	e->step++;
 	step->n_actions = 0;
 	engine_observe(e, step);
+	e->walk++;
 	for_each_gpu(e, g)
 		judged |= engine_judge(e, g);
 	if (judged || e->plan_stale || e->due_ns <= e->now_ns) {
