@@ -21,6 +21,7 @@
 
 #define STEP_MS 5
 #define PATIENCE_MS 60000 /* a call that neither returns nor sleeps for so long is a fault */
+#define MAX_PACKETS 64u
 #define ASLEEP_STEPS 3 /* found sleeping so often in a row, it will not return by itself */
 
 struct process {
@@ -505,6 +506,24 @@ static uint32_t ticks_of_work(void)
 	return tick_us < work_us ? work_us / tick_us : 1;
 }
 
+/* At once, as far as the ring's end: each order takes its time. */
+static void write_packets(struct world *w, struct actor *a,
+			  const struct kfd_ioctl_create_queue_args *q, uint64_t index,
+			  const struct aql_dispatch *packet, uint32_t n)
+{
+	struct aql_dispatch packets[MAX_PACKETS];
+	uint32_t room = q->ring_size / (uint32_t)sizeof(*packet);
+	uint32_t at = (uint32_t)(index % room), first = MIN(n, room - at);
+
+	if (n > MAX_PACKETS || n > room)
+		broken("%s: more packets than a ring holds", w->case_name);
+	for (uint32_t i = 0; i < n; i++)
+		packets[i] = *packet;
+	poke(w, a, q->ring_base_address + at * sizeof(*packet), packets, first * sizeof(*packet));
+	if (first < n)
+		poke(w, a, q->ring_base_address, packets, (n - first) * sizeof(*packet));
+}
+
 static void submit(struct world *w, struct actor *a, const struct kfd_ioctl_create_queue_args *q,
 		   uint32_t n)
 {
@@ -526,9 +545,8 @@ static void submit(struct world *w, struct actor *a, const struct kfd_ioctl_crea
 	uint64_t index;
 
 	peek(w, a, q->write_pointer_address, &index, sizeof(index));
-	for (uint32_t i = 0; i < n; i++, index++)
-		poke(w, a, q->ring_base_address + index * sizeof(packet) % q->ring_size, &packet,
-		     sizeof(packet));
+	write_packets(w, a, q, index, &packet, n);
+	index += n;
 	poke(w, a, q->write_pointer_address, &index, sizeof(index));
 	o.arg = index;
 	if (order(helper(a), &o) < 0)
