@@ -212,6 +212,26 @@ static void whatever_the_policy_short_waits_are_paid_back_in_full(void **state)
 	rig_close(&r);
 }
 
+static void a_bound_shorter_than_the_interval_is_woken_for(void **state)
+{
+	struct engine_config config = rig_config(&rig_hold_all);
+	struct engine_job_config job = {
+		.gpu = RIG_GPU,
+		.flags = ENGINE_JOB_PREEMPTIBLE,
+		.wait_bound_ns = 2 * MS,
+	};
+	struct rig r;
+	uint32_t a;
+
+	rig_open(&r, &config, 1, 0);
+	a = rig_add(&r, &job, 1);
+	rig_work(&r, a, true);
+	rig_step(&r, MS);
+	assert_true(rig_did(&r, ENGINE_SUSPEND, a));
+	assert_in_range(r.wake_ns, r.now_ns, r.now_ns + 2 * MS);
+	rig_close(&r);
+}
+
 static void a_long_wait_earns_a_turn_not_as_long_a_rest(void **state)
 {
 	struct engine_config config = rig_config(&rig_hold_all);
@@ -404,6 +424,7 @@ int main(void)
 		cmocka_unit_test(a_wait_begins_with_the_work_not_with_the_hold),
 		cmocka_unit_test(online_work_waits_for_a_job_let_go_no_longer_than_its_own_bound),
 		cmocka_unit_test(whatever_the_policy_short_waits_are_paid_back_in_full),
+		cmocka_unit_test(a_bound_shorter_than_the_interval_is_woken_for),
 		cmocka_unit_test(a_long_wait_earns_a_turn_not_as_long_a_rest),
 		cmocka_unit_test(gaps_too_short_to_run_in_do_not_begin_a_wait_anew),
 		cmocka_unit_test(an_action_is_not_repeated_while_its_report_is_outstanding),
