@@ -86,8 +86,8 @@ static int attach(struct cli *cli, struct bench *b)
 
 	if (gpreempt_get_device_info(cli->ctx, &info) < 0)
 		return cli_fail_ctx(cli);
-	b->modelled = gpreempt_is_modelled(cli->ctx) || info.emulated;
 	b->open_ns = gpreempt_now_ns(cli->ctx) - began;
+	b->modelled = cli_is_modelled(cli);
 	began = gpreempt_now_ns(cli->ctx);
 	if (gpreempt_attach(cli->ctx, b->pid, flags, &b->process) < 0)
 		return cli_fail_ctx(cli);

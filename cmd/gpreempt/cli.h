@@ -110,6 +110,8 @@ int cli_fail_error(struct cli *cli, const struct gpreempt_error *error);
 int cli_open(struct cli *cli); /* 0, or an exit status */
 /* Prints an object and drops it; NULL: memory was short. */
 int cli_print_json(struct cli *cli, struct json_object *object);
+/* Times on this device are nobody's hardware's: a model, or a software GPU behind the driver. */
+bool cli_is_modelled(struct cli *cli);
 /* Everything written must have arrived: an exit status, @status when it has. */
 int cli_finish(struct cli *cli, int status);
 bool cli_stdout_broken(void);

@@ -252,22 +252,21 @@ static int resume_all(struct cli *cli, struct hold *h)
 
 static int report(struct cli *cli, struct hold *h)
 {
-	const char *modelled = gpreempt_is_modelled(cli->ctx) ? " (modelled)" : "";
+	bool modelled = cli_is_modelled(cli);
 	char a[UNIT_TEXT_SIZE], b[UNIT_TEXT_SIZE];
 	struct json_object *o;
 
 	if (!cli->json) {
 		printf("%u queue%s running again; suspend took %s, resume %s%s\n", h->queues,
 		       h->queues == 1 ? " is" : "s are", text_duration(h->suspend_ns, a),
-		       text_duration(h->resume_ns, b), modelled);
+		       text_duration(h->resume_ns, b), modelled ? " (modelled)" : "");
 		return EXIT_DONE;
 	}
 	o = json_object_new_object();
 	json_add(o, "held", json_object_get(h->held));
 	json_object_object_add(o, "suspend_us", json_us(h->suspend_ns));
 	json_object_object_add(o, "resume_us", json_us(h->resume_ns));
-	json_object_object_add(o, "modelled",
-			       json_object_new_boolean(gpreempt_is_modelled(cli->ctx)));
+	json_object_object_add(o, "modelled", json_object_new_boolean(modelled));
 	return cli_print_json(cli, o);
 }
 

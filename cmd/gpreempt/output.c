@@ -190,3 +190,11 @@ const char *text_bytes(uint64_t bytes, char buf[UNIT_TEXT_SIZE])
 
 	return text_scaled((double)bytes / 1024, 1024, units, buf);
 }
+
+bool cli_is_modelled(struct cli *cli)
+{
+	struct gpreempt_device_info info = { .size = sizeof(info) };
+
+	return gpreempt_is_modelled(cli->ctx) ||
+	       (gpreempt_get_device_info(cli->ctx, &info) >= 0 && info.emulated);
+}

@@ -134,6 +134,11 @@ int gpreempt_open(const char *device, struct gpreempt_ctx **ret, struct gpreempt
 	return -ENODEV;
 }
 
+int gpreempt_get_device_info(struct gpreempt_ctx *ctx, struct gpreempt_device_info *ret)
+{
+	return -ENODEV;
+}
+
 int signals_take(struct cli *cli)
 {
 	return gpu.interrupted || gpu.interrupted_while_held ? SIGINT : 0;

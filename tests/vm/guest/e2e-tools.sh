@@ -59,6 +59,7 @@ preempting()
 {
 	tool "rounds are counted" 0 bench "$job" -n 5 --work 5 -- '"rounds":5,"ok":5,"failed":0' \
 		'"modelled":true' '"queues":4' '"suspend_us":\{"min":[1-9]' '"saved_bytes":[1-9]'
+	tool "a hold is timed" 0 hold "$job" --for 0.1 -- '"modelled":true' '"suspend_us":[1-9]'
 	tool "what we claim holds" 0 accept "$job" -n 6 -o "$TMPDIR/report" -- '"complete":true' \
 		'"modelled":true' '"name":"stops","result":"pass","figure":0' \
 		'"name":"continues","result":"pass"' '"name":"holder-killed","result":"pass"' \
