@@ -64,6 +64,11 @@ bool engine_announced(const struct engine *e, const struct engine_job *j)
 	return i < j->hints && begins(e, j, i) <= e->now_ns;
 }
 
+bool engine_needs_room(const struct engine *e, const struct engine_job *j)
+{
+	return is_online(j) && (j->has_work || engine_announced(e, j));
+}
+
 uint64_t engine_announcement_changes(const struct engine *e, const struct engine_job *j)
 {
 	uint32_t i = current(e, j);

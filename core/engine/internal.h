@@ -282,6 +282,8 @@ void engine_settle(struct engine *e, struct engine_job *j);
 
 /* Work of the job is so near that room should be made now. */
 bool engine_announced(const struct engine *e, const struct engine_job *j);
+/* It is online, and has work or is about to. */
+bool engine_needs_room(const struct engine *e, const struct engine_job *j);
 /* When that changes. */
 uint64_t engine_announcement_changes(const struct engine *e, const struct engine_job *j);
 /* Work showed up: what was announced for earlier has come. */

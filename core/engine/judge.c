@@ -4,11 +4,6 @@
 
 #define SOONEST_NS 10000 /* a policy that cannot wait has to wait for so long */
 
-static bool needs_room(const struct engine *e, const struct engine_job *j)
-{
-	return is_online(j) && (j->has_work || engine_announced(e, j));
-}
-
 /* Once in a step for all of a gang: a large one costs no more than as many jobs. */
 static void note_gang(struct engine *e, struct engine_job *j)
 {
@@ -65,7 +60,7 @@ static struct gpol_input gather(struct engine *e, struct engine_gpu *g)
 	size_t n = 0;
 
 	for_each_job_on(e, g, j) {
-		urgent |= needs_room(e, j);
+		urgent |= engine_needs_room(e, j);
 		note_gang(e, j);
 	}
 	for_each_job_on(e, g, j)

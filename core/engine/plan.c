@@ -120,12 +120,6 @@ void engine_set_want(struct engine *e, struct engine_job *unit, enum want want)
 
 /* ---- what the policy wants ---- */
 
-/* Minimal runs and the like are no reason to let it wait. */
-static bool is_urgent(const struct engine *e, const struct engine_job *j)
-{
-	return j && is_online(j) && (j->has_work || engine_announced(e, j));
-}
-
 static bool is_granted(struct engine *e, struct engine_gpu *g, uint32_t spare_permille)
 {
 	if (g->granted == e->step)
@@ -142,7 +136,8 @@ static bool is_granted(struct engine *e, struct engine_gpu *g, uint32_t spare_pe
 static bool may_hold(struct engine *e, struct engine_job *first, const struct unit *u)
 {
 	struct engine_gpu *g = gpu_of(e, u->urgent ? u->urgent : first);
-	bool urgent = is_urgent(e, u->urgent);
+	/* Minimal runs and the like are no reason to let it wait. */
+	bool urgent = u->urgent && engine_needs_room(e, u->urgent);
 
 	if (u->returning || (u->too_soon && !urgent))
 		return false;

@@ -66,7 +66,8 @@ static void ask_twice(struct world *w)
 	same_answer(w, &in, w->ops->decide(before, &in, verdicts), verdicts);
 }
 
-static void purity(uint64_t seed)
+/* Every policy in a world where anything happens; @look asks it, and checks. */
+static void each_policy(uint64_t seed, void (*look)(struct world *w))
 {
 	for (size_t p = 0; gpol_all[p]; p++) {
 		struct world w;
@@ -75,10 +76,15 @@ static void purity(uint64_t seed)
 		for (int i = 0; i < STEPS; i++) {
 			world_pass(&w, world_random(&w, 30 * WORLD_MS));
 			world_happen(&w);
-			ask_twice(&w);
+			look(&w);
 			world_obey(&w);
 		}
 	}
+}
+
+static void purity(uint64_t seed)
+{
+	each_policy(seed, ask_twice);
 }
 
 static void the_same_question_has_the_same_answer_in_any_order(void **state)
@@ -119,21 +125,16 @@ static void check_verdict(const struct world *w, uint32_t i)
 	world_check(w, !job->wait_bound_ns || w->waiting_ns[i] < job->wait_bound_ns);
 }
 
+static void ask_and_check(struct world *w)
+{
+	world_ask(w);
+	for (uint32_t k = 0; k < w->n; k++)
+		check_verdict(w, k);
+}
+
 static void holds(uint64_t seed)
 {
-	for (size_t p = 0; gpol_all[p]; p++) {
-		struct world w;
-
-		world_init(&w, gpol_all[p], &anything, seed);
-		for (int i = 0; i < STEPS; i++) {
-			world_pass(&w, world_random(&w, 30 * WORLD_MS));
-			world_happen(&w);
-			world_ask(&w);
-			for (uint32_t k = 0; k < w.n; k++)
-				check_verdict(&w, k);
-			world_obey(&w);
-		}
-	}
+	each_policy(seed, ask_and_check);
 }
 
 static void nobody_is_held_but_for_somebody_else_who_needs_the_gpu(void **state)
@@ -156,20 +157,15 @@ static void ask_meanwhile(struct world *w)
 		world_check(w, later.verdicts[i].hold == w->verdicts[i].hold);
 }
 
+static void ask_and_ask_again(struct world *w)
+{
+	world_ask(w);
+	ask_meanwhile(w);
+}
+
 static void looking_again(uint64_t seed)
 {
-	for (size_t p = 0; gpol_all[p]; p++) {
-		struct world w;
-
-		world_init(&w, gpol_all[p], &anything, seed);
-		for (int i = 0; i < STEPS; i++) {
-			world_pass(&w, world_random(&w, 30 * WORLD_MS));
-			world_happen(&w);
-			world_ask(&w);
-			ask_meanwhile(&w);
-			world_obey(&w);
-		}
-	}
+	each_policy(seed, ask_and_ask_again);
 }
 
 static void no_answer_changes_before_it_is_time_to_look_again(void **state)

@@ -141,11 +141,3 @@ exits_with()
 	"$@" || got=$?
 	[ $got = "$want" ] || { echo "exit status $got, expected $want" && false; }
 }
-
-nothing_bad()
-{
-	local c
-	for c in bad damaged resets queue_resets; do
-		[ "$(counter $c)" = 0 ] || { echo "$c $(counter $c)" && false; } || return
-	done
-}

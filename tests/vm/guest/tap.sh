@@ -72,3 +72,12 @@ knob()
 {
 	echo "$2" >"/sys/kernel/debug/kfdsim/${3:-0}/$1"
 }
+
+# Nothing the hardware would not take, and nothing it lost.
+nothing_bad()
+{
+	local c
+	for c in bad damaged resets queue_resets; do
+		[ "$(counter $c)" = 0 ] || { echo "$c $(counter $c)" && return 1; }
+	done
+}
