@@ -511,7 +511,7 @@ static void write_packets(struct world *w, struct actor *a,
 			  const struct kfd_ioctl_create_queue_args *q, uint64_t index,
 			  const struct aql_dispatch *packet, uint32_t n)
 {
-	struct aql_dispatch packets[MAX_PACKETS];
+	struct aql_dispatch packets[MAX_PACKETS] = {0};
 	uint32_t room = q->ring_size / (uint32_t)sizeof(*packet);
 	uint32_t at = (uint32_t)(index % room), first = MIN(n, room - at);
 
