@@ -3,8 +3,7 @@
 #include <errno.h>
 
 #include "gpu/kfd/target_internal.h"
-
-#define BEAT_MS 500 /* a quarter of the silence that kills */
+#include "util/macros.h"
 
 static void on_ended(void *user, enum tracer_end how)
 {
@@ -120,7 +119,7 @@ static int on_timeout(void *user)
 {
 	struct gkfd_target *t = user;
 
-	return t->slot >= 0 ? BEAT_MS : -1;
+	return t->slot >= 0 ? (int)(GUARD_BEAT_NS / NSEC_PER_MSEC) : -1;
 }
 
 static void on_leave(void *user)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Holders of real processes that go wrong in every way we could think of. All of them run at
- * once, because each takes its two seconds; the cases then look at what became of their own.
+ * once, because each takes its silence; the cases then look at what became of their own.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -30,8 +30,9 @@
 #include "tests/kfd/script.h"
 #include "util/macros.h"
 
-#define GONE_WITHIN_NS (3 * NSEC_PER_SEC)
-#define WATCHED_NS (5 * NSEC_PER_SEC)
+#define GONE_WITHIN_NS (2 * NSEC_PER_SEC)
+#define WATCHED_NS (4 * NSEC_PER_SEC)
+#define GUARD_SLEEPS_NS (2 * NSEC_PER_SEC) /* longer than any silence that is allowed */
 
 enum fate {
 	WELL, /* beats, and must not be killed */
@@ -95,7 +96,7 @@ static _Noreturn void beat_until_target_changes(struct guard *g, struct gkfd_tar
 	struct pollfd p = { .fd = gkfd_target_fd(t), .events = POLLIN };
 	int slot = owner_slot(g);
 
-	while (poll(&p, 1, 500) == 0)
+	while (poll(&p, 1, (int)(GUARD_BEAT_NS / NSEC_PER_MSEC)) == 0)
 		guard_beat(g, slot, GUARD_SILENCE_NS);
 	_exit(gkfd_target_state(t) == GKFD_TARGET_GUARD_DIED ? 42 : 4);
 }
@@ -203,22 +204,23 @@ static void note_deaths(void)
 	}
 }
 
-/* Watches all of them; the sleepy guard wakes after three seconds. */
+/* Watches all of them; the sleepy guard wakes in time to be seen at it. */
 static int watch_all(void **state)
 {
-	uint64_t began_ns = now_ns();
 	bool woken = false;
+	uint64_t began_ns;
 
 	for (int i = 0; i < FATES; i++)
 		start_holder((enum fate)i);
 	for (int i = 0; i < FATES; i++)
 		strike((enum fate)i);
+	began_ns = now_ns();
 	while (now_ns() - began_ns < WATCHED_NS) {
 		struct pollfd nothing = { .fd = -1 };
 
 		poll(&nothing, 1, 20);
 		note_deaths();
-		if (!woken && now_ns() - began_ns > 3 * NSEC_PER_SEC)
+		if (!woken && now_ns() - began_ns > GUARD_SLEEPS_NS)
 			woken = kill(holders[WELL_WITH_SLEEPY_GUARD].guard, SIGCONT) == 0;
 	}
 	return 0;
@@ -492,7 +494,7 @@ static void kill_holder(const struct undo *u)
 	assert_int_equal(waitpid(u->holder, NULL, 0), u->holder);
 }
 
-static bool within_three_seconds(const struct undo *u, bool (*is_so)(const struct undo *u))
+static bool within_two_seconds(const struct undo *u, bool (*is_so)(const struct undo *u))
 {
 	uint64_t began_ns = now_ns();
 	struct pollfd nothing = { .fd = -1 };
@@ -530,9 +532,9 @@ static void the_guard_undoes_what_a_killed_holder_left(void **state)
 	if (start_undo(&u, true)) {
 		assert_int_equal(rows(u.terminal), UNTOUCHED);
 		kill_holder(&u);
-		assert_true(within_three_seconds(&u, is_undone));
-		assert_true(within_three_seconds(&u, guard_is_gone));
-		assert_true(within_three_seconds(&u, job_is_free));
+		assert_true(within_two_seconds(&u, is_undone));
+		assert_true(within_two_seconds(&u, guard_is_gone));
+		assert_true(within_two_seconds(&u, job_is_free));
 		kill(u.job.pid, SIGUSR1);
 		assert_int_equal(job_hear(u.job.from_job), 'u');
 	}
@@ -545,7 +547,7 @@ static void the_guard_leaves_alone_what_is_not_due(void **state)
 
 	if (start_undo(&u, false)) {
 		kill_holder(&u);
-		assert_true(within_three_seconds(&u, guard_is_gone));
+		assert_true(within_two_seconds(&u, guard_is_gone));
 		assert_int_equal(rows(u.terminal), UNTOUCHED);
 	}
 	end_undo(&u);
@@ -559,12 +561,12 @@ static void the_guard_waits_for_another_tracer_of_the_target(void **state)
 	if (start_undo(&u, true)) {
 		assert_int_equal(ptrace(PTRACE_SEIZE, u.job.pid, NULL, NULL), 0);
 		kill_holder(&u);
-		assert_true(within_three_seconds(&u, guard_is_gone));
+		assert_true(within_two_seconds(&u, guard_is_gone));
 		assert_int_equal(rows(u.terminal), UNTOUCHED);
 		assert_int_equal(ptrace(PTRACE_INTERRUPT, u.job.pid, NULL, NULL), 0);
 		assert_int_equal(waitpid(u.job.pid, &status, __WALL), u.job.pid);
 		assert_int_equal(ptrace(PTRACE_DETACH, u.job.pid, NULL, NULL), 0);
-		assert_true(within_three_seconds(&u, is_undone));
+		assert_true(within_two_seconds(&u, is_undone));
 	}
 	end_undo(&u);
 }

@@ -252,6 +252,8 @@ MAY_INCLUDE = [
     ('gpu', ['gpu/*', 'abi/', 'util/']),
     ('lib', ['lib/', 'gpreempt/', 'gpu/', 'core/', 'abi/', 'util/']),
     ('sim', ['sim/', 'gpreempt/', 'gpu/', 'core/', 'abi/', 'util/']),
+    ('cmd/wire', ['cmd/wire/', 'abi/', 'util/']),
+    ('cmd/gpreemptd', ['cmd/gpreemptd/', 'cmd/wire/', 'core/', 'gpu/', 'abi/', 'util/']),
     ('cmd', ['cmd/', 'gpreempt/', 'sim/', 'util/']),
 ]
 

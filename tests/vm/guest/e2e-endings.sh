@@ -111,11 +111,11 @@ endings()
 	ending "SIGINT" $RUNS_MS 'kill -INT $holder'
 	ending "SIGKILL" $RUNS_MS 'kill -KILL $holder'
 	ending "SIGABRT" $RUNS_MS 'kill -ABRT $holder'
-	ending "SIGSTOP" $SILENT_MS 'kill -STOP $holder'
+	ending "SIGSTOP" $RUNS_MS 'kill -STOP $holder'
 	ending "guard killed" $RUNS_MS 'kill -KILL $guard'
-	ending "holder stopped, guard killed" $SILENT_MS "$stop; kill -KILL \$guard"
+	ending "holder stopped, guard killed" $RUNS_MS "$stop; kill -KILL \$guard"
 	ending "gpreempt release" $RUNS_MS '$gpreempt release $job'
-	ending "gpreempt release, holder stopped" $SILENT_MS \
+	ending "gpreempt release, holder stopped" $RUNS_MS \
 		"$stop; \$gpreempt release \$job"
 	time_over
 	runtime_ends

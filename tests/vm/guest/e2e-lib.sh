@@ -6,7 +6,6 @@ QUEUES=4             # of a job
 SLOW=tick_us=1000    # for the module: the guest has time for the rest
 TICKS=20             # of a dispatch
 RUNS_MS=2000         # all queues run again within, on a machine that is not busy
-SILENT_MS=3000       # the same where a stopped holder must first be found out
 FOREVER_MS=30000     # nothing is expected to take so long
 table=$TMPDIR/table
 
@@ -29,8 +28,8 @@ stretch_limits()
 	percent=$((($(now_ms) - began) * 100 / IDLE_MS))
 	[ $percent -gt 100 ] || percent=100
 	[ $percent -lt 300 ] || percent=300
-	RUNS_MS=$((2000 * percent / 100)) SILENT_MS=$((1000 + 2000 * percent / 100))
-	echo "# this guest takes $percent % of the usual time: limits $RUNS_MS and $SILENT_MS ms"
+	RUNS_MS=$((2000 * percent / 100))
+	echo "# this guest takes $percent % of the usual time: queues run again within $RUNS_MS ms"
 }
 
 # start_job [COMMAND...]: mkjob, sets $job when its queues have work.

@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * /etc/gpreempt.conf, read whole and checked whole: a file with a mistake in it changes nothing.
+ * What each key means, what its bounds are and why, stands in gpreempt.conf(5) and in the example.
+ */
+#ifndef GPREEMPT_CMD_GPREEMPTD_CONFIG_H
+#define GPREEMPT_CMD_GPREEMPTD_CONFIG_H
+
+#include <stdint.h>
+
+#include "cmd/gpreemptd/rules.h"
+#include "core/engine/engine.h"
+
+#define CONFIG_FILE "/etc/gpreempt.conf"
+
+struct config {
+	struct engine_config engine; /* policy, intervals, bounds; costs are the backend's */
+	struct rules rules;
+	bool ration_slots; /* the engine may park queues for want of slots */
+	uint64_t scan_ns; /* between looks for new processes */
+	uint64_t attach_age_ns; /* an offline job is attached no sooner after it was seen first */
+	uint64_t metrics_ns; /* between writes of the metrics file */
+	uint32_t clients, clients_per_uid; /* connections at once */
+	uint32_t requests_per_s; /* of one user */
+	char group[64]; /* whose members may do everything; besides root */
+};
+
+/* Where a file is wrong: for one line to people. */
+struct config_mistake {
+	int line; /* 0: the file itself */
+	char text[160];
+	char hint[160]; /* may be empty */
+};
+
+/* @path NULL: only the defaults. -errno of the file; -EINVAL: *ret_mistake. */
+int config_read(const char *path, struct config *ret, struct config_mistake *ret_mistake);
+void config_done(struct config *c);
+
+#endif

@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The control socket: who asks, whether they may, how often, and the answer.
+ *
+ * Nothing a client does costs the others: connections are counted per user and in all, requests
+ * per user and second, packets are of fixed sizes, and an answer that does not fit its socket's
+ * buffer ends the connection.
+ */
+#ifndef GPREEMPT_CMD_GPREEMPTD_CONTROL_H
+#define GPREEMPT_CMD_GPREEMPTD_CONTROL_H
+
+#include <systemd/sd-event.h>
+
+#include "cmd/gpreemptd/config.h"
+#include "cmd/gpreemptd/events.h"
+#include "cmd/gpreemptd/scheduler.h"
+
+struct control;
+
+/* What requests may ask of the daemon that is not the scheduler's. */
+struct control_ops {
+	int (*reload)(void *user, struct config_mistake *ret_mistake);
+	void (*changed)(void *user); /* the scheduler wants a turn soon */
+	void (*status)(void *user, struct wire_status *ret); /* the daemon's own fields */
+};
+
+struct control_parts {
+	sd_event *loop;
+	struct scheduler *scheduler;
+	struct events *events;
+	const struct control_ops *ops;
+	void *user;
+};
+
+/* @fd: a listening socket (of systemd), or -1: makes one at @path, mode 0666. Owns it. */
+int control_new(const struct control_parts *parts, const struct config *config, const char *path,
+		int fd, struct control **ret);
+void control_free(struct control *c); /* accepts NULL */
+void control_configure(struct control *c, const struct config *config);
+
+struct control_figures {
+	uint64_t connections, refused, requests, limited, garbage;
+	uint32_t clients;
+};
+const struct control_figures *control_figures(const struct control *c);
+
+#endif

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What happened, told to everybody who should know: the log (and, for holds, the audit line in
+ * it), the subscribers of the control socket. Telling never waits and never fails.
+ */
+#ifndef GPREEMPT_CMD_GPREEMPTD_EVENTS_H
+#define GPREEMPT_CMD_GPREEMPTD_EVENTS_H
+
+#include <stdbool.h>
+
+#include "abi/wire.h"
+#include "util/macros.h"
+
+struct events;
+
+/* Where events go besides the log; called at once, must not block. */
+typedef void (*events_sink_fn)(void *user, const struct wire_event *event);
+
+int events_new(struct events **ret);
+void events_free(struct events *e); /* accepts NULL */
+void events_set_sink(struct events *e, events_sink_fn sink, void *user);
+
+/* Fills in the header and the time. The text is what a person reads in the log. */
+void events_tell(struct events *e, const struct wire_event *event, const char *fmt, ...)
+	_printf_(3, 4);
+
+/* Lines of the log, with the priority systemd reads: "<4>text" where it reads our stderr. */
+enum log_level { LOG_LEVEL_ERROR = 3, LOG_LEVEL_WARNING = 4, LOG_LEVEL_INFO = 6, LOG_LEVEL_DEBUG };
+void log_line(enum log_level level, const char *fmt, ...) _printf_(2, 3);
+void log_set_verbose(bool verbose); /* else what is only for debugging is passed over */
+
+#endif

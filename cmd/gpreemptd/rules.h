@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Which class a process is of.
+ *
+ * A rule names what it matches and the class it gives; the first that matches counts. What a user
+ * cannot forge, the user and the cgroup a process runs in, may make it online. Its command, path
+ * and environment, which it can, only make it offline, or narrow what user or cgroup already
+ * allow.
+ */
+#ifndef GPREEMPT_CMD_GPREEMPTD_RULES_H
+#define GPREEMPT_CMD_GPREEMPTD_RULES_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+enum job_class { JOB_UNMANAGED, JOB_OFFLINE, JOB_ONLINE }; /* as enum wire_class_value */
+
+/* What a process is told to be. */
+struct verdict {
+	enum job_class job_class;
+	uint8_t priority;
+	bool critical, lazy, auto_deactivate;
+	uint32_t weight, min_permille;
+	uint64_t target_ns, wait_bound_ns; /* 0: none */
+	char gang[32]; /* processes of one name stop together; empty: by itself */
+	char source[32]; /* "rule NAME", "request", "default" */
+};
+
+/* What is known of a process; texts are the process's own and may be anything. */
+struct identity {
+	pid_t pid, parent;
+	uint64_t start_ticks; /* with the pid, names one process of this boot */
+	uid_t uid; /* real: who started it, not what a set-uid program makes of it */
+	gid_t gid;
+	char comm[16];
+	char user[64]; /* empty: the uid has no name */
+	char *cgroup; /* the path, "/": none; the unified hierarchy, else the longest of any */
+	char container[72]; /* the 64 hex digits in it, else empty */
+	char *path; /* of the program; NULL: not known, as those below */
+	char *command; /* the arguments, with blanks between them */
+	char *environment; /* NUL between them, an empty one last */
+};
+
+struct rule; /* config.c fills it, rules.c reads it: rules_internal.h */
+
+struct rules {
+	struct rule *rules;
+	size_t n;
+	struct verdict fallback; /* what no rule matches; never online */
+};
+
+struct gpu_backend;
+
+/* Reads /proc through the backend. -ESRCH. What cannot be read is not known. */
+int identity_read(struct gpu_backend *b, pid_t pid, bool with_environment, struct identity *ret);
+void identity_done(struct identity *id);
+
+bool rules_want_environment(const struct rules *rules);
+void rules_judge(const struct rules *rules, const struct identity *id, struct verdict *ret);
+void rules_done(struct rules *rules);
+
+/* "cgroup:", "name:" and container selectors of requests: the same matching as rules have. */
+bool match_glob(const char *pattern, const char *text); /* all of it; '*' also matches '/' */
+bool match_cgroup(const char *pattern, const char *cgroup); /* a glob, or a path at or above it */
+bool match_container(const char *id, const char *container); /* 12 or more leading digits */
+
+#endif

@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The daemon's heart: processes and their jobs, looked at and acted on as the engine says.
+ *
+ * scheduler.c owns everything; processes.c knows who there is (found, classed, gone), attach.c
+ * whom to attach, observe.c what waits, act.c what is done about it. Only scheduler.h is seen by
+ * the rest of the daemon; everything here is called from the event loop's one thread.
+ */
+#ifndef GPREEMPT_CMD_GPREEMPTD_SCHEDULER_H
+#define GPREEMPT_CMD_GPREEMPTD_SCHEDULER_H
+
+#include "abi/wire.h"
+#include "cmd/gpreemptd/config.h"
+#include "cmd/gpreemptd/events.h"
+#include "cmd/gpreemptd/histogram.h"
+#include "cmd/gpreemptd/journal.h"
+#include "gpu/backend.h"
+
+struct scheduler;
+
+#define SCHEDULER_MAX_PROCESSES 1024
+#define SCHEDULER_MAX_JOBS 4096 /* a process on one GPU */
+#define SCHEDULER_MAX_QUEUES 16384
+
+/* All borrowed, and must outlive it; @guard may be NULL on a model. */
+struct scheduler_parts {
+	struct gpu_backend *backend;
+	struct guard *guard;
+	struct journal *journal;
+	struct events *events;
+};
+
+int scheduler_new(const struct scheduler_parts *parts, const struct config *config,
+		  struct scheduler **ret);
+/* Lets everything go. Accepts NULL. */
+void scheduler_free(struct scheduler *s);
+
+/*
+ * One turn: takes what the backend has done, looks for processes when it is time, looks at the
+ * queues that are due, asks the engine, acts. Returns when it wants the next, absolute by the
+ * backend's clock; sooner when the backend's fd is readable, or after a call that says so.
+ */
+uint64_t scheduler_turn(struct scheduler *s);
+
+/* Another configuration: classes are judged anew, holds stay until the next turn judges them. */
+void scheduler_configure(struct scheduler *s, const struct config *config);
+void scheduler_set_policy(struct scheduler *s, const struct gpol_ops *policy);
+const struct gpol_ops *scheduler_policy(const struct scheduler *s);
+
+/* ---- what people ask for; who may, control.c has checked ---- */
+
+struct class_request {
+	uint32_t selector; /* enum wire_selector */
+	pid_t pid;
+	char pattern[192];
+	struct verdict verdict; /* source "request" */
+	bool keep_priority;
+	uid_t only_uid; /* of that user's processes only; (uid_t)-1: of anybody's */
+};
+
+/*
+ * For those there are and those to come, until they are gone or another request or reload says
+ * otherwise. How many processes were classed now. -ESRCH: no such process (by pid). -EPERM: it is
+ * another user's. -ENOSPC.
+ */
+int scheduler_class(struct scheduler *s, const struct class_request *request);
+
+/*
+ * Work comes at @at_ns (0: now). -EPERM: the job is not online; -ENOENT: it is not known. To be
+ * followed by scheduler_act() at once.
+ */
+int scheduler_hint(struct scheduler *s, pid_t pid, uint64_t at_ns);
+/* A step of the engine without looking, and what follows from it: the way of a hint. */
+void scheduler_act(struct scheduler *s);
+/* A page the process may write hints to; the descriptor is the caller's to close. As above. */
+int scheduler_hint_page(struct scheduler *s, pid_t pid, int *ret_fd);
+/* Whose it is: for the rights of whoever asks. -ESRCH. */
+int scheduler_uid_of(struct scheduler *s, pid_t pid, uid_t *ret);
+
+/* Lets go of everybody and of the devices; scheduler_is_idle() tells when that is done. */
+void scheduler_pause(struct scheduler *s);
+void scheduler_continue(struct scheduler *s);
+bool scheduler_is_paused(const struct scheduler *s);
+bool scheduler_is_idle(const struct scheduler *s); /* nothing attached, nothing outstanding */
+int scheduler_rearm(struct scheduler *s, uint32_t gpu); /* -ENOENT */
+/*
+ * Ends holds on @pid (0: on all) and makes no new one on them for a while; how many ended. The
+ * resumes are on their way when it returns.
+ */
+int scheduler_release(struct scheduler *s, pid_t pid);
+
+/* ---- what it knows ---- */
+
+struct scheduler_figures { /* since the start */
+	uint64_t steps, scans;
+	uint64_t preemptions, inversions, resolved, trips;
+	uint64_t hints, hints_refused;
+	struct histogram detection, suspend, resume, held;
+};
+
+const struct scheduler_figures *scheduler_figures(const struct scheduler *s);
+void scheduler_status(struct scheduler *s, struct wire_status *ret); /* its own fields of it */
+/* Entries from @from on (an index; keys above it); how many were written. */
+size_t scheduler_gpus(struct scheduler *s, uint64_t from, struct wire_gpu *ret, size_t max,
+		      uint32_t *ret_total);
+size_t scheduler_jobs(struct scheduler *s, uint64_t from, struct wire_job *ret, size_t max,
+		      uint32_t *ret_total);
+
+#endif

@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * One table for every vendor's GPUs: who uses them, what waits in their queues, and taking a
+ * process off them and back. What differs between vendors is told by gpu_caps, not by names.
+ *
+ * All calls come from one thread and none of them waits for a GPU: attach, suspend, resume and
+ * release only begin, in the order they were asked for each target, and what came of them is taken
+ * from gpu_backend_take() when gpu_backend_fd() is readable. Looking reads files and memory only.
+ */
+#ifndef GPREEMPT_GPU_BACKEND_H
+#define GPREEMPT_GPU_BACKEND_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "gpu/guard.h"
+
+#define GPU_ALL_QUEUES UINT32_MAX
+#define GPU_NODES_MAX 64
+#define GPU_WHY_SIZE 192
+
+struct gpu_backend; /* the implementation's own struct begins with this one */
+struct gpu_watch; /* a process that is looked at; any class */
+struct gpu_target; /* a process that can be held; offline jobs only */
+
+enum gpu_unit {
+	GPU_UNIT_QUEUE, /* single queues can be held */
+	GPU_UNIT_CONTEXT, /* a process on a GPU as a whole */
+};
+
+struct gpu_caps {
+	const char *name; /* "kfd", "model", "nvrm" */
+	const char *level; /* that holds are made by: "K2", ... */
+	bool modelled; /* its times are nobody's hardware's */
+	enum gpu_unit unit;
+	bool counts_progress; /* samples tell pending work; else only hints do */
+	bool disturbs_all; /* a batch makes everybody on the GPU stand still for cycle_ns */
+	bool outlives_owner; /* a hold is not ended by our death: somebody must undo it */
+	uint64_t suspend_ns, resume_ns, cycle_ns; /* before anything was measured */
+};
+
+struct gpu_node {
+	uint32_t gpu; /* the driver's id */
+	uint32_t slots; /* hardware queue slots; 0: not known */
+	char name[64];
+};
+
+/* One queue (or, where that is the unit, context) of a process. */
+struct gpu_queue {
+	uint32_t gpu;
+	uint32_t queue; /* unique within the process */
+	bool known; /* where its pointers are: it can be looked at */
+};
+
+enum gpu_state {
+	GPU_IDLE,
+	GPU_BUSY, /* something runs, or waits in the queue */
+	GPU_UNKNOWN, /* nothing waits; whether the last thing still runs nobody can tell */
+};
+
+struct gpu_sample {
+	uint32_t gpu, queue;
+	uint64_t read, write; /* only grow, in one unit */
+	enum gpu_state state;
+};
+
+enum gpu_verb { GPU_ATTACH, GPU_SUSPEND, GPU_RESUME, GPU_RELEASE, GPU_ENDED };
+
+/* What came of a call, or, with GPU_ENDED, of a target: it is no longer attached by itself. */
+struct gpu_done {
+	struct gpu_target *target; /* GPU_RELEASE: gone, to be compared only */
+	uint64_t cookie; /* the caller's, of that call */
+	enum gpu_verb verb;
+	int result; /* 0 or -errno */
+	bool gpu_failed; /* a preemption failed: leave gpu alone */
+	uint32_t gpu; /* of the failure, 0: not known */
+	uint64_t began_ns, done_ns; /* around the driver's call */
+	uint32_t queues; /* suspended or resumed */
+	char why[GPU_WHY_SIZE]; /* one line for people when result is not 0 */
+};
+
+struct gpu_ops {
+	void (*close)(struct gpu_backend *b); /* resumes and releases everything, waiting for it */
+	uint64_t (*now_ns)(struct gpu_backend *b);
+
+	/* How many there are, of which @max at most are written. */
+	int (*nodes)(struct gpu_backend *b, struct gpu_node *ret, size_t max);
+	/* Pids of processes that use the GPUs, ascending; the same. Cheap: asked every scan. */
+	int (*processes)(struct gpu_backend *b, pid_t *ret, size_t max);
+	/* A file of /proc, as the backend's processes have it; *ret_text is the caller's to free. */
+	int (*read_proc)(struct gpu_backend *b, const char *path, char **ret_text, size_t *ret_len);
+	/* Turns readable when @pid exits; the caller's to close. -ENOSYS: no way to tell. */
+	int (*pidfd)(struct gpu_backend *b, pid_t pid);
+
+	/* ---- looking; attaches to nobody ---- */
+
+	int (*watch)(struct gpu_backend *b, pid_t pid, struct gpu_watch **ret);
+	void (*unwatch)(struct gpu_watch *w); /* accepts NULL */
+	/* Asks again which queues there are. 1: others than before; 0: the same; -ESRCH. */
+	int (*refresh)(struct gpu_watch *w);
+	/* Borrowed until the next refresh. */
+	const struct gpu_queue *(*queues)(const struct gpu_watch *w, size_t *ret_n);
+	/*
+	 * One look at all queues whose pointers are known: one sample each; how many (at most as
+	 * many as queues). What did not change since the last look costs one read for all.
+	 */
+	int (*look)(struct gpu_watch *w, struct gpu_sample *ret, size_t max);
+
+	/* ---- acting; each ends with a gpu_done ---- */
+
+	/* *ret is there at once and may be asked for holds at once, which fail if it fails. */
+	int (*attach)(struct gpu_backend *b, pid_t pid, uint64_t cookie, struct gpu_target **ret);
+	/*
+	 * Takes queues off the GPU, in addition to those that are off; @ids NULL: all, also those
+	 * it creates meanwhile. @longest_ns: what is off comes back by itself so long after this
+	 * call, whatever happens to us.
+	 */
+	int (*suspend)(struct gpu_target *t, const uint32_t *ids, size_t n, uint64_t longest_ns,
+		       uint64_t cookie);
+	/* @ids NULL: everything. Of queues that are on, nothing happens. */
+	int (*resume)(struct gpu_target *t, const uint32_t *ids, size_t n, uint64_t cookie);
+	/* Resumes, detaches, frees; also of a target whose attach failed or that ended. */
+	int (*release)(struct gpu_target *t, uint64_t cookie);
+
+	int (*fd)(struct gpu_backend *b); /* readable while there is something to take */
+	int (*take)(struct gpu_backend *b, struct gpu_done *ret); /* 1, or 0: nothing */
+};
+
+struct gpu_backend {
+	const struct gpu_ops *ops;
+	struct gpu_caps caps;
+};
+
+#endif
