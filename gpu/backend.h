@@ -89,7 +89,7 @@ struct gpu_ops {
 	int (*nodes)(struct gpu_backend *b, struct gpu_node *ret, size_t max);
 	/* Pids of processes that use the GPUs, ascending; the same. Cheap: asked every scan. */
 	int (*processes)(struct gpu_backend *b, pid_t *ret, size_t max);
-	/* A file of /proc, as the backend's processes have it; *ret_text is the caller's to free. */
+	/* A file of /proc, as the backend has it of its processes; *ret_text is to be freed. */
 	int (*read_proc)(struct gpu_backend *b, const char *path, char **ret_text, size_t *ret_len);
 	/* Turns readable when @pid exits; the caller's to close. -ENOSYS: no way to tell. */
 	int (*pidfd)(struct gpu_backend *b, pid_t pid);
