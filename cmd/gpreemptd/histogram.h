@@ -6,7 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define HISTOGRAM_BUCKETS 22 /* 1, 2, 5, 10 us ... 10 s, and what is longer */
+#define HISTOGRAM_BUCKETS 23 /* 1, 2, 5, 10 us ... 10 s, and what is longer */
 
 struct histogram {
 	uint64_t counts[HISTOGRAM_BUCKETS];

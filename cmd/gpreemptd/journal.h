@@ -30,7 +30,10 @@ struct journal_file {
 
 struct journal;
 
-/* Opens or makes it; entries of earlier are kept until journal_begin(). -EBADMSG: not one. */
+/*
+ * Opens or makes it; entries of earlier are kept until journal_begin(). -EBADMSG: not one, or torn:
+ * remove it and begin anew. -EBUSY: another process has it. -EPERM: it is not ours alone to write.
+ */
 int journal_open(const char *path, struct journal **ret);
 void journal_close(struct journal *j); /* accepts NULL */
 
