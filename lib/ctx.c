@@ -6,8 +6,6 @@
 #include "gpu/model/model.h"
 #include "lib/internal.h"
 
-#define BEAT_NS (GUARD_SILENCE_NS / 4)
-
 static void list_presets(char *buf, size_t size)
 {
 	size_t at = (size_t)snprintf(buf, size, "presets:");
@@ -251,7 +249,7 @@ EXPORT int gpreempt_wait(struct gpreempt_ctx *ctx, struct pollfd *fds, size_t n,
 		int r;
 
 		beat(ctx);
-		r = wait_a_while(ctx, fds, n, MIN(left, BEAT_NS), endless);
+		r = wait_a_while(ctx, fds, n, MIN(left, GUARD_BEAT_NS), endless);
 		beat(ctx);
 		if (r == -EINTR)
 			continue;

@@ -69,7 +69,7 @@ int main(int argc, char **argv)
 	if (gpreempt_attach(ctx, (pid_t)strtol(argv[1], NULL, 10), 0, &job) < 0) {
 		status = fail_ctx(ctx);
 	} else {
-		/* From now on: a silence of two seconds while the job is suspended is our end. */
+		/* From now on: a second of silence while the job is suspended is our end. */
 		gpreempt_keepalive(ctx);
 		status = preempt(ctx, job, strtoull(argv[2], NULL, 10) * 1000000);
 	}

@@ -368,7 +368,7 @@ int gpreempt_resume_own(struct gpreempt_ctx *ctx, struct gpreempt_timing *ret);
 
 /*
  * From now on, while anything is suspended, the caller promises to call this or
- * gpreempt_wait() at least every two seconds; a process that does not is killed. Since: 0.1
+ * gpreempt_wait() at least once a second; a process that does not is killed. Since: 0.1
  */
 int gpreempt_keepalive(struct gpreempt_ctx *ctx);
 /* Readable when the guard has died; what was suspended is resumed then. -1: none. Since: 0.1 */

@@ -100,8 +100,8 @@ print_table()
 
 endings()
 {
-	# Until it has stopped it could still do something about what comes next.
-	local stop='kill -STOP $holder; until grep -q State:.T /proc/$holder/status; do :; done'
+	local stop
+	stop=$(stopping '$holder')
 	check "endings: loads" kfdsim-load gc=0x090403 num_xcc=8 $SLOW
 	check "endings: bystanders" start_queues 1 --aql 1 --ticks $TICKS --waves 8
 	bystander=${pids# }

@@ -125,6 +125,14 @@ hold_ended_with()
 	[ "$hold_status" = "$1" ] || { echo "exit status $hold_status: $hold_said" && false; }
 }
 
+# stopping PID: the commands for sh. Until all its threads have stopped it could still do something
+# about what comes next.
+stopping()
+{
+	echo "kill -STOP $1 || exit"
+	echo "while grep -L State:.T /proc/$1/task/*/status | grep -q .; do :; done"
+}
+
 untraced()
 {
 	local word value

@@ -80,13 +80,29 @@ start_accept()
 	done
 }
 
+# Stopped while the job is off the GPU it cannot let go any more.
+stop_in_a_hold()
+{
+	local tries
+	for tries in {1..50}; do
+		sh -c "$(stopping $accept)" || return
+		! queuewatch "$job" off 1 || return 0
+		kill -CONT $accept
+		read -r -t "0.0$((RANDOM % 10))" -u "$from_accept" _
+	done
+	echo "it never held the job"
+	return 1
+}
+
 in_the_middle()
 {
 	check "tools: accepting goes on" start_accept
-	check "tools: it is killed, and the job runs" \
+	check "tools: it is stopped in the middle of a hold" stop_in_a_hold
+	check "tools: it is killed there, and the job runs" \
 		queuewatch "$job" running $QUEUES $RUNS_MS kill -KILL $accept
 	exec {from_accept}<&-
 	wait $accept 2>/dev/null
+	check "tools: nobody traces the job" untraced "$job"
 	check "tools: its report does not say it was complete" \
 		exits_with 1 grep complete "$TMPDIR/killed"
 }
