@@ -26,6 +26,17 @@ fail()
 	exit 1
 }
 
+# worse STATUS: than $worst, which becomes the worst of several. Any failure is worse than not to
+# have looked.
+worse()
+{
+	if [ "$worst" = 0 ] || [ "$worst" = $SKIPPED ]; then
+		worst=$1
+	elif [ "$1" != $SKIPPED ] && [ "$1" -gt "$worst" ]; then
+		worst=$1
+	fi
+}
+
 # Neither the kernel's build nor QEMU's options take any path.
 case $cache in
 *[[:space:],:]*) fail "no folder to build in: '$cache'; name another in GPREEMPT_VM_CACHE" ;;
