@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Which GPUs the daemon works on, by the name given with --device: "auto" and "kfd" are the
+ * kernel's, "model[:PRESET]" is the software device in real time. Beside the latter stands a second
+ * socket, DEVICE_SOCKET (abi/device_wire.h) in the run directory, through which real processes get
+ * queues on it and work done.
+ */
+#ifndef GPREEMPT_CMD_GPREEMPTD_DEVICE_H
+#define GPREEMPT_CMD_GPREEMPTD_DEVICE_H
+
+#include <systemd/sd-event.h>
+
+#include "gpu/backend.h"
+
+struct device;
+
+/*
+ * @guard may be NULL on a model; @loop and @run_dir are used there only. -EINVAL: no such name;
+ * -ENODEV: not on this machine; in any failure a line for people in @ret_why (@size bytes).
+ */
+int device_open(const char *name, struct guard *guard, sd_event *loop, const char *run_dir,
+		struct device **ret, char *ret_why, size_t size);
+/* The backend too, which must not be in use any more. Accepts NULL. */
+void device_close(struct device *d);
+
+/* NULL while it is let go of. */
+struct gpu_backend *device_backend(struct device *d);
+
+/*
+ * Closes the backend, for a pause; whatever points at it must be gone. A software device stays, and
+ * so do its jobs.
+ */
+void device_let_go(struct device *d);
+/* Opens it again. As device_open(); of no effect when it is open. */
+int device_take_up(struct device *d, char *ret_why, size_t size);
+
+#endif
