@@ -22,6 +22,8 @@ struct control_ops {
 	int (*reload)(void *user, struct config_mistake *ret_mistake);
 	void (*changed)(void *user); /* the scheduler wants a turn soon */
 	void (*status)(void *user, struct wire_status *ret); /* the daemon's own fields */
+	void (*pause)(void *user); /* begins; control_let_go() tells when it is done */
+	int (*resume)(void *user, char *ret_why, size_t size); /* after a pause */
 };
 
 struct control_parts {
@@ -37,6 +39,8 @@ int control_new(const struct control_parts *parts, const struct config *config, 
 		int fd, struct control **ret);
 void control_free(struct control *c); /* accepts NULL */
 void control_configure(struct control *c, const struct config *config);
+/* Every device is let go of: whoever asked for the pause has its answer. */
+void control_let_go(struct control *c);
 
 struct control_figures {
 	uint64_t connections, refused, requests, limited, garbage;

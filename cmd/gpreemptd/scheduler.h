@@ -82,6 +82,11 @@ void scheduler_pause(struct scheduler *s);
 void scheduler_continue(struct scheduler *s);
 bool scheduler_is_paused(const struct scheduler *s);
 bool scheduler_is_idle(const struct scheduler *s); /* nothing attached, nothing outstanding */
+/*
+ * Only while it is paused and idle: the backend is about to be closed (NULL), or is there again,
+ * maybe another one. Without it turns, hints and questions do no harm and tell of what was.
+ */
+void scheduler_set_backend(struct scheduler *s, struct gpu_backend *backend);
 int scheduler_rearm(struct scheduler *s, uint32_t gpu); /* -ENOENT */
 /*
  * Ends holds on @pid (0: on all) and makes no new one on them for a while; how many ended. The
