@@ -123,6 +123,7 @@ struct model_proc {
 	struct mem_space *mm;
 	struct model_kproc *kproc; /* of the current mm */
 	bool has_fd; /* opened /dev/kfd since the last exec */
+	bool invented; /* no process of the machine: its /proc is the model's too */
 	struct model_task tracer; /* pid 0: none */
 	pid_t *tids; /* threads seen beside the leader */
 	size_t n_tids;

@@ -139,3 +139,8 @@ void timeline_run(struct timeline *t, uint64_t until_ns)
 	while (timeline_step(t, until_ns))
 		;
 }
+
+uint64_t timeline_next_ns(const struct timeline *t)
+{
+	return t->n ? t->heap[1]->at_ns : TIMELINE_NEVER;
+}

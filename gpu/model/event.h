@@ -39,5 +39,6 @@ void timeline_cancel(struct timeline *t, struct event *e);
 void timeline_run(struct timeline *t, uint64_t until_ns);
 /* Runs the events of the next instant up to @limit_ns; false: none due, clock at the limit. */
 bool timeline_step(struct timeline *t, uint64_t limit_ns);
+uint64_t timeline_next_ns(const struct timeline *t); /* TIMELINE_NEVER: nothing is due */
 
 #endif

@@ -178,6 +178,8 @@ uint64_t hw_queue_write_index(const struct hw_queue *q); /* as last seen */
 /* With log_packets. Submission is when the doorbell rang, mapped or not. */
 size_t hw_queue_packets(const struct hw_queue *q, uint64_t first, struct model_packet *ret,
 			size_t max);
+/* Drops the oldest records: those before packet @before that are done. */
+void hw_queue_forget_packets(struct hw_queue *q, uint64_t before);
 /* Waves in flight now. */
 uint32_t hw_queue_waves(const struct hw_queue *q, uint32_t xcc);
 

@@ -90,6 +90,7 @@ struct hw_queue {
 	uint32_t waves[MODEL_MAX_XCC];
 	struct hw_saved_state left[MODEL_MAX_XCC];
 	struct model_packet *log;
+	uint64_t first_log; /* index of the oldest record that is kept */
 	size_t n_log, cap_log;
 	void (*on_complete)(void *user, uint64_t index);
 	void *user;

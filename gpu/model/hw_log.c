@@ -6,9 +6,11 @@
 #include "gpu/model/hw_internal.h"
 #include "util/macros.h"
 
-/* Makes records up to @n; those that are new count as submitted now. */
-static int extend(struct hw_queue *q, uint64_t n)
+/* Makes records up to packet @end; those that are new count as submitted now. */
+static int extend(struct hw_queue *q, uint64_t end)
 {
+	uint64_t n = end > q->first_log ? end - q->first_log : 0;
+
 	if (n > q->cap_log) {
 		size_t cap = MAX(MAX(n, q->cap_log * 2), 64u);
 		struct model_packet *log = reallocarray(q->log, cap, sizeof(*log));
@@ -20,7 +22,7 @@ static int extend(struct hw_queue *q, uint64_t n)
 	}
 	for (; q->n_log < n; q->n_log++)
 		q->log[q->n_log] = (struct model_packet){
-			.index = q->n_log,
+			.index = q->first_log + q->n_log,
 			.submitted_ns = q->gpu->time->now_ns,
 		};
 	return 0;
@@ -48,13 +50,15 @@ int hw_log_fetched(struct hw_packet *p, uint64_t workgroups)
 	r = extend(q, p->index + 1);
 	if (r < 0)
 		return r;
-	q->log[p->index].workgroups = workgroups;
+	q->log[p->index - q->first_log].workgroups = workgroups;
 	return 0;
 }
 
 static struct model_packet *record(const struct hw_packet *p)
 {
-	return p->q->config.log_packets ? &p->q->log[p->index] : NULL;
+	const struct hw_queue *q = p->q;
+
+	return q->config.log_packets ? &q->log[p->index - q->first_log] : NULL;
 }
 
 void hw_log_started(const struct hw_packet *p)
@@ -100,13 +104,14 @@ void hw_log_done(const struct hw_packet *p)
 size_t hw_queue_packets(const struct hw_queue *q, uint64_t first, struct model_packet *ret,
 			size_t max)
 {
+	uint64_t skipped = first - q->first_log;
 	const struct hw_cohort *c;
 	size_t n;
 
-	if (first >= q->n_log)
+	if (first < q->first_log || skipped >= q->n_log)
 		return 0;
-	n = MIN(max, q->n_log - first);
-	memcpy(ret, &q->log[first], n * sizeof(*ret));
+	n = MIN(max, q->n_log - skipped);
+	memcpy(ret, &q->log[skipped], n * sizeof(*ret));
 	TAILQ_FOREACH(c, &q->running, link) {
 		uint64_t i = c->packet->index - first;
 
@@ -114,4 +119,17 @@ size_t hw_queue_packets(const struct hw_queue *q, uint64_t first, struct model_p
 			ret[i].executed_ns += hw_cohort_workgroups(c) * hw_cohort_ran_ns(c);
 	}
 	return n;
+}
+
+void hw_queue_forget_packets(struct hw_queue *q, uint64_t before)
+{
+	size_t n = 0;
+
+	while (n < q->n_log && q->log[n].index < before && q->log[n].done_ns)
+		n++;
+	if (!n)
+		return;
+	q->first_log += n;
+	q->n_log -= n;
+	memmove(q->log, q->log + n, q->n_log * sizeof(*q->log));
 }

@@ -86,6 +86,11 @@ void model_advance(struct model *m, uint64_t ns)
 	timeline_run(&m->time, m->time.now_ns + ns);
 }
 
+uint64_t model_next_ns(const struct model *m)
+{
+	return timeline_next_ns(&m->time);
+}
+
 /* ---- memory ---- */
 
 uint64_t model_mem_map(struct model *m, pid_t pid, size_t bytes)
@@ -165,4 +170,23 @@ size_t model_packets(const struct model *m, pid_t pid, uint32_t queue_id, uint64
 	struct model_queue *q = queue_of(m, pid, queue_id);
 
 	return q ? hw_queue_packets(q->hw, first, ret, max) : 0;
+}
+
+void model_forget_packets(struct model *m, pid_t pid, uint32_t queue_id, uint64_t before)
+{
+	struct model_queue *q = queue_of(m, pid, queue_id);
+
+	if (q)
+		hw_queue_forget_packets(q->hw, before);
+}
+
+int model_on_complete(struct model *m, pid_t pid, uint32_t queue_id,
+		      void (*completed)(void *user, uint64_t index), void *user)
+{
+	struct model_queue *q = queue_of(m, pid, queue_id);
+
+	if (!q)
+		return -ENOENT;
+	hw_queue_on_complete(q->hw, completed, user);
+	return 0;
 }

@@ -76,17 +76,23 @@ void model_freep(struct model **m);
 
 /*
  * A populated model, as "--device model[:SPEC]" makes it. SPEC: a chip name, then optional
- * ",key=value" (gpus, occupancy in percent, seed, kfd_minor, runtime=old, log; save_area=host,
- * unmap_us, map_us and quantum_us change the chip). NULL: mi308x.
+ * ",key=value" (gpus, occupancy in percent, jobs=0 for nobody there, seed, kfd_minor, runtime=old,
+ * log; save_area=host, unmap_us, map_us and quantum_us change the chip). NULL: mi308x.
  * pid 1001: offline, 10 busy queues on GPU 0; 1002: online, 2 queues on GPU 0; 1003: no queue.
  * -EINVAL and a line in *ret_why (the caller's to free) when SPEC makes no sense.
  */
 int model_new_preset(const char *spec, struct model **ret, char **ret_why);
+/*
+ * The same with nobody there unless SPEC has jobs=1, the clock at @now_ns, and records of the
+ * packets of all who come.
+ */
+int model_new_empty(const char *spec, uint64_t now_ns, struct model **ret, char **ret_why);
 
 /* ---- time ---- */
 
 uint64_t model_now_ns(const struct model *m);
 void model_advance(struct model *m, uint64_t ns);
+uint64_t model_next_ns(const struct model *m); /* when something is due; UINT64_MAX: nothing is */
 
 /* ---- processes ---- */
 
@@ -174,6 +180,13 @@ int model_submit(struct model *m, pid_t pid, uint32_t queue_id, const struct mod
 int model_loop(struct model *m, pid_t pid, uint32_t queue_id, const struct model_work *work,
 	       uint32_t depth);
 
+/*
+ * Calls @completed, from within whatever moved the clock, after each packet of the queue. It may
+ * submit; of the model's other calls it may make none.
+ */
+int model_on_complete(struct model *m, pid_t pid, uint32_t queue_id,
+		      void (*completed)(void *user, uint64_t index), void *user);
+
 /* ---- faults ---- */
 
 enum model_fault_kind {
@@ -240,5 +253,7 @@ struct model_packet { /* with log_packets */
 /* Copies up to @max records from @first on, in order of submission; how many. */
 size_t model_packets(const struct model *m, pid_t pid, uint32_t queue_id, uint64_t first,
 		     struct model_packet *ret, size_t max);
+/* Drops records of packets before @before from the oldest on, up to one that is not done. */
+void model_forget_packets(struct model *m, pid_t pid, uint32_t queue_id, uint64_t before);
 
 #endif

@@ -21,7 +21,8 @@
 
 struct preset {
 	struct model_chip chip;
-	uint64_t gpus, occupancy /* percent */, seed, kfd_minor, log;
+	uint64_t gpus, occupancy /* percent */, jobs, seed, kfd_minor, log;
+	uint64_t now_ns;
 	bool old_runtime;
 };
 
@@ -86,6 +87,7 @@ static int parse_option(struct preset *p, char *option, char **ret_why)
 	} numbers[] = {
 		{ "gpus", 1, MODEL_MAX_GPUS, &p->gpus, 1 },
 		{ "occupancy", 0, 100, &p->occupancy, 1 },
+		{ "jobs", 0, 1, &p->jobs, 1 },
 		{ "seed", 0, UINT64_MAX, &p->seed, 1 },
 		{ "kfd_minor", 1, KFD_IOCTL_MINOR_VERSION, &p->kfd_minor, 1 },
 		{ "log", 0, 1, &p->log, 1 },
@@ -113,8 +115,8 @@ static int parse_option(struct preset *p, char *option, char **ret_why)
 		return r;
 	}
 	return fail(ret_why,
-		    "no option '%s' (gpus, occupancy, seed, kfd_minor, runtime, log, save_area, "
-		    "unmap_us, map_us, quantum_us)",
+		    "no option '%s' (gpus, occupancy, jobs, seed, kfd_minor, runtime, log, "
+		    "save_area, unmap_us, map_us, quantum_us)",
 		    option);
 }
 
@@ -152,6 +154,7 @@ static int add_process(struct model *m, const struct preset *p,
 	r = model_kfd_open(m, task);
 	if (r < 0)
 		return r;
+	model_proc_find(m, spec->pid)->invented = true;
 	model_proc_find(m, spec->pid)->kproc->pdds[0].vram_bytes = vram_bytes;
 	if (p->old_runtime || p->kfd_minor < 13)
 		return 0;
@@ -255,26 +258,56 @@ static int populate(struct model *m, const struct preset *p)
 	return r;
 }
 
-int model_new_preset(const char *spec, struct model **ret, char **ret_why)
+static int make(const char *spec, struct preset *p, struct model **ret, char **ret_why)
 {
 	_cleanup_(model_freep) struct model *m = NULL;
-	struct preset p = { .gpus = 8, .kfd_minor = KFD_IOCTL_MINOR_VERSION, .occupancy = 100 };
-	struct model_config config = { .chip = &p.chip };
+	struct model_config config = { .chip = &p->chip };
 	int r;
 
-	r = parse_spec(spec, &p, ret_why);
+	r = parse_spec(spec, p, ret_why);
 	if (r < 0)
 		return r;
-	config.n_gpus = (uint32_t)p.gpus;
-	config.seed = p.seed;
-	config.kfd_minor = (uint32_t)p.kfd_minor;
-	config.log_packets = p.log;
+	config.n_gpus = (uint32_t)p->gpus;
+	config.seed = p->seed;
+	config.kfd_minor = (uint32_t)p->kfd_minor;
+	config.log_packets = p->log;
 	r = model_new(&config, &m);
 	if (r < 0)
 		return r;
-	r = populate(m, &p);
-	if (r < 0)
-		return r;
+	timeline_run(&m->time, p->now_ns);
+	if (p->jobs) {
+		r = populate(m, p);
+		if (r < 0)
+			return r;
+	}
 	*ret = steal_ptr(&m);
 	return 0;
+}
+
+int model_new_preset(const char *spec, struct model **ret, char **ret_why)
+{
+	struct preset p = {
+		.gpus = 8,
+		.kfd_minor = KFD_IOCTL_MINOR_VERSION,
+		.occupancy = 100,
+		.jobs = 1,
+	};
+
+	return make(spec, &p, ret, ret_why);
+}
+
+int model_new_empty(const char *spec, uint64_t now_ns, struct model **ret, char **ret_why)
+{
+	struct preset p = {
+		.gpus = 8,
+		.kfd_minor = KFD_IOCTL_MINOR_VERSION,
+		.occupancy = 100,
+		.now_ns = now_ns,
+	};
+	int r = make(spec, &p, ret, ret_why);
+
+	/* Not of the preset's jobs: they run for ever, and nobody drops their records. */
+	if (r == 0)
+		(*ret)->config.log_packets = true;
+	return r;
 }

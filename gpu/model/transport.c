@@ -2,112 +2,126 @@
 /* The software device behind the transport table: one lock around the model. */
 #include <errno.h>
 #include <fcntl.h>
-#include <pthread.h>
 
 #include "gpu/model/driver.h"
+#include "gpu/model/transport.h"
 
-struct device {
-	pthread_mutex_t lock;
-	struct model *m;
-};
+void model_device_init(struct model_device *d, struct model *m, pid_t self)
+{
+	*d = (struct model_device){ .m = m, .self = self };
+	pthread_mutex_init(&d->lock, NULL);
+}
+
+void model_device_done(struct model_device *d)
+{
+	model_free(d->m);
+	pthread_mutex_destroy(&d->lock);
+}
 
 void *model_transport_new(struct model *m)
 {
-	struct device *d = calloc(1, sizeof(*d));
+	struct model_device *d = calloc(1, sizeof(*d));
 
 	if (!d) {
 		model_free(m);
 		return NULL;
 	}
-	pthread_mutex_init(&d->lock, NULL);
-	d->m = m;
+	model_device_init(d, m, MODEL_SELF_PID);
 	return d;
 }
 
 struct model *model_transport_get(void *data)
 {
-	struct device *d = data;
+	struct model_device *d = data;
 
 	return d->m;
 }
 
 struct model *model_transport_lock(void *data)
 {
-	struct device *d = data;
-
-	pthread_mutex_lock(&d->lock);
-	return d->m;
+	return model_device_enter(data)->m;
 }
 
 void model_transport_unlock(void *data)
 {
-	struct device *d = data;
-
-	pthread_mutex_unlock(&d->lock);
+	model_device_leave(data, 0);
 }
 
-static struct device *enter(void *data)
+struct model_device *model_device_enter(void *data)
 {
-	struct device *d = data;
+	struct model_device *d = data;
 
 	pthread_mutex_lock(&d->lock);
+	if (d->entered)
+		d->entered(d);
 	return d;
 }
 
-static int leave(struct device *d, int r)
+int model_device_leave(struct model_device *d, int r)
 {
+	if (d->leaving)
+		d->leaving(d);
 	pthread_mutex_unlock(&d->lock);
 	return r;
 }
 
-static struct model_task self(void)
+static int leave_waited(struct model_device *d, int r)
 {
-	return (struct model_task){ .pid = MODEL_SELF_PID, .tid = gettid() };
+	uint64_t until_ns = model_now_ns(d->m);
+
+	model_device_leave(d, r);
+	if (d->catch_up)
+		d->catch_up(d, until_ns);
+	return r;
 }
 
-static int device_open(void *data)
+static struct model_task self(const struct model_device *d)
 {
-	struct device *d = enter(data);
+	return (struct model_task){ .pid = d->self, .tid = gettid() };
+}
 
-	return leave(d, model_kfd_open(d->m, self()));
+int model_device_open(void *data)
+{
+	struct model_device *d = model_device_enter(data);
+
+	return model_device_leave(d, model_kfd_open(d->m, self(d)));
 }
 
 static void device_close(void *data)
 {
-	struct device *d = data;
-
-	model_free(d->m);
-	pthread_mutex_destroy(&d->lock);
-	free(d);
+	model_device_done(data);
+	free(data);
 }
 
 /*
  * A call of ours that would sleep until another of our calls wakes it is given up as by a
  * signal: -EDEADLK.
  */
-static int device_ioctl_on(void *data, pid_t pid, int fd, unsigned long request, void *arg)
+int model_device_ioctl_on(void *data, pid_t pid, int fd, unsigned long request, void *arg)
 {
-	struct device *d = enter(data);
-	int r = model_ioctl(d->m, self(), pid, request, arg);
+	struct model_device *d = model_device_enter(data);
+	int r = model_ioctl(d->m, self(d), pid, request, arg);
 
 	(void)fd;
 	if (r == MODEL_BLOCKED) {
-		model_signal(d->m, self());
-		(void)model_blocked_result(d->m, self(), &r);
+		model_signal(d->m, self(d));
+		(void)model_blocked_result(d->m, self(d), &r);
 		r = -EDEADLK;
 	}
-	return leave(d, r);
+	return leave_waited(d, r);
 }
 
-static int device_ioctl(void *data, unsigned long request, void *arg)
+int model_device_ioctl(void *data, unsigned long request, void *arg)
 {
-	return device_ioctl_on(data, MODEL_SELF_PID, -1, request, arg);
+	const struct model_device *d = data;
+
+	return model_device_ioctl_on(data, d->self, -1, request, arg);
 }
 
 /* Something to close: which of them it is, the pid says. */
-static int device_borrow(void *data, pid_t pid, unsigned int nth)
+int model_device_borrow(void *data, pid_t pid, unsigned int nth)
 {
-	struct device *d = enter(data);
+	struct model_device *d = model_device_enter(data);
 	struct model_proc *p = model_proc_find(d->m, pid);
 	int fd = -ENOENT;
 
@@ -115,42 +129,42 @@ static int device_borrow(void *data, pid_t pid, unsigned int nth)
 		fd = open("/dev/null", O_RDWR | O_CLOEXEC);
 		fd = fd < 0 ? -errno : fd;
 	}
-	return leave(d, fd);
+	return model_device_leave(d, fd);
 }
 
-static int device_read_file(void *data, enum gkfd_tree tree, const char *path, char **ret_text,
-			    size_t *ret_len)
+int model_device_read_file(void *data, enum gkfd_tree tree, const char *path, char **ret_text,
+			   size_t *ret_len)
 {
-	struct device *d = enter(data);
+	struct model_device *d = model_device_enter(data);
 
-	return leave(d, model_read_file(d->m, tree, path, ret_text, ret_len));
+	return model_device_leave(d, model_read_file(d->m, tree, path, ret_text, ret_len));
 }
 
-static int device_list_dir(void *data, enum gkfd_tree tree, const char *path, char **ret_names)
+int model_device_list_dir(void *data, enum gkfd_tree tree, const char *path, char **ret_names)
 {
-	struct device *d = enter(data);
+	struct model_device *d = model_device_enter(data);
 
-	return leave(d, model_list_dir(d->m, tree, path, ret_names));
+	return model_device_leave(d, model_list_dir(d->m, tree, path, ret_names));
 }
 
-static int device_read_mem(void *data, pid_t pid, struct gkfd_span *spans, size_t n)
+int model_device_read_mem(void *data, pid_t pid, struct gkfd_span *spans, size_t n)
 {
-	struct device *d = enter(data);
+	struct model_device *d = model_device_enter(data);
 
 	if (!model_proc_find(d->m, pid))
-		return leave(d, -ESRCH);
+		return model_device_leave(d, -ESRCH);
 	for (size_t i = 0; i < n; i++)
 		spans[i].ok = model_mem_read(d->m, pid, spans[i].addr, spans[i].buf,
 					     spans[i].len) == 0;
-	return leave(d, 0);
+	return model_device_leave(d, 0);
 }
 
 static uint64_t device_now_ns(void *data)
 {
-	struct device *d = enter(data);
+	struct model_device *d = model_device_enter(data);
 	uint64_t now = model_now_ns(d->m);
 
-	leave(d, 0);
+	model_device_leave(d, 0);
 	return now;
 }
 
@@ -163,7 +177,7 @@ static int poll_fds(struct pollfd *fds, size_t n, int timeout_ms)
 
 static int device_wait(void *data, struct pollfd *fds, size_t n, uint64_t timeout_ns)
 {
-	struct device *d;
+	struct model_device *d;
 	int r;
 
 	if (timeout_ns == UINT64_MAX)
@@ -171,56 +185,56 @@ static int device_wait(void *data, struct pollfd *fds, size_t n, uint64_t timeou
 	r = poll_fds(fds, n, 0);
 	if (r != 0)
 		return r;
-	d = enter(data);
+	d = model_device_enter(data);
 	model_advance(d->m, timeout_ns);
-	leave(d, 0);
+	model_device_leave(d, 0);
 	return poll_fds(fds, n, 0);
 }
 
 /* ---- process control ---- */
 
-static int trace_seize(void *data, pid_t pid)
+int model_trace_seize(void *data, pid_t pid)
 {
-	struct device *d = enter(data);
+	struct model_device *d = model_device_enter(data);
 
-	return leave(d, model_ptrace_seize(d->m, self(), pid));
+	return model_device_leave(d, model_ptrace_seize(d->m, self(d), pid));
 }
 
-static int trace_detach(void *data, pid_t pid, int sig)
+int model_trace_detach(void *data, pid_t pid, int sig)
 {
-	struct device *d = enter(data);
+	struct model_device *d = model_device_enter(data);
 
 	(void)sig;
-	return leave(d, model_ptrace_detach(d->m, self(), pid));
+	return model_device_leave(d, model_ptrace_detach(d->m, self(d), pid));
 }
 
-static bool is_our_tracee(struct device *d, pid_t pid)
+static bool is_our_tracee(struct model_device *d, pid_t pid)
 {
 	struct model_proc *p = model_proc_find(d->m, pid);
 
-	return p && p->tracer.pid == MODEL_SELF_PID && p->tracer.tid == gettid();
+	return p && p->tracer.pid == d->self && p->tracer.tid == gettid();
 }
 
 /* Modelled processes never stop: there is nothing to interrupt or to let go on. */
-static int trace_nothing(void *data, pid_t pid)
+int model_trace_nothing(void *data, pid_t pid)
 {
-	struct device *d = enter(data);
+	struct model_device *d = model_device_enter(data);
 
-	return leave(d, is_our_tracee(d, pid) ? 0 : -ESRCH);
+	return model_device_leave(d, is_our_tracee(d, pid) ? 0 : -ESRCH);
 }
 
-static int trace_cont(void *data, pid_t pid, int sig)
+int model_trace_cont(void *data, pid_t pid, int sig)
 {
 	(void)sig;
-	return trace_nothing(data, pid);
+	return model_trace_nothing(data, pid);
 }
 
-static int trace_reap(void *data, pid_t pid, int *ret_status)
+int model_trace_reap(void *data, pid_t pid, int *ret_status)
 {
-	struct device *d = enter(data);
+	struct model_device *d = model_device_enter(data);
 
 	(void)ret_status;
-	return leave(d, is_our_tracee(d, pid) ? 0 : -ECHILD);
+	return model_device_leave(d, is_our_tracee(d, pid) ? 0 : -ECHILD);
 }
 
 static int trace_pidfd(void *data, pid_t pid)
@@ -231,12 +245,12 @@ static int trace_pidfd(void *data, pid_t pid)
 }
 
 static const struct gkfd_trace_ops trace_ops = {
-	.seize = trace_seize,
-	.interrupt = trace_nothing,
-	.cont = trace_cont,
-	.listen = trace_nothing,
-	.detach = trace_detach,
-	.reap = trace_reap,
+	.seize = model_trace_seize,
+	.interrupt = model_trace_nothing,
+	.cont = model_trace_cont,
+	.listen = model_trace_nothing,
+	.detach = model_trace_detach,
+	.reap = model_trace_reap,
 	.pidfd = trace_pidfd,
 };
 
@@ -244,14 +258,14 @@ const struct gkfd_transport gkfd_transport_model = {
 	.name = "model",
 	.modelled = true,
 	.trace = &trace_ops,
-	.open = device_open,
+	.open = model_device_open,
 	.close = device_close,
-	.ioctl = device_ioctl,
-	.borrow = device_borrow,
-	.ioctl_on = device_ioctl_on,
-	.read_file = device_read_file,
-	.list_dir = device_list_dir,
-	.read_mem = device_read_mem,
+	.ioctl = model_device_ioctl,
+	.borrow = model_device_borrow,
+	.ioctl_on = model_device_ioctl_on,
+	.read_file = model_device_read_file,
+	.list_dir = model_device_list_dir,
+	.read_mem = model_device_read_mem,
 	.now_ns = device_now_ns,
 	.wait = device_wait,
 };
