@@ -14,8 +14,8 @@
 	}
 
 #define HOUR (3600 * NSEC_PER_SEC)
-#define DURATION(text, type, member) NUMBER(text, type, member, SIM_DURATION, 0, HOUR)
-#define SHARE(text, type, member, least) NUMBER(text, type, member, SIM_SHARE, least, 1000)
+#define DURATION(text, type, member) NUMBER(text, type, member, UNIT_DURATION, 0, HOUR)
+#define SHARE(text, type, member, least) NUMBER(text, type, member, UNIT_SHARE, least, 1000)
 #define YES_NO(text, type, member) CHOICE(text, type, member, no_yes)
 #define MAX_RATE 1000000000ull /* a million a second */
 
@@ -31,11 +31,11 @@ const struct sim_key sim_scenario_keys[] = {
 	{ .name = "chip", .kind = SIM_KEY_CHIP, FIELD(S, chip) },
 	{ .name = "policy", .kind = SIM_KEY_POLICY, FIELD(S, policy) },
 	{ .name = "costs", .kind = SIM_KEY_COSTS, FIELD(S, costs) },
-	NUMBER("gpus", S, gpus, SIM_COUNT, 1, SIM_MAX_GPUS),
-	NUMBER("duration", S, duration_ns, SIM_DURATION, NSEC_PER_MSEC, HOUR),
+	NUMBER("gpus", S, gpus, UNIT_COUNT, 1, SIM_MAX_GPUS),
+	NUMBER("duration", S, duration_ns, UNIT_DURATION, NSEC_PER_MSEC, HOUR),
 	CHOICE("save-area", S, save_in_host_memory, places),
-	NUMBER("kernel-scale", S, kernel_permille, SIM_SCALE, 1, 1000000),
-	NUMBER("cycle", S, cycle_ns, SIM_DURATION, 1, NSEC_PER_SEC),
+	NUMBER("kernel-scale", S, kernel_permille, UNIT_SCALE, 1, 1000000),
+	NUMBER("cycle", S, cycle_ns, UNIT_DURATION, 1, NSEC_PER_SEC),
 	SHARE("online-slots", S, online_permille, 0),
 	SHARE("offline-slots", S, offline_permille, 0),
 	{ 0 },
@@ -45,7 +45,7 @@ const struct sim_key sim_scenario_keys[] = {
 #define S struct gpol_params
 const struct sim_key sim_params_keys[] = {
 	DURATION("linger", S, linger_ns),
-	NUMBER("turn", S, turn_ns, SIM_DURATION, NSEC_PER_MSEC, HOUR),
+	NUMBER("turn", S, turn_ns, UNIT_DURATION, NSEC_PER_MSEC, HOUR),
 	DURATION("ceiling", S, ceiling_ns),
 	DURATION("margin", S, margin_ns),
 	{ 0 },
@@ -56,19 +56,19 @@ const struct sim_key sim_params_keys[] = {
 const struct sim_key sim_job_keys[] = {
 	{ .name = "model", .kind = SIM_KEY_MODEL, .required = true, FIELD(S, model) },
 	CHOICE("class", S, class, classes),
-	NUMBER("priority", S, priority, SIM_COUNT, 0, UINT8_MAX),
-	NUMBER("copies", S, copies, SIM_COUNT, 0, 100000),
-	NUMBER("queues", S, queues, SIM_COUNT, 1, 1000),
-	NUMBER("gpu", S, gpu, SIM_COUNT, 0, SIM_MAX_GPUS - 1),
+	NUMBER("priority", S, priority, UNIT_COUNT, 0, UINT8_MAX),
+	NUMBER("copies", S, copies, UNIT_COUNT, 0, 100000),
+	NUMBER("queues", S, queues, UNIT_COUNT, 1, 1000),
+	NUMBER("gpu", S, gpu, UNIT_COUNT, 0, SIM_MAX_GPUS - 1),
 	YES_NO("gang", S, gang),
 	CHOICE("arrival", S, arrival, arrivals),
-	NUMBER("rate", S, rate_mhz, SIM_RATE, 1, MAX_RATE),
+	NUMBER("rate", S, rate_mhz, UNIT_RATE, 1, MAX_RATE),
 	DURATION("prepare", S, prepare_ns),
-	{ .name = "announce", .kind = SIM_KEY_ANNOUNCE, .unit = SIM_DURATION, .max = NSEC_PER_SEC,
+	{ .name = "announce", .kind = SIM_KEY_ANNOUNCE, .unit = UNIT_DURATION, .max = NSEC_PER_SEC,
 	  FIELD(S, announce_ns) },
 	DURATION("target", S, target_ns),
 	DURATION("wait-bound", S, wait_bound_ns),
-	NUMBER("weight", S, weight, SIM_COUNT, 1, 1000000),
+	NUMBER("weight", S, weight, UNIT_COUNT, 1, 1000000),
 	SHARE("min-share", S, min_permille, 0),
 	YES_NO("latency-critical", S, latency_critical),
 	YES_NO("lazy", S, lazy),
@@ -79,11 +79,11 @@ const struct sim_key sim_job_keys[] = {
 
 #define S struct sim_model
 const struct sim_key sim_model_keys[] = {
-	{ .name = "kernels", .kind = SIM_KEY_NUMBER, .required = true, .unit = SIM_COUNT, .min = 1,
+	{ .name = "kernels", .kind = SIM_KEY_NUMBER, .required = true, .unit = UNIT_COUNT, .min = 1,
 	  .max = 1000000, FIELD(S, kernels) },
-	{ .name = "kernel", .kind = SIM_KEY_NUMBER, .required = true, .unit = SIM_DURATION,
+	{ .name = "kernel", .kind = SIM_KEY_NUMBER, .required = true, .unit = UNIT_DURATION,
 	  .max = 60 * NSEC_PER_SEC, FIELD(S, kernel_ns) },
-	NUMBER("gap", S, gap_ns, SIM_DURATION, 0, NSEC_PER_SEC),
+	NUMBER("gap", S, gap_ns, UNIT_DURATION, 0, NSEC_PER_SEC),
 	SHARE("occupancy", S, occupancy_permille, 1),
 	DURATION("workgroup", S, workgroup_ns),
 	SHARE("state", S, state_permille, 0),
@@ -98,20 +98,20 @@ const struct sim_key sim_costs_keys[] = {
 	DURATION("trap", S, trap_ns),
 	YES_NO("disturbs-all", S, disturbs_all),
 	YES_NO("counts-progress", S, counts_progress),
-	NUMBER("save", S, save_bytes, SIM_BYTES, 0, 1ull << 40),
-	NUMBER("host", S, host_bytes_per_s, SIM_BYTES_PER_S, 0, 1000000000000000),
+	NUMBER("save", S, save_bytes, UNIT_BYTES, 0, 1ull << 40),
+	NUMBER("host", S, host_bytes_per_s, UNIT_BYTES_PER_S, 0, 1000000000000000),
 	{ 0 },
 };
 #undef S
 
 #define S struct sim_bursts
 const struct sim_key sim_bursts_keys[] = {
-	NUMBER("length", S, length_ns, SIM_DURATION, NSEC_PER_MSEC, HOUR),
-	NUMBER("quiet-rate", S, quiet_rate_mhz, SIM_RATE, 0, MAX_RATE),
-	NUMBER("burst-rate", S, burst_rate_mhz, SIM_RATE, 1, MAX_RATE),
-	NUMBER("quiet", S, quiet_ns, SIM_DURATION, NSEC_PER_MSEC, HOUR),
-	NUMBER("burst", S, burst_ns, SIM_DURATION, NSEC_PER_MSEC, HOUR),
-	NUMBER("seed", S, seed, SIM_COUNT, 0, UINT64_MAX),
+	NUMBER("length", S, length_ns, UNIT_DURATION, NSEC_PER_MSEC, HOUR),
+	NUMBER("quiet-rate", S, quiet_rate_mhz, UNIT_RATE, 0, MAX_RATE),
+	NUMBER("burst-rate", S, burst_rate_mhz, UNIT_RATE, 1, MAX_RATE),
+	NUMBER("quiet", S, quiet_ns, UNIT_DURATION, NSEC_PER_MSEC, HOUR),
+	NUMBER("burst", S, burst_ns, UNIT_DURATION, NSEC_PER_MSEC, HOUR),
+	NUMBER("seed", S, seed, UNIT_COUNT, 0, UINT64_MAX),
 	{ 0 },
 };
 #undef S

@@ -53,7 +53,7 @@ static const char *valid_name(const struct sim_key *key, const struct sim_scenar
 }
 
 static int find_name(const struct sim_key *key, const struct sim_scenario *s, const char *text,
-		     uint64_t *ret, struct sim_mistake *mistake)
+		     uint64_t *ret, struct inifile_mistake *mistake)
 {
 	const char *name;
 
@@ -73,10 +73,10 @@ static int find_name(const struct sim_key *key, const struct sim_scenario *s, co
 /* ---- values ---- */
 
 static int parse_number(const struct sim_key *key, const char *text, uint64_t *ret,
-			struct sim_mistake *mistake)
+			struct inifile_mistake *mistake)
 {
-	char min[SIM_UNIT_TEXT], max[SIM_UNIT_TEXT];
-	const char *wrong = sim_unit_parse(key->unit, text, ret);
+	char min[UNIT_TEXT], max[UNIT_TEXT];
+	const char *wrong = unit_parse(key->unit, text, ret);
 
 	if (wrong) {
 		snprintf(mistake->text, sizeof(mistake->text), "'%.64s' %s", text, wrong);
@@ -85,13 +85,12 @@ static int parse_number(const struct sim_key *key, const char *text, uint64_t *r
 	if (*ret >= key->min && *ret <= key->max)
 		return 0;
 	snprintf(mistake->text, sizeof(mistake->text), "%s is %s to %s, not %.64s", key->name,
-		 sim_unit_text(key->unit, key->min, min), sim_unit_text(key->unit, key->max, max),
-		 text);
+		 unit_text(key->unit, key->min, min), unit_text(key->unit, key->max, max), text);
 	return -EINVAL;
 }
 
 int sim_key_parse(const struct sim_key *key, const struct sim_scenario *s, const char *text,
-		  uint64_t *ret, struct sim_mistake *mistake)
+		  uint64_t *ret, struct inifile_mistake *mistake)
 {
 	switch (key->kind) {
 	case SIM_KEY_ANNOUNCE:
@@ -133,7 +132,7 @@ static bool is_text(const struct sim_key *key)
 }
 
 int sim_key_set(const struct sim_key *key, const struct sim_scenario *s, void *object,
-		const char *text, struct sim_mistake *mistake)
+		const char *text, struct inifile_mistake *mistake)
 {
 	uint64_t value;
 	int r;

@@ -6,7 +6,7 @@
 #include <stddef.h>
 
 #include "sim/scenario.h"
-#include "sim/units.h"
+#include "util/units.h"
 
 enum sim_key_kind {
 	SIM_KEY_NUMBER,
@@ -24,7 +24,7 @@ struct sim_key {
 	enum sim_key_kind kind;
 	bool required;
 	size_t offset, size; /* in what the section describes */
-	enum sim_unit unit;
+	enum unit_kind unit;
 	uint64_t min, max;
 	const char *const *choices; /* ends with NULL */
 };
@@ -54,10 +54,10 @@ void sim_key_list(const struct sim_key *keys, char *buf, size_t size);
  * -EINVAL: @mistake says why, without the place.
  */
 int sim_key_parse(const struct sim_key *key, const struct sim_scenario *s, const char *text,
-		  uint64_t *ret, struct sim_mistake *mistake);
+		  uint64_t *ret, struct inifile_mistake *mistake);
 void sim_key_store(const struct sim_key *key, void *object, uint64_t value);
 /* The same, and puts it into @object; names and texts as such. */
 int sim_key_set(const struct sim_key *key, const struct sim_scenario *s, void *object,
-		const char *text, struct sim_mistake *mistake);
+		const char *text, struct inifile_mistake *mistake);
 
 #endif

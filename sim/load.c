@@ -66,12 +66,12 @@ static struct sim_scenario *new_scenario(const char *file)
 }
 
 int sim_scenario_parse(const char *file, const char *text, size_t len, struct sim_scenario **ret,
-		       struct sim_mistake *mistake)
+		       struct inifile_mistake *mistake)
 {
 	_cleanup_(scenario_freep) struct sim_scenario *s = new_scenario(file);
 	int r;
 
-	*mistake = (struct sim_mistake){ 0 };
+	*mistake = (struct inifile_mistake){ 0 };
 	if (!s)
 		return -ENOMEM;
 	for (const struct sim_builtin *b = sim_builtins; b->name; b++) {
@@ -90,15 +90,15 @@ int sim_scenario_parse(const char *file, const char *text, size_t len, struct si
 
 /* ---- files ---- */
 
-static int fail(struct sim_mistake *m, int error, const char *file, const char *text)
+static int fail(struct inifile_mistake *m, int error, const char *file, const char *text)
 {
-	*m = (struct sim_mistake){ 0 };
+	*m = (struct inifile_mistake){ 0 };
 	snprintf(m->file, sizeof(m->file), "%s", file);
 	snprintf(m->text, sizeof(m->text), "%s", text);
 	return error;
 }
 
-static int fail_absent(struct sim_mistake *m, const char *name)
+static int fail_absent(struct inifile_mistake *m, const char *name)
 {
 	size_t at = 0;
 
@@ -129,7 +129,7 @@ static int read_all(int fd, char *buf, size_t room, size_t *ret_len)
 	return 0;
 }
 
-static int read_file(const char *path, char **ret, size_t *ret_len, struct sim_mistake *mistake)
+static int read_file(const char *path, char **ret, size_t *ret_len, struct inifile_mistake *mistake)
 {
 	_cleanup_close_ int fd = open(path, O_RDONLY | O_CLOEXEC);
 	_cleanup_free_ char *text = NULL;
@@ -151,7 +151,7 @@ static int read_file(const char *path, char **ret, size_t *ret_len, struct sim_m
 	return 0;
 }
 
-int sim_scenario_read(const char *name, struct sim_scenario **ret, struct sim_mistake *mistake)
+int sim_scenario_read(const char *name, struct sim_scenario **ret, struct inifile_mistake *mistake)
 {
 	const struct sim_builtin *b = find_builtin(name);
 	_cleanup_free_ char *text = NULL;

@@ -3,7 +3,7 @@
 #ifndef GPREEMPT_SIM_PARSE_H
 #define GPREEMPT_SIM_PARSE_H
 
-#include "sim/inifile.h"
+#include "util/inifile.h"
 #include "sim/keys.h"
 
 /*
@@ -11,14 +11,14 @@
  * -EINVAL: see @mistake.
  */
 int sim_parse_text(struct sim_scenario *s, const char *file, const char *text, size_t len,
-		   bool only_tables, struct sim_mistake *mistake);
+		   bool only_tables, struct inifile_mistake *mistake);
 
 /* job.c: what follows from what was said. @seen: keys, by place in sim_job_keys. */
-int sim_job_settle(struct sim_job *job, uint64_t seen, struct sim_ini *ini, unsigned int line);
+int sim_job_settle(struct sim_job *job, uint64_t seen, struct inifile *ini, unsigned int line);
 
 /* sweep.c */
 extern const struct sim_key sim_sweep_keys[];
-int sim_sweep_take(struct sim_scenario *s, struct sim_ini *ini, const char *key, const char *value);
+int sim_sweep_take(struct sim_scenario *s, struct inifile *ini, const char *key, const char *value);
 void sim_sweep_apply(struct sim_scenario *s, size_t i);
 
 #endif

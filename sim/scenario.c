@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "sim/bursts.h"
-#include "sim/inifile.h"
+#include "util/inifile.h"
 #include "sim/keys.h"
 #include "sim/parse.h"
 #include "util/macros.h"
@@ -78,17 +78,17 @@ static bool name_taken(const void *array, size_t n, size_t size, const char *nam
 	return false;
 }
 
-static int check_name(struct sim_ini *ini, const char *name)
+static int check_name(struct inifile *ini, const char *name)
 {
 	static const char allowed[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
 				      "0123456789-_+";
 	size_t good = strspn(name, allowed);
 
 	if (name[good])
-		return sim_ini_wrong(ini, name + good,
+		return inifile_wrong(ini, name + good,
 				     "names are made of letters, digits, '-', '_' and '+'");
 	if (!good || good >= SIM_NAME)
-		return sim_ini_wrong(ini, name, "a name has 1 to %d characters", SIM_NAME - 1);
+		return inifile_wrong(ini, name, "a name has 1 to %d characters", SIM_NAME - 1);
 	return 0;
 }
 
@@ -98,7 +98,7 @@ static_assert(offsetof(struct sim_model, name) == 0, "");
 static_assert(offsetof(struct sim_costs, name) == 0, "");
 
 /* @array: of what there is, @n times @size, each with its name in front. */
-static int check_new(const struct parser *p, struct sim_ini *ini, const char *name,
+static int check_new(const struct parser *p, struct inifile *ini, const char *name,
 		     const void *array, size_t n, size_t size)
 {
 	int r = check_name(ini, name);
@@ -106,14 +106,14 @@ static int check_new(const struct parser *p, struct sim_ini *ini, const char *na
 	if (r < 0)
 		return r;
 	if (name_taken(array, n, size, name))
-		return sim_ini_wrong(ini, name, "there is a %s '%s' already", p->section->name,
+		return inifile_wrong(ini, name, "there is a %s '%s' already", p->section->name,
 				     name);
 	if (n == MAX_SECTIONS)
-		return sim_ini_wrong(ini, name, "more than %u of these", MAX_SECTIONS);
+		return inifile_wrong(ini, name, "more than %u of these", MAX_SECTIONS);
 	return 0;
 }
 
-static int add_job(struct parser *p, const struct sim_ini *ini)
+static int add_job(struct parser *p, const struct inifile *ini)
 {
 	struct sim_scenario *s = p->s;
 	struct sim_job *jobs = grow(s->jobs, s->n_jobs, sizeof(*jobs));
@@ -126,7 +126,7 @@ static int add_job(struct parser *p, const struct sim_ini *ini)
 	if (!lines)
 		return -ENOMEM;
 	p->job_lines = lines;
-	lines[s->n_jobs] = sim_ini_line(ini);
+	lines[s->n_jobs] = inifile_line(ini);
 	jobs[s->n_jobs] = (struct sim_job){
 		.copies = 1,
 		.queues = 1,
@@ -164,7 +164,7 @@ static int add_costs(struct parser *p)
 	return 0;
 }
 
-static int begin_named(struct parser *p, struct sim_ini *ini, const char *name)
+static int begin_named(struct parser *p, struct inifile *ini, const char *name)
 {
 	struct sim_scenario *s = p->s;
 	int r;
@@ -185,18 +185,18 @@ static int begin_named(struct parser *p, struct sim_ini *ini, const char *name)
 		break;
 	}
 	if (r == -ENOMEM)
-		return sim_ini_wrong(ini, name, "memory is short");
+		return inifile_wrong(ini, name, "memory is short");
 	if (r == 0)
 		snprintf(p->object, SIM_NAME, "%s", name);
 	return r;
 }
 
-static int begin_only(struct parser *p, struct sim_ini *ini, const char *name)
+static int begin_only(struct parser *p, struct inifile *ini, const char *name)
 {
 	unsigned int bit = 1u << p->section->kind;
 
 	if (p->once & bit)
-		return sim_ini_wrong(ini, name, "a second [%s]", p->section->name);
+		return inifile_wrong(ini, name, "a second [%s]", p->section->name);
 	p->once |= bit;
 	switch (p->section->kind) {
 	case PARAMS:
@@ -204,7 +204,7 @@ static int begin_only(struct parser *p, struct sim_ini *ini, const char *name)
 		break;
 	case TRACE:
 		p->object = &p->bursts;
-		p->trace_line = sim_ini_line(ini);
+		p->trace_line = inifile_line(ini);
 		break;
 	default:
 		p->object = p->s;
@@ -214,7 +214,7 @@ static int begin_only(struct parser *p, struct sim_ini *ini, const char *name)
 }
 
 /* What is required and was not said. */
-static int end_section(struct parser *p, struct sim_ini *ini)
+static int end_section(struct parser *p, struct inifile *ini)
 {
 	const struct sim_key *keys = p->section ? p->section->keys : NULL;
 
@@ -222,7 +222,7 @@ static int end_section(struct parser *p, struct sim_ini *ini)
 		return 0;
 	for (size_t i = 0; keys[i].name; i++) {
 		if (keys[i].required && !(p->seen & 1ull << i))
-			return sim_ini_wrong_line(ini, p->section_line, "[%s] needs '%s'",
+			return inifile_wrong_line(ini, p->section_line, "[%s] needs '%s'",
 						  p->section_name, keys[i].name);
 	}
 	if (p->section->kind == JOB)
@@ -239,9 +239,9 @@ static const struct section *find_section(const char *name, size_t len)
 	return NULL;
 }
 
-static int check_end(struct parser *p, struct sim_ini *ini);
+static int check_end(struct parser *p, struct inifile *ini);
 
-static int take_section(void *user, struct sim_ini *ini, const char *text)
+static int take_section(void *user, struct inifile *ini, const char *text)
 {
 	struct parser *p = user;
 	const char *name;
@@ -254,14 +254,14 @@ static int take_section(void *user, struct sim_ini *ini, const char *text)
 	name = text + len + strspn(text + len, " \t");
 	p->section = find_section(text, len);
 	if (!p->section)
-		return sim_ini_wrong(ini, text,
+		return inifile_wrong(ini, text,
 				     "no section '%.*s': there are scenario, policy, job NAME, "
 				     "model NAME, costs NAME, trace, sweep",
 				     (int)MIN(len, 64u), text);
 	if (!p->section->has_name && *name)
-		return sim_ini_wrong(ini, name, "[%s] has no name", p->section->name);
+		return inifile_wrong(ini, name, "[%s] has no name", p->section->name);
 	snprintf(p->section_name, sizeof(p->section_name), "%s", text);
-	p->section_line = sim_ini_line(ini);
+	p->section_line = inifile_line(ini);
 	p->seen = 0;
 	if (p->section->pass != p->pass)
 		return 0;
@@ -270,36 +270,36 @@ static int take_section(void *user, struct sim_ini *ini, const char *text)
 
 /* ---- keys ---- */
 
-static int take_time(struct parser *p, struct sim_ini *ini, const char *value)
+static int take_time(struct parser *p, struct inifile *ini, const char *value)
 {
 	struct sim_scenario *s = p->s;
 	uint64_t at = 0;
-	const char *wrong = sim_unit_parse(SIM_DURATION, value, &at);
+	const char *wrong = unit_parse(UNIT_DURATION, value, &at);
 	int r;
 
 	if (wrong)
-		return sim_ini_wrong(ini, value, "'%.64s' %s", value, wrong);
+		return inifile_wrong(ini, value, "'%.64s' %s", value, wrong);
 	if (s->n_trace && at < s->trace_ns[s->n_trace - 1])
-		return sim_ini_wrong(ini, value, "times of a trace do not go back");
+		return inifile_wrong(ini, value, "times of a trace do not go back");
 	r = sim_trace_add(s, at);
 	if (r < 0)
-		return sim_ini_wrong(ini, value, "too many times, or too little memory");
+		return inifile_wrong(ini, value, "too many times, or too little memory");
 	return 0;
 }
 
-static int take_key(struct parser *p, struct sim_ini *ini, const struct sim_key *key,
+static int take_key(struct parser *p, struct inifile *ini, const struct sim_key *key,
 		    const char *value)
 {
-	struct sim_mistake m = { 0 };
+	struct inifile_mistake m = { 0 };
 
 	if (p->section->kind == SWEEP)
 		return sim_sweep_take(p->s, ini, key->name, value);
 	if (sim_key_set(key, p->s, p->object, value, &m) < 0)
-		return sim_ini_blame(ini, value, &m);
+		return inifile_blame(ini, value, &m);
 	return 0;
 }
 
-static int take_pair(void *user, struct sim_ini *ini, const char *name, const char *value)
+static int take_pair(void *user, struct inifile *ini, const char *name, const char *value)
 {
 	struct parser *p = user;
 	const struct sim_key *key;
@@ -307,7 +307,7 @@ static int take_pair(void *user, struct sim_ini *ini, const char *name, const ch
 	uint64_t bit;
 
 	if (!p->section)
-		return sim_ini_wrong(ini, name, "a [section] must come first");
+		return inifile_wrong(ini, name, "a [section] must come first");
 	if (p->section->pass != p->pass)
 		return 0;
 	if (p->section->kind == TRACE && !strcmp(name, "at"))
@@ -315,12 +315,12 @@ static int take_pair(void *user, struct sim_ini *ini, const char *name, const ch
 	key = sim_key_find(p->section->keys, name);
 	if (!key) {
 		sim_key_list(p->section->keys, names, sizeof(names));
-		return sim_ini_wrong(ini, name, "no key '%.32s' in [%s]: there are %s", name,
+		return inifile_wrong(ini, name, "no key '%.32s' in [%s]: there are %s", name,
 				     p->section->name, names);
 	}
 	bit = 1ull << (key - p->section->keys);
 	if (p->seen & bit)
-		return sim_ini_wrong(ini, name, "'%s' twice in [%s]", name, p->section_name);
+		return inifile_wrong(ini, name, "'%s' twice in [%s]", name, p->section_name);
 	p->seen |= bit;
 	return take_key(p, ini, key, value);
 }
@@ -339,7 +339,7 @@ static uint64_t count_queues(const struct sim_scenario *s)
 	return n;
 }
 
-static int make_trace(struct parser *p, struct sim_ini *ini)
+static int make_trace(struct parser *p, struct inifile *ini)
 {
 	const struct sim_bursts *b = &p->bursts;
 	bool any = b->length_ns || b->burst_rate_mhz || b->quiet_rate_mhz;
@@ -347,18 +347,18 @@ static int make_trace(struct parser *p, struct sim_ini *ini)
 	if (!any)
 		return 0;
 	if (p->s->n_trace)
-		return sim_ini_wrong_line(ini, p->trace_line,
+		return inifile_wrong_line(ini, p->trace_line,
 					  "[trace] has times and makes some up as well");
 	if (!b->length_ns || !b->burst_rate_mhz || !b->quiet_ns || !b->burst_ns)
-		return sim_ini_wrong_line(ini, p->trace_line,
+		return inifile_wrong_line(ini, p->trace_line,
 					  "[trace] needs length, burst-rate, quiet and burst");
 	if (sim_bursts_make(b, p->s) < 0)
-		return sim_ini_wrong_line(ini, p->trace_line, "[trace] makes more than %d requests",
+		return inifile_wrong_line(ini, p->trace_line, "[trace] makes more than %d requests",
 					  SIM_MAX_TRACE);
 	return 0;
 }
 
-static int check_jobs(const struct parser *p, struct sim_ini *ini)
+static int check_jobs(const struct parser *p, struct inifile *ini)
 {
 	const struct sim_scenario *s = p->s;
 
@@ -366,21 +366,21 @@ static int check_jobs(const struct parser *p, struct sim_ini *ini)
 		const struct sim_job *job = &s->jobs[i];
 
 		if (job->gpu >= s->gpus)
-			return sim_ini_wrong_line(ini, p->job_lines[i],
+			return inifile_wrong_line(ini, p->job_lines[i],
 						  "[job %s] is on GPU %u of %u, counted from 0",
 						  job->name, job->gpu, s->gpus);
 		if (job->arrival == SIM_TRACE && !s->n_trace)
-			return sim_ini_wrong_line(ini, p->job_lines[i],
+			return inifile_wrong_line(ini, p->job_lines[i],
 						  "[job %s] follows a trace, and [trace] has none",
 						  job->name);
 	}
 	if (count_queues(s) > MAX_QUEUES)
-		return sim_ini_wrong_line(ini, p->job_lines[0], "more than %u queues in all",
+		return inifile_wrong_line(ini, p->job_lines[0], "more than %u queues in all",
 					  MAX_QUEUES);
 	return 0;
 }
 
-static int check_end(struct parser *p, struct sim_ini *ini)
+static int check_end(struct parser *p, struct inifile *ini)
 {
 	int r;
 
@@ -388,7 +388,7 @@ static int check_end(struct parser *p, struct sim_ini *ini)
 	if (p->pass != PASS_WORLD)
 		return 0;
 	if (!(p->once & 1u << SCENARIO))
-		return sim_ini_wrong_line(ini, 1, "there is no [scenario] with a title");
+		return inifile_wrong_line(ini, 1, "there is no [scenario] with a title");
 	r = make_trace(p, ini);
 	return r < 0 ? r : check_jobs(p, ini);
 }
@@ -400,28 +400,28 @@ int sim_scenario_sweep(struct sim_scenario *s, size_t i)
 }
 
 int sim_parse_text(struct sim_scenario *s, const char *file, const char *text, size_t len,
-		   bool only_tables, struct sim_mistake *mistake)
+		   bool only_tables, struct inifile_mistake *mistake)
 {
-	static const struct sim_ini_ops ops = { .section = take_section, .pair = take_pair };
+	static const struct inifile_ops ops = { .section = take_section, .pair = take_pair };
 	struct parser p = { .s = s };
 	int r = 0;
 
 	for (p.pass = 0; !r && p.pass < (only_tables ? PASS_WORLD : N_PASSES); p.pass++) {
 		p.section = NULL;
-		r = sim_ini_parse(file, text, len, &ops, &p, mistake);
+		r = inifile_parse(file, text, len, &ops, &p, mistake);
 	}
 	free(p.job_lines);
 	return r;
 }
 
 int sim_scenario_set(struct sim_scenario *s, const char *key, const char *value,
-		     struct sim_mistake *mistake)
+		     struct inifile_mistake *mistake)
 {
 	const struct sim_key *k = sim_key_find(sim_scenario_keys, key);
 	struct sim_job scratch;
 	int r;
 
-	*mistake = (struct sim_mistake){ 0 };
+	*mistake = (struct inifile_mistake){ 0 };
 	if (k)
 		return sim_key_set(k, s, s, value, mistake);
 	k = sim_key_find(sim_job_keys, key);

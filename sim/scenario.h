@@ -9,6 +9,7 @@
 #define GPREEMPT_SIM_SCENARIO_H
 
 #include "core/policy/gpol.h"
+#include "util/inifile.h"
 
 #define SIM_NAME 48
 #define SIM_MAX_GPUS 8
@@ -98,22 +99,14 @@ struct sim_scenario {
 	size_t n_sweep;
 };
 
-/* Where and what is wrong with a file. */
-struct sim_mistake {
-	char file[256];
-	unsigned int line, column; /* from 1; 0: the file as a whole */
-	char text[256];
-	char names[256]; /* where a name is unknown: the valid ones; else empty */
-};
-
 /*
  * @name: of a scenario that comes with the program, or a path. -EINVAL and others: see @mistake.
  * A scenario without jobs is fine. Free with sim_scenario_free.
  */
-int sim_scenario_read(const char *name, struct sim_scenario **ret, struct sim_mistake *mistake);
+int sim_scenario_read(const char *name, struct sim_scenario **ret, struct inifile_mistake *mistake);
 /* The same of text in memory; @file is what it is called. */
 int sim_scenario_parse(const char *file, const char *text, size_t len, struct sim_scenario **ret,
-		       struct sim_mistake *mistake);
+		       struct inifile_mistake *mistake);
 void sim_scenario_free(struct sim_scenario *s); /* accepts NULL */
 
 /*
@@ -121,7 +114,7 @@ void sim_scenario_free(struct sim_scenario *s); /* accepts NULL */
  * -EINVAL: see @mistake.
  */
 int sim_scenario_set(struct sim_scenario *s, const char *key, const char *value,
-		     struct sim_mistake *mistake);
+		     struct inifile_mistake *mistake);
 
 /* What a sweep changes: the value of run @i is put in place. -EINVAL: the jobs become too many. */
 int sim_scenario_sweep(struct sim_scenario *s, size_t i);

@@ -67,52 +67,52 @@ static bool may_change(const struct sim_key *key)
 	       strcmp(key->name, "gpu") && strcmp(key->name, "gpus");
 }
 
-static int take_target(struct sim_scenario *s, struct sim_ini *ini, const char *value)
+static int take_target(struct sim_scenario *s, struct inifile *ini, const char *value)
 {
 	struct target t = find_target(s, value);
 
 	if (!t.key)
-		return sim_ini_wrong(ini, value,
+		return inifile_wrong(ini, value,
 				     "'%.64s' is no 'key' of [scenario] or [policy] and no "
 				     "'name.key' of a job or model",
 				     value);
 	if (!may_change(t.key))
-		return sim_ini_wrong(ini, value, "'%s' cannot be swept", t.key->name);
+		return inifile_wrong(ini, value, "'%s' cannot be swept", t.key->name);
 	if (strlen(value) >= sizeof(s->sweep_key))
-		return sim_ini_wrong(ini, value, "a key of at most %zu characters",
+		return inifile_wrong(ini, value, "a key of at most %zu characters",
 				     sizeof(s->sweep_key) - 1);
 	snprintf(s->sweep_key, sizeof(s->sweep_key), "%s", value);
 	return 0;
 }
 
-static int take_values(struct sim_scenario *s, struct sim_ini *ini, const char *text)
+static int take_values(struct sim_scenario *s, struct inifile *ini, const char *text)
 {
 	struct target t = find_target(s, s->sweep_key);
 	const char *at = text;
 
 	if (!t.key)
-		return sim_ini_wrong(ini, text, "'key' must come before 'values'");
+		return inifile_wrong(ini, text, "'key' must come before 'values'");
 	s->sweep = calloc(MAX_SWEEP, sizeof(*s->sweep));
 	if (!s->sweep)
-		return sim_ini_wrong(ini, text, "memory is short");
+		return inifile_wrong(ini, text, "memory is short");
 	for (size_t len; *at; at += len + strspn(at + len, " \t")) {
-		struct sim_mistake m = { 0 };
+		struct inifile_mistake m = { 0 };
 		char value[64];
 
 		len = strcspn(at, " \t");
 		snprintf(value, sizeof(value), "%.*s", (int)MIN(len, sizeof(value)), at);
 		if (s->n_sweep == MAX_SWEEP)
-			return sim_ini_wrong(ini, at, "more than %d values", MAX_SWEEP);
+			return inifile_wrong(ini, at, "more than %d values", MAX_SWEEP);
 		if (sim_key_parse(t.key, s, value, &s->sweep[s->n_sweep], &m) < 0)
-			return sim_ini_blame(ini, at, &m);
+			return inifile_blame(ini, at, &m);
 		s->n_sweep++;
 	}
 	if (!s->n_sweep)
-		return sim_ini_wrong(ini, text, "no values");
+		return inifile_wrong(ini, text, "no values");
 	return 0;
 }
 
-int sim_sweep_take(struct sim_scenario *s, struct sim_ini *ini, const char *key, const char *value)
+int sim_sweep_take(struct sim_scenario *s, struct inifile *ini, const char *key, const char *value)
 {
 	return !strcmp(key, "key") ? take_target(s, ini, value) : take_values(s, ini, value);
 }
@@ -129,14 +129,14 @@ const char *sim_scenario_sweep_text(const struct sim_scenario *s, size_t i, char
 {
 	struct target t = find_target((struct sim_scenario *)s, s->sweep_key);
 	uint64_t value = i < s->n_sweep ? s->sweep[i] : 0;
-	char text[SIM_UNIT_TEXT] = "";
+	char text[UNIT_TEXT] = "";
 
 	if (t.key && t.key->kind == SIM_KEY_ANNOUNCE && value == SIM_NOT_ANNOUNCED)
 		snprintf(text, sizeof(text), "none");
 	else if (t.key && t.key->kind == SIM_KEY_ANNOUNCE && value == 0)
 		snprintf(text, sizeof(text), "submission");
 	else if (t.key)
-		sim_unit_text(t.key->unit, value, text);
+		unit_text(t.key->unit, value, text);
 	snprintf(buf, size, "%s", text);
 	return buf;
 }

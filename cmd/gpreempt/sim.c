@@ -162,7 +162,7 @@ static int parse(struct cli *cli, int argc, char **argv, struct arguments *a)
 
 /* ---- the scenario ---- */
 
-int sim_fail(struct cli *cli, int error, const struct sim_mistake *m)
+int sim_fail(struct cli *cli, int error, const struct inifile_mistake *m)
 {
 	int status = error == -EINVAL || error == -ENOENT ? EXIT_USAGE : EXIT_FAILED;
 	char hint[sizeof(m->names) + 16];
@@ -178,9 +178,9 @@ int sim_fail(struct cli *cli, int error, const struct sim_mistake *m)
 	return cli_fail(cli, status, hint, "%s%s%s", m->file, m->file[0] ? ": " : "", m->text);
 }
 
-static int fail_option(struct cli *cli, const char *option, const struct sim_mistake *m)
+static int fail_option(struct cli *cli, const char *option, const struct inifile_mistake *m)
 {
-	struct sim_mistake said = *m;
+	struct inifile_mistake said = *m;
 
 	snprintf(said.text, sizeof(said.text), "%s: %.200s", option, m->text);
 	return sim_fail(cli, -EINVAL, &said);
@@ -189,7 +189,7 @@ static int fail_option(struct cli *cli, const char *option, const struct sim_mis
 /* Another chip than the scenario's, if one was asked for. */
 static int choose_chip(struct cli *cli, struct sim_scenario *s)
 {
-	struct sim_mistake m;
+	struct inifile_mistake m;
 
 	if (!cli->device || !strcmp(cli->device, "auto") || !strcmp(cli->device, "model"))
 		return EXIT_DONE;
@@ -202,7 +202,7 @@ static int choose_chip(struct cli *cli, struct sim_scenario *s)
 
 static int prepare(struct cli *cli, const struct arguments *a, struct sim_report *report)
 {
-	struct sim_mistake m = { 0 };
+	struct inifile_mistake m = { 0 };
 	int r;
 
 	r = sim_scenario_read(a->scenario, &report->s, &m);

@@ -41,7 +41,7 @@ int sim_run_modes(struct cli *cli, const struct sim_scenario *s, struct sim_opti
 		  unsigned int modes, struct sim_outcome *ret);
 void sim_outcome_done(struct sim_outcome *o);
 /* What is wrong with a scenario or an option. */
-int sim_fail(struct cli *cli, int error, const struct sim_mistake *mistake);
+int sim_fail(struct cli *cli, int error, const struct inifile_mistake *mistake);
 
 int sim_report_json(struct cli *cli, const struct sim_report *report);
 int sim_report_text(struct cli *cli, const struct sim_report *report);

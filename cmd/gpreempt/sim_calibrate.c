@@ -48,7 +48,7 @@ static int run_workloads(struct cli *cli, uint64_t seed, struct calibration *c)
 
 	for (size_t i = 0; status == EXIT_DONE && i < N_WORKLOADS; i++) {
 		struct sim_scenario *s = NULL;
-		struct sim_mistake m = { 0 };
+		struct inifile_mistake m = { 0 };
 
 		r = sim_scenario_read(workloads[i], &s, &m);
 		status = r < 0 ? sim_fail(cli, r, &m) :

@@ -2,7 +2,7 @@
 #include <string.h>
 
 #include "cmd/gpreempt/sim.h"
-#include "sim/units.h"
+#include "util/units.h"
 
 void sim_add_percent(struct json_object *object, const char *key, double percent)
 {
@@ -179,7 +179,7 @@ static struct json_object *runs_json(const struct sim_report *report)
 
 	for (size_t i = 1; i < report->n; i++) {
 		struct json_object *run = json_object_new_object();
-		char value[SIM_UNIT_TEXT];
+		char value[UNIT_TEXT];
 
 		json_add_string(run, "key", report->s->sweep_key);
 		json_add_string(run, "value",

@@ -3,7 +3,7 @@
 
 #include "cmd/gpreempt/sim.h"
 #include "cmd/gpreempt/table.h"
-#include "sim/units.h"
+#include "util/units.h"
 
 static void duration_cell(struct libscols_table *t, size_t column, bool known, uint64_t ns)
 {
@@ -115,16 +115,16 @@ static void print_rest(const struct sim_result *r)
 static void print_head(struct cli *cli, const struct sim_report *report)
 {
 	const struct sim_scenario *s = &report->written;
-	char name[SIM_NAME + 16], time[SIM_UNIT_TEXT], cycle[SIM_UNIT_TEXT];
+	char name[SIM_NAME + 16], time[UNIT_TEXT], cycle[UNIT_TEXT];
 
 	printf("%s: %s\n", bold(cli, s->name, name, sizeof(name)), s->title);
 	printf("%u x %s, %s, costs of %s, seed %llu", s->gpus, s->chip,
-	       sim_unit_text(SIM_DURATION, s->duration_ns, time), s->costs,
+	       unit_text(UNIT_DURATION, s->duration_ns, time), s->costs,
 	       (unsigned long long)report->seed);
 	if (s->cycle_ns)
-		printf(", a cycle of %s", sim_unit_text(SIM_DURATION, s->cycle_ns, cycle));
+		printf(", a cycle of %s", unit_text(UNIT_DURATION, s->cycle_ns, cycle));
 	if (s->kernel_permille != 1000)
-		printf(", kernels x %s", sim_unit_text(SIM_SCALE, s->kernel_permille, cycle));
+		printf(", kernels x %s", unit_text(UNIT_SCALE, s->kernel_permille, cycle));
 	printf("%s\n", s->save_in_host_memory ? ", save areas in host memory" : "");
 	printf("All figures are modelled. OFFLINE and TOTAL: parts of what no preemption gets done,"
 	       "\nof offline work and of all requests.\n\n");
@@ -136,7 +136,7 @@ static void print_value(struct libscols_table *t, const struct sim_report *repor
 {
 	const struct sim_outcome *o = &report->outcomes[i];
 	const struct sim_result *ours = &o->of[SIM_ENGINE];
-	char value[SIM_UNIT_TEXT];
+	char value[UNIT_TEXT];
 
 	table_row(t);
 	table_cell(t, 0, "%s", sim_scenario_sweep_text(report->s, i - 1, value, sizeof(value)));

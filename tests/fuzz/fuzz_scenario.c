@@ -9,7 +9,7 @@
 #define MAX_QUEUES 64 /* of what is run */
 #define RUN_NS (2 * NSEC_PER_MSEC)
 
-static void check_mistake(const struct sim_mistake *m)
+static void check_mistake(const struct inifile_mistake *m)
 {
 	PROMISE(m->line >= 1 && m->column >= 1);
 	PROMISE(m->text[0] && memchr(m->text, '\0', sizeof(m->text)));
@@ -55,7 +55,7 @@ static void run(struct sim_scenario *s)
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t len)
 {
 	struct sim_scenario *s = NULL;
-	struct sim_mistake mistake = { 0 };
+	struct inifile_mistake mistake = { 0 };
 	char text[64];
 	int r;
 

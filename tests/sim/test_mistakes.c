@@ -11,7 +11,7 @@
 
 #include "sim/builtin.h"
 #include "sim/scenario.h"
-#include "sim/units.h"
+#include "util/units.h"
 #include "util/macros.h"
 
 #define HEAD "[scenario]\ntitle = t\n" /* two lines */
@@ -108,7 +108,7 @@ static const struct mistake {
 static void check(const struct mistake *want, size_t i)
 {
 	struct sim_scenario *s = NULL;
-	struct sim_mistake m = { 0 };
+	struct inifile_mistake m = { 0 };
 	int r = sim_scenario_parse("f.ini", want->text, strlen(want->text), &s, &m);
 
 	if (r != -EINVAL || s || strcmp(m.file, "f.ini") || m.line != want->line ||
@@ -129,7 +129,7 @@ static void bytes_that_are_no_text_are_refused(void **state)
 	static const char nul[] = HEAD "gp\0us = 1\n";
 	char text[600] = HEAD;
 	struct sim_scenario *s = NULL;
-	struct sim_mistake m;
+	struct inifile_mistake m;
 
 	assert_int_equal(sim_scenario_parse("f", nul, sizeof(nul) - 1, &s, &m), -EINVAL);
 	assert_int_equal(m.line, 3);
@@ -145,38 +145,38 @@ static void bytes_that_are_no_text_are_refused(void **state)
 static void values_are_exact_and_come_back_as_written(void **state)
 {
 	static const struct {
-		enum sim_unit unit;
+		enum unit_kind unit;
 		const char *text;
 		uint64_t value;
 	} values[] = {
-		{ SIM_COUNT, "0", 0 },
-		{ SIM_COUNT, "18446744073709551615", UINT64_MAX },
-		{ SIM_DURATION, "1ns", 1 },
-		{ SIM_DURATION, "0.001us", 1 },
-		{ SIM_DURATION, "100us", 100000 },
-		{ SIM_DURATION, "1.5ms", 1500000 },
-		{ SIM_DURATION, "3600s", 3600000000000 },
-		{ SIM_RATE, "0.001/s", 1 },
-		{ SIM_RATE, "20 /s", 20000 },
-		{ SIM_SHARE, "2.5 %", 25 },
-		{ SIM_SCALE, "0.5", 500 },
-		{ SIM_BYTES, "48.5MiB", 50855936 },
-		{ SIM_BYTES_PER_S, "1.23TB/s", 1230000000000 },
+		{ UNIT_COUNT, "0", 0 },
+		{ UNIT_COUNT, "18446744073709551615", UINT64_MAX },
+		{ UNIT_DURATION, "1ns", 1 },
+		{ UNIT_DURATION, "0.001us", 1 },
+		{ UNIT_DURATION, "100us", 100000 },
+		{ UNIT_DURATION, "1.5ms", 1500000 },
+		{ UNIT_DURATION, "3600s", 3600000000000 },
+		{ UNIT_RATE, "0.001/s", 1 },
+		{ UNIT_RATE, "20 /s", 20000 },
+		{ UNIT_SHARE, "2.5 %", 25 },
+		{ UNIT_SCALE, "0.5", 500 },
+		{ UNIT_BYTES, "48.5MiB", 50855936 },
+		{ UNIT_BYTES_PER_S, "1.23TB/s", 1230000000000 },
 	};
-	char text[SIM_UNIT_TEXT];
+	char text[UNIT_TEXT];
 	uint64_t value, again;
 
 	for (size_t i = 0; i < ARRAY_SIZE(values); i++) {
-		assert_null(sim_unit_parse(values[i].unit, values[i].text, &value));
+		assert_null(unit_parse(values[i].unit, values[i].text, &value));
 		assert_true(value == values[i].value);
 		if (value == UINT64_MAX)
 			continue; /* beyond what is ever printed */
-		sim_unit_text(values[i].unit, value, text);
-		assert_null(sim_unit_parse(values[i].unit, text, &again));
+		unit_text(values[i].unit, value, text);
+		assert_null(unit_parse(values[i].unit, text, &again));
 		assert_true(again == value);
 	}
-	assert_non_null(sim_unit_parse(SIM_COUNT, "18446744073709551616", &value));
-	assert_non_null(sim_unit_parse(SIM_DURATION, "18446744073709551615s", &value));
+	assert_non_null(unit_parse(UNIT_COUNT, "18446744073709551616", &value));
+	assert_non_null(unit_parse(UNIT_DURATION, "18446744073709551615s", &value));
 }
 
 /* ---- where our own numbers come from ---- */

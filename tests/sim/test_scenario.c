@@ -17,7 +17,7 @@
 static struct sim_scenario *parse(const char *text)
 {
 	struct sim_scenario *s = NULL;
-	struct sim_mistake m;
+	struct inifile_mistake m;
 	int r = sim_scenario_parse("text", text, strlen(text), &s, &m);
 
 	if (r < 0)
@@ -255,7 +255,7 @@ static void an_option_is_checked_as_the_file_is(void **state)
 {
 	struct sim_scenario *s = parse(HEAD "[job a]\nmodel = VGG\nclass = online\n"
 					    "[job b]\nmodel = VGG\n");
-	struct sim_mistake m;
+	struct inifile_mistake m;
 
 	assert_int_equal(sim_scenario_set(s, "costs", "kfd-stock", &m), 0);
 	assert_string_equal(s->costs, "kfd-stock");
@@ -278,7 +278,7 @@ static void every_built_in_scenario_is_sound(void **state)
 
 	for (const char *const *name = sim_scenario_names; *name; name++, n++) {
 		struct sim_scenario *s = NULL;
-		struct sim_mistake m = { 0 };
+		struct inifile_mistake m = { 0 };
 
 		if (sim_scenario_read(*name, &s, &m) < 0)
 			fail_msg("%s:%u:%u: %s %s", m.file, m.line, m.column, m.text, m.names);
@@ -294,7 +294,7 @@ static void every_built_in_scenario_is_sound(void **state)
 static void what_is_neither_built_in_nor_a_file_gets_the_list(void **state)
 {
 	struct sim_scenario *s = NULL;
-	struct sim_mistake m;
+	struct inifile_mistake m;
 
 	assert_int_equal(sim_scenario_read("nonsense", &s, &m), -ENOENT);
 	assert_null(s);

@@ -1,38 +1,39 @@
 /* SPDX-License-Identifier: MIT */
-#include "sim/inifile.h"
+#include "util/inifile.h"
 
 #include <errno.h>
 #include <ini.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <string.h>
 
-struct sim_ini {
+struct inifile {
 	const char *file;
 	const char *rest, *end; /* what is not read yet */
-	const struct sim_ini_ops *ops;
+	const struct inifile_ops *ops;
 	void *user;
 	unsigned int line; /* the last one read */
 	char *text; /* of it: libinih's buffer, which it cuts up in place */
 	size_t size;
-	struct sim_mistake *mistake;
+	struct inifile_mistake *mistake;
 	bool wrong;
 };
 
-static int note(struct sim_ini *ini, unsigned int line, unsigned int column, const char *fmt,
+static int note(struct inifile *ini, unsigned int line, unsigned int column, const char *fmt,
 		va_list ap)
 {
-	struct sim_mistake *m = ini->mistake;
+	struct inifile_mistake *m = ini->mistake;
 
 	if (ini->wrong)
 		return -EINVAL;
 	ini->wrong = true;
-	*m = (struct sim_mistake){ .line = line, .column = column };
+	*m = (struct inifile_mistake){ .line = line, .column = column };
 	snprintf(m->file, sizeof(m->file), "%s", ini->file);
 	vsnprintf(m->text, sizeof(m->text), fmt, ap);
 	return -EINVAL;
 }
 
-int sim_ini_wrong(struct sim_ini *ini, const char *at, const char *fmt, ...)
+int inifile_wrong(struct inifile *ini, const char *at, const char *fmt, ...)
 {
 	bool inside = at >= ini->text && at < ini->text + ini->size;
 	va_list ap;
@@ -43,17 +44,17 @@ int sim_ini_wrong(struct sim_ini *ini, const char *at, const char *fmt, ...)
 	return -EINVAL;
 }
 
-int sim_ini_blame(struct sim_ini *ini, const char *at, const struct sim_mistake *m)
+int inifile_blame(struct inifile *ini, const char *at, const struct inifile_mistake *m)
 {
 	bool first = !ini->wrong;
 
-	sim_ini_wrong(ini, at, "%s", m->text);
+	inifile_wrong(ini, at, "%s", m->text);
 	if (first)
 		memcpy(ini->mistake->names, m->names, sizeof(m->names));
 	return -EINVAL;
 }
 
-int sim_ini_wrong_line(struct sim_ini *ini, unsigned int line, const char *fmt, ...)
+int inifile_wrong_line(struct inifile *ini, unsigned int line, const char *fmt, ...)
 {
 	va_list ap;
 
@@ -63,7 +64,7 @@ int sim_ini_wrong_line(struct sim_ini *ini, unsigned int line, const char *fmt, 
 	return -EINVAL;
 }
 
-unsigned int sim_ini_line(const struct sim_ini *ini)
+unsigned int inifile_line(const struct inifile *ini)
 {
 	return ini->line;
 }
@@ -80,7 +81,7 @@ static const char *strange_byte(const char *line)
 }
 
 /* Takes a line, without what ends it, into libinih's buffer. */
-static int take_line(struct sim_ini *ini)
+static int take_line(struct inifile *ini)
 {
 	const char *newline = memchr(ini->rest, '\n', (size_t)(ini->end - ini->rest));
 	size_t len = (size_t)((newline ? newline : ini->end) - ini->rest);
@@ -92,49 +93,49 @@ static int take_line(struct sim_ini *ini)
 		len--;
 	ini->text[0] = '\0';
 	if (nul)
-		return sim_ini_wrong(ini, ini->text, "this is not text");
+		return inifile_wrong(ini, ini->text, "this is not text");
 	if (len > ini->size - 1)
-		return sim_ini_wrong(ini, ini->text, "a line of more than %zu characters",
+		return inifile_wrong(ini, ini->text, "a line of more than %zu characters",
 				     ini->size - 1);
 	memcpy(ini->text, begin, len);
 	ini->text[len] = '\0';
 	return 0;
 }
 
-static int take_section(struct sim_ini *ini)
+static int take_section(struct inifile *ini)
 {
 	char *end = strchr(ini->text, ']');
 	const char *after;
 	int r;
 
 	if (!end)
-		return sim_ini_wrong(ini, ini->text, "'[' without ']'");
+		return inifile_wrong(ini, ini->text, "'[' without ']'");
 	after = end + 1 + strspn(end + 1, " \t");
 	if (*after && *after != ';' && *after != '#')
-		return sim_ini_wrong(ini, after, "only a comment may follow ']'");
+		return inifile_wrong(ini, after, "only a comment may follow ']'");
 	*end = '\0';
 	r = ini->ops->section(ini->user, ini, ini->text + 1);
 	*end = ']'; /* libinih wants to see the line too */
 	return r;
 }
 
-static int check_line(struct sim_ini *ini)
+static int check_line(struct inifile *ini)
 {
 	const char *strange = strange_byte(ini->text);
 	const char *first = ini->text + strspn(ini->text, " \t");
 
 	if (strange)
-		return sim_ini_wrong(ini, strange, "a control character");
+		return inifile_wrong(ini, strange, "a control character");
 	if (!*first || *first == ';' || *first == '#')
 		return 0;
 	if (first != ini->text)
-		return sim_ini_wrong(ini, first, "a line must not begin with blanks");
+		return inifile_wrong(ini, first, "a line must not begin with blanks");
 	return *first == '[' ? take_section(ini) : 0;
 }
 
 static char *read_line(char *buf, int size, void *stream)
 {
-	struct sim_ini *ini = stream;
+	struct inifile *ini = stream;
 
 	if (ini->wrong || ini->rest == ini->end)
 		return NULL;
@@ -147,26 +148,26 @@ static char *read_line(char *buf, int size, void *stream)
 
 static int take_pair(void *stream, const char *section, const char *key, const char *value)
 {
-	struct sim_ini *ini = stream;
+	struct inifile *ini = stream;
 
 	return ini->ops->pair(ini->user, ini, key, value) == 0;
 }
 
 /* libinih goes on after a line it cannot read; what was said about later ones does not count. */
-static void check_syntax(struct sim_ini *ini, int r)
+static void check_syntax(struct inifile *ini, int r)
 {
 	if (r <= 0 || (ini->wrong && ini->mistake->line <= (unsigned int)r))
 		return;
 	ini->wrong = false;
-	sim_ini_wrong_line(ini, (unsigned int)r,
+	inifile_wrong_line(ini, (unsigned int)r,
 			   "neither '[section]' nor 'key = value' nor '; comment'");
 }
 
-int sim_ini_parse(const char *file, const char *text, size_t len, const struct sim_ini_ops *ops,
-		  void *user, struct sim_mistake *mistake)
+int inifile_parse(const char *file, const char *text, size_t len, const struct inifile_ops *ops,
+		  void *user, struct inifile_mistake *mistake)
 {
 	static const char bom[] = "\xef\xbb\xbf";
-	struct sim_ini ini = {
+	struct inifile ini = {
 		.file = file,
 		.rest = text,
 		.end = text + len,

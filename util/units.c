@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-#include "sim/units.h"
+#include "util/units.h"
 
-#include <inttypes.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -16,24 +16,24 @@ static const struct unit {
 	struct suffix suffixes[7]; /* from small to large, ended by NULL */
 	const char *wrong; /* what is not such a value */
 } units[] = {
-	[SIM_COUNT] = { { { "", 1 } }, "is not a whole number" },
-	[SIM_DURATION] = { { { "ns", 1 },
-			     { "us", NSEC_PER_USEC },
-			     { "ms", NSEC_PER_MSEC },
-			     { "s", NSEC_PER_SEC } },
-			   "is not a duration such as 100us, 5ms or 2.5s" },
-	[SIM_RATE] = { { { "/s", 1000 } }, "is not a rate such as 20/s or 0.5/s" },
-	[SIM_SHARE] = { { { "%", 10 } }, "is not a share such as 85 % or 2.5 %" },
-	[SIM_SCALE] = { { { "", 1000 } }, "is not a number such as 2 or 0.5" },
-	[SIM_BYTES] = { { { "B", 1 },
-			  { "KiB", 1ull << 10 },
-			  { "MiB", 1ull << 20 },
-			  { "GiB", 1ull << 30 } },
-			"is not a size such as 512KiB or 48.5MiB" },
-	[SIM_BYTES_PER_S] = { { { "MB/s", 1000000 },
-				{ "GB/s", 1000000000 },
-				{ "TB/s", 1000000000000 } },
-			      "is not a speed such as 64GB/s" },
+	[UNIT_COUNT] = { { { "", 1 } }, "is not a whole number" },
+	[UNIT_DURATION] = { { { "ns", 1 },
+			      { "us", NSEC_PER_USEC },
+			      { "ms", NSEC_PER_MSEC },
+			      { "s", NSEC_PER_SEC } },
+			    "is not a duration such as 100us, 5ms or 2.5s" },
+	[UNIT_RATE] = { { { "/s", 1000 } }, "is not a rate such as 20/s or 0.5/s" },
+	[UNIT_SHARE] = { { { "%", 10 } }, "is not a share such as 85 % or 2.5 %" },
+	[UNIT_SCALE] = { { { "", 1000 } }, "is not a number such as 2 or 0.5" },
+	[UNIT_BYTES] = { { { "B", 1 },
+			   { "KiB", 1ull << 10 },
+			   { "MiB", 1ull << 20 },
+			   { "GiB", 1ull << 30 } },
+			 "is not a size such as 512KiB or 48.5MiB" },
+	[UNIT_BYTES_PER_S] = { { { "MB/s", 1000000 },
+				 { "GB/s", 1000000000 },
+				 { "TB/s", 1000000000000 } },
+			       "is not a speed such as 64GB/s" },
 };
 
 /* Digits with at most one point between them; where they end. */
@@ -70,7 +70,7 @@ static bool scale(const char *text, const char *end, uint64_t times, uint64_t *r
 	return true;
 }
 
-const char *sim_unit_parse(enum sim_unit unit, const char *text, uint64_t *ret)
+const char *unit_parse(enum unit_kind unit, const char *text, uint64_t *ret)
 {
 	const struct unit *u = &units[unit];
 	const char *end = skip_decimal(text);
@@ -99,7 +99,7 @@ static int digits_needed(uint64_t value, uint64_t times)
 	return digits <= 3 ? digits : -1;
 }
 
-const char *sim_unit_text(enum sim_unit unit, uint64_t value, char buf[SIM_UNIT_TEXT])
+const char *unit_text(enum unit_kind unit, uint64_t value, char buf[UNIT_TEXT])
 {
 	const struct unit *u = &units[unit];
 	const struct suffix *best = u->suffixes;
@@ -110,7 +110,7 @@ const char *sim_unit_text(enum sim_unit unit, uint64_t value, char buf[SIM_UNIT_
 			best = s;
 	}
 	digits = digits_needed(value, best->times);
-	snprintf(buf, SIM_UNIT_TEXT, "%.*f%s", digits < 0 ? 3 : digits,
+	snprintf(buf, UNIT_TEXT, "%.*f%s", digits < 0 ? 3 : digits,
 		 (double)value / (double)best->times, best->text);
 	return buf;
 }
