@@ -1,0 +1,283 @@
+/* SPDX-License-Identifier: MIT */
+#include <errno.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+
+#include "cmd/gpreemptd/control_internal.h"
+
+/*
+ * What it sent and we did not read would make the kernel tell it of a reset before it reads our
+ * last answer (unix_release_sock of Linux 6.12).
+ */
+static void hang_up(int fd)
+{
+	char dropped;
+
+	shutdown(fd, SHUT_RD);
+	while (recv(fd, &dropped, sizeof(dropped), MSG_DONTWAIT) > 0)
+		;
+	close(fd);
+}
+
+void client_free(struct client *client)
+{
+	struct control *c = client->control;
+
+	if (client->prev)
+		client->prev->next = client->next;
+	else
+		c->clients = client->next;
+	if (client->next)
+		client->next->prev = client->prev;
+	client->user->clients--;
+	c->figures.clients--;
+	sd_event_source_disable_unref(client->source);
+	hang_up(client->fd);
+	free(client->metrics);
+	free(client);
+}
+
+int client_send(struct client *client, const void *packet, size_t len)
+{
+	ssize_t n = send(client->fd, packet, len, MSG_DONTWAIT | MSG_NOSIGNAL);
+
+	return n < 0 ? -errno : 0;
+}
+
+int client_send_fd(struct client *client, const void *packet, size_t len, int fd)
+{
+	union {
+		struct cmsghdr align;
+		char room[CMSG_SPACE(sizeof(int))];
+	} control = { 0 };
+	struct iovec iov = { .iov_base = (void *)packet, .iov_len = len };
+	struct msghdr msg = {
+		.msg_iov = &iov,
+		.msg_iovlen = 1,
+		.msg_control = control.room,
+		.msg_controllen = sizeof(control.room),
+	};
+	struct cmsghdr *cmsg = CMSG_FIRSTHDR(&msg);
+
+	cmsg->cmsg_level = SOL_SOCKET;
+	cmsg->cmsg_type = SCM_RIGHTS;
+	cmsg->cmsg_len = CMSG_LEN(sizeof(int));
+	memcpy(CMSG_DATA(cmsg), &fd, sizeof(fd));
+	return sendmsg(client->fd, &msg, MSG_DONTWAIT | MSG_NOSIGNAL) < 0 ? -errno : 0;
+}
+
+static void want_events(struct client *client)
+{
+	uint32_t events = 0;
+
+	if (!client->unread)
+		events |= EPOLLIN;
+	if (client->missed)
+		events |= EPOLLOUT;
+	sd_event_source_set_io_events(client->source, events);
+	/* Of a hang-up epoll tells always, in vain again and again where nobody may read it. */
+	sd_event_source_set_enabled(client->source, events ? SD_EVENT_ON : SD_EVENT_OFF);
+}
+
+/* Never closes: this may be in the middle of a request of the same client. */
+void client_send_event(struct client *client, const struct wire_event *event)
+{
+	if (!client->missed && client_send(client, event, sizeof(*event)) != -EAGAIN)
+		return;
+	if (client->missed++ == 0)
+		want_events(client);
+}
+
+static void tell_missed(struct client *client)
+{
+	struct wire_event event = {
+		.h = wire_header(WIRE_EVENT, sizeof(event), 0),
+		.kind = WIRE_MISSED,
+		.count = client->missed,
+	};
+	struct timespec ts;
+
+	clock_gettime(CLOCK_REALTIME, &ts);
+	event.time_ns = (uint64_t)ts.tv_sec * NSEC_PER_SEC + (uint64_t)ts.tv_nsec;
+	snprintf(event.text, sizeof(event.text), "%llu events were lost: they were not read",
+		 (unsigned long long)client->missed);
+	if (client_send(client, &event, sizeof(event)) == -EAGAIN)
+		return;
+	client->missed = 0;
+	want_events(client);
+}
+
+static void stop_reading(struct client *client)
+{
+	client->unread = true;
+	want_events(client);
+	control_refill_later(client->control);
+}
+
+void client_read_again(struct client *client)
+{
+	client->unread = false;
+	want_events(client);
+}
+
+/* Told once that it asks too much; from then on it only waits. */
+static int warn(struct client *client, uint32_t seq)
+{
+	struct control *c = client->control;
+	struct wire_error e;
+
+	c->figures.limited++;
+	client->warned = true;
+	wire_error_set(&e, seq, EBUSY, WIRE_ERROR_REFUSED,
+		       "ask less often, or raise requests_per_s in gpreempt.conf",
+		       "more than %llu requests a second of one user; from now on they wait",
+		       (unsigned long long)(NSEC_PER_SEC / c->token_ns));
+	stop_reading(client);
+	return client_send(client, &e, sizeof(e));
+}
+
+static int refuse_packet(struct client *client, const void *packet, size_t len, int error,
+			 const char *why)
+{
+	struct wire_header h = { 0 };
+	struct wire_error e;
+
+	client->control->figures.garbage++;
+	if (len >= sizeof(h))
+		memcpy(&h, packet, sizeof(h));
+	wire_error_set(&e, h.magic == WIRE_MAGIC ? h.seq : 0, -error, wire_error_kind_of(-error),
+		       "gpreempt and gpreemptd should be of one version", "%s", why);
+	client_send(client, &e, sizeof(e));
+	return error;
+}
+
+static int take_packet(struct client *client, const char *packet, size_t len)
+{
+	struct control *c = client->control;
+	union wire_any_request request;
+	const char *why;
+	int r;
+
+	if (len > WIRE_REQUEST_MAX)
+		return refuse_packet(client, packet, WIRE_REQUEST_MAX, -EMSGSIZE,
+				     "no request is that long");
+	r = wire_check_request(packet, len, &request, &why);
+	if (r < 0)
+		return refuse_packet(client, packet, len, r, why);
+	if (!user_pays(c, client->user))
+		return warn(client, request.h.seq);
+	c->figures.requests++;
+	return request_answer(client, &request);
+}
+
+/* One packet, so that everybody has a turn. An error: it is done with. */
+static int read_packet(struct client *client)
+{
+	char packet[WIRE_REQUEST_MAX];
+	ssize_t n;
+
+	if (client->warned && !user_can_pay(client->control, client->user)) {
+		stop_reading(client);
+		return 0;
+	}
+	n = recv(client->fd, packet, sizeof(packet), MSG_DONTWAIT | MSG_TRUNC);
+	if (n < 0)
+		return errno == EAGAIN || errno == EINTR ? 0 : -errno;
+	if (n == 0)
+		return -ECONNRESET;
+	return take_packet(client, packet, (size_t)n);
+}
+
+static int on_socket(sd_event_source *source, int fd, uint32_t revents, void *user)
+{
+	struct client *client = user;
+	int r = 0;
+
+	if (revents & EPOLLOUT)
+		tell_missed(client);
+	if (revents & EPOLLIN)
+		r = read_packet(client);
+	else if (revents & (EPOLLHUP | EPOLLERR))
+		r = -ECONNRESET;
+	if (r < 0)
+		client_free(client);
+	return 0;
+}
+
+/* NULL: it may come in. */
+static const char *no_room(const struct control *c, const struct user *user)
+{
+	if (!user)
+		return "people of too many users ask at once";
+	if (c->figures.clients >= c->max_clients)
+		return "too many clients are connected";
+	if (user->clients >= c->max_clients_per_uid)
+		return "you have too many connections";
+	return NULL;
+}
+
+static void turn_away(struct control *c, int fd, const char *why)
+{
+	struct wire_error e;
+
+	c->figures.refused++;
+	wire_error_set(&e, 0, EBUSY, WIRE_ERROR_REFUSED,
+		       "close some, or raise clients or requests_per_s in gpreempt.conf", "%s",
+		       why);
+	send(fd, &e, sizeof(e), MSG_DONTWAIT | MSG_NOSIGNAL);
+	hang_up(fd);
+}
+
+static int let_in(struct control *c, int fd, const struct ucred *cred, struct user *user)
+{
+	struct client *client = calloc(1, sizeof(*client));
+	int r;
+
+	if (!client)
+		return -ENOMEM;
+	*client = (struct client){
+		.control = c,
+		.user = user,
+		.fd = fd,
+		.pid = cred->pid,
+		.gid = cred->gid,
+		.next = c->clients,
+	};
+	r = sd_event_add_io(c->parts.loop, &client->source, fd, EPOLLIN, on_socket, client);
+	if (r < 0) {
+		free(client);
+		return r;
+	}
+	if (c->clients)
+		c->clients->prev = client;
+	c->clients = client;
+	user->clients++;
+	c->figures.clients++;
+	c->figures.connections++;
+	rights_find(client);
+	return 0;
+}
+
+void client_new(struct control *c, int fd)
+{
+	const int buffer = ANSWER_BUFFER;
+	struct ucred cred;
+	socklen_t len = sizeof(cred);
+	struct user *user;
+	const char *why;
+
+	if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &cred, &len) < 0) {
+		close(fd);
+		return;
+	}
+	setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &buffer, sizeof(buffer));
+	user = user_get(c, cred.uid);
+	why = no_room(c, user);
+	if (!why && !user_pays(c, user))
+		why = "too many requests of one user";
+	if (!why && let_in(c, fd, &cred, user) < 0)
+		why = "out of memory";
+	if (why)
+		turn_away(c, fd, why);
+}

@@ -1,0 +1,251 @@
+/* SPDX-License-Identifier: MIT */
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <time.h>
+
+#include "cmd/gpreemptd/control_internal.h"
+
+#define BACKLOG 256
+#define ACCURACY_US 1 /* sd-event would wake up to a quarter of a second late */
+#define ACCEPTS_AT_ONCE 16
+
+uint64_t control_now_ns(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (uint64_t)ts.tv_sec * NSEC_PER_SEC + (uint64_t)ts.tv_nsec;
+}
+
+/* ---- timers ---- */
+
+static void set_timer(sd_event_source *timer, uint64_t at_ns)
+{
+	sd_event_source_set_time(timer, at_ns / NSEC_PER_USEC + 1);
+	sd_event_source_set_enabled(timer, SD_EVENT_ONESHOT);
+}
+
+void control_refill_later(struct control *c)
+{
+	int enabled = SD_EVENT_OFF;
+
+	sd_event_source_get_enabled(c->refill, &enabled);
+	if (enabled == SD_EVENT_OFF)
+		set_timer(c->refill, control_now_ns() + REFILL_NS);
+}
+
+static int on_refill(sd_event_source *source, uint64_t usec, void *user)
+{
+	struct control *c = user;
+	bool more = false;
+
+	for (struct client *client = c->clients; client; client = client->next) {
+		if (!client->unread)
+			continue;
+		if (user_can_pay(c, client->user))
+			client_read_again(client);
+		else
+			more = true;
+	}
+	if (more)
+		control_refill_later(c);
+	return 0;
+}
+
+void control_be_patient(struct control *c)
+{
+	uint64_t until_ns = UINT64_MAX;
+
+	for (struct client *client = c->clients; client; client = client->next)
+		if (client->waits)
+			until_ns = MIN(until_ns, client->waits_until_ns);
+	if (until_ns != UINT64_MAX)
+		set_timer(c->patience, until_ns);
+}
+
+static int on_patience(sd_event_source *source, uint64_t usec, void *user)
+{
+	struct control *c = user;
+	uint64_t now_ns = control_now_ns();
+
+	for (struct client *client = c->clients; client; client = client->next)
+		if (client->waits && client->waits_until_ns <= now_ns)
+			request_end_wait(client, -ETIMEDOUT);
+	control_be_patient(c);
+	return 0;
+}
+
+void control_end_waits(struct control *c, int error)
+{
+	for (struct client *client = c->clients; client; client = client->next)
+		if (client->waits)
+			request_end_wait(client, error);
+}
+
+void control_let_go(struct control *c)
+{
+	control_end_waits(c, 0);
+}
+
+/* ---- who comes ---- */
+
+/* Out of descriptors the queue of whoever wants to come in would keep us awake for ever. */
+static void turn_away_unseen(struct control *c)
+{
+	int fd;
+
+	close(c->spare_fd);
+	fd = accept4(c->fd, NULL, NULL, SOCK_CLOEXEC);
+	if (fd >= 0)
+		close(fd);
+	c->spare_fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
+	c->figures.refused++;
+}
+
+static int on_listener(sd_event_source *source, int fd, uint32_t revents, void *user)
+{
+	struct control *c = user;
+
+	for (int i = 0; i < ACCEPTS_AT_ONCE; i++) {
+		int client = accept4(c->fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
+
+		if (client >= 0)
+			client_new(c, client);
+		else if (errno == EMFILE || errno == ENFILE)
+			turn_away_unseen(c);
+		else
+			break;
+	}
+	return 0;
+}
+
+static void on_event(void *user, const struct wire_event *event)
+{
+	struct control *c = user;
+
+	for (struct client *client = c->clients; client; client = client->next)
+		if (client->subscribed && rights_sees_event(client, event))
+			client_send_event(client, event);
+}
+
+/* ---- making it ---- */
+
+static int listen_at(const char *path, int *ret_fd)
+{
+	struct sockaddr_un sun = { .sun_family = AF_UNIX };
+	_cleanup_close_ int fd = -1;
+
+	if (strlen(path) >= sizeof(sun.sun_path))
+		return -ENAMETOOLONG;
+	memcpy(sun.sun_path, path, strlen(path) + 1);
+	fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+	if (fd < 0)
+		return -errno;
+	/* Whoever left it is dead: the lock of the run directory is ours. */
+	if (unlink(path) < 0 && errno != ENOENT)
+		return -errno;
+	if (bind(fd, (struct sockaddr *)&sun, sizeof(sun)) < 0)
+		return -errno;
+	if (chmod(path, 0666) < 0 || listen(fd, BACKLOG) < 0)
+		return -errno;
+	*ret_fd = steal_fd(&fd);
+	return 0;
+}
+
+static int add_timer(struct control *c, sd_event_time_handler_t handler, sd_event_source **ret)
+{
+	int r;
+
+	r = sd_event_add_time(c->parts.loop, ret, CLOCK_MONOTONIC, UINT64_MAX, ACCURACY_US, handler,
+			      c);
+	return r < 0 ? r : sd_event_source_set_enabled(*ret, SD_EVENT_OFF);
+}
+
+static int add_sources(struct control *c)
+{
+	int r;
+
+	r = add_timer(c, on_refill, &c->refill);
+	if (r < 0)
+		return r;
+	r = add_timer(c, on_patience, &c->patience);
+	if (r < 0)
+		return r;
+	r = sd_event_add_io(c->parts.loop, &c->listener, c->fd, EPOLLIN, on_listener, c);
+	if (r < 0)
+		return r;
+	/* Who is there already is heard before whoever wants to come in. */
+	return sd_event_source_set_priority(c->listener, SD_EVENT_PRIORITY_NORMAL + 10);
+}
+
+static void control_freep(struct control **c)
+{
+	control_free(*c);
+}
+
+int control_new(const struct control_parts *parts, const struct config *config, const char *path,
+		int fd, struct control **ret)
+{
+	_cleanup_(control_freep) struct control *c = calloc(1, sizeof(*c));
+	int r;
+
+	if (!c)
+		return -ENOMEM;
+	c->parts = *parts;
+	c->fd = fd;
+	c->spare_fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
+	if (fd < 0) {
+		r = listen_at(path, &c->fd);
+		if (r < 0)
+			return r;
+		c->path = strdup(path);
+		if (!c->path)
+			return -ENOMEM;
+	}
+	control_configure(c, config);
+	r = add_sources(c);
+	if (r < 0)
+		return r;
+	events_set_sink(parts->events, on_event, c);
+	*ret = steal_ptr(&c);
+	return 0;
+}
+
+void control_free(struct control *c)
+{
+	if (!c)
+		return;
+	events_set_sink(c->parts.events, NULL, NULL);
+	while (c->clients)
+		client_free(c->clients);
+	users_free(c);
+	sd_event_source_disable_unref(c->listener);
+	sd_event_source_disable_unref(c->refill);
+	sd_event_source_disable_unref(c->patience);
+	if (c->path)
+		unlink(c->path);
+	closep(&c->fd);
+	closep(&c->spare_fd);
+	free(c->path);
+	free(c);
+}
+
+void control_configure(struct control *c, const struct config *config)
+{
+	c->max_clients = config->clients;
+	c->max_clients_per_uid = config->clients_per_uid;
+	c->token_ns = NSEC_PER_SEC / MAX(config->requests_per_s, 1u);
+	rights_set_group(c, config->group);
+	for (struct client *client = c->clients; client; client = client->next)
+		rights_find(client);
+}
+
+const struct control_figures *control_figures(const struct control *c)
+{
+	return &c->figures;
+}

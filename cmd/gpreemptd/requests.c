@@ -1,0 +1,334 @@
+/* SPDX-License-Identifier: MIT */
+#include <errno.h>
+#include <string.h>
+
+#include "cmd/gpreemptd/control_internal.h"
+#include "cmd/gpreemptd/metrics.h"
+
+#define AHEAD_MAX_NS (10 * NSEC_PER_SEC) /* work that comes later is announced later */
+
+static int answer_count(struct client *client, const struct wire_header *h, uint64_t count)
+{
+	struct wire_answer a = { .h = wire_header(h->type, sizeof(a), h->seq), .count = count };
+
+	return client_send(client, &a, sizeof(a));
+}
+
+#define answer_error(client, seq, error, hint, ...) \
+	({ \
+		struct wire_error _e; \
+\
+		wire_error_set(&_e, seq, error, wire_error_kind_of(error), hint, __VA_ARGS__); \
+		client_send(client, &_e, sizeof(_e)); \
+	})
+
+static void changed(const struct client *client)
+{
+	const struct control_parts *parts = &client->control->parts;
+
+	parts->ops->changed(parts->user);
+}
+
+/* ---- looking ---- */
+
+static int answer_status(struct client *client, const union wire_any_request *r)
+{
+	const struct control_parts *parts = &client->control->parts;
+	struct wire_status s = { 0 };
+
+	scheduler_status(parts->scheduler, &s);
+	parts->ops->status(parts->user, &s);
+	rights_reduce_status(client, &s);
+	s.h = wire_header(WIRE_STATUS, sizeof(s), r->h.seq);
+	return client_send(client, &s, sizeof(s));
+}
+
+static int answer_gpus(struct client *client, const union wire_any_request *r)
+{
+	struct wire_gpus a = { 0 };
+
+	a.n = (uint32_t)scheduler_gpus(client->control->parts.scheduler, r->request.from, a.gpus,
+				       WIRE_GPUS_MAX, &a.total);
+	for (uint32_t i = 0; i < a.n; i++)
+		rights_reduce_gpu(client, &a.gpus[i]);
+	a.h = wire_header(WIRE_GPUS, wire_gpus_bytes(a.n), r->h.seq);
+	return client_send(client, &a, a.h.bytes);
+}
+
+static int answer_jobs(struct client *client, const union wire_any_request *r)
+{
+	struct wire_jobs a = { 0 };
+
+	a.n = (uint32_t)scheduler_jobs(client->control->parts.scheduler, r->request.from, a.jobs,
+				       WIRE_JOBS_MAX, &a.total);
+	for (uint32_t i = 0; i < a.n; i++)
+		rights_reduce_job(client, &a.jobs[i]);
+	a.h = wire_header(WIRE_JOBS, wire_jobs_bytes(a.n), r->h.seq);
+	return client_send(client, &a, a.h.bytes);
+}
+
+/* Pages of one text: it is made for the first and kept until the last was read. */
+static int answer_metrics(struct client *client, const union wire_any_request *r)
+{
+	const struct control *c = client->control;
+	uint64_t from = r->request.from;
+	struct wire_text a;
+	int error;
+
+	if (from == 0) {
+		free(steal_ptr(&client->metrics));
+		client->metrics_len = 0;
+		error = metrics_write(c->parts.scheduler, c, &client->metrics,
+				      &client->metrics_len);
+		if (error < 0)
+			return answer_error(client, r->h.seq, -error, NULL,
+					    "cannot write the metrics: %s", strerror(-error));
+	}
+	if (from > client->metrics_len)
+		return answer_error(client, r->h.seq, EINVAL, "begin with 0",
+				    "the metrics have no byte %llu", (unsigned long long)from);
+	a.total = (uint32_t)client->metrics_len;
+	a.n = (uint32_t)MIN(client->metrics_len - from, WIRE_TEXT_MAX);
+	a.h = wire_header(WIRE_METRICS, wire_text_bytes(a.n), r->h.seq);
+	if (a.n)
+		memcpy(a.text, client->metrics + from, a.n);
+	return client_send(client, &a, a.h.bytes);
+}
+
+static int subscribe(struct client *client, const union wire_any_request *r)
+{
+	client->subscribed = true;
+	return answer_count(client, &r->h, 0);
+}
+
+/* ---- doing ---- */
+
+static void list_policies(char *ret, size_t size)
+{
+	char names[256] = "";
+	size_t n = 0;
+
+	for (const struct gpol_ops *const *p = gpol_all; *p && n < sizeof(names); p++)
+		n += (size_t)snprintf(names + n, sizeof(names) - n, "%s%s", n ? " " : "",
+				      (*p)->name);
+	wire_text_set(ret, size, names);
+}
+
+static int answer_policy(struct client *client, const union wire_any_request *r)
+{
+	struct scheduler *s = client->control->parts.scheduler;
+	struct wire_policy a = { .h = wire_header(WIRE_POLICY, sizeof(a), r->h.seq) };
+	const struct gpol_ops *policy = NULL;
+
+	list_policies(a.names, sizeof(a.names));
+	if (r->policy.name[0]) {
+		policy = gpol_find(r->policy.name);
+		if (!policy)
+			return answer_error(
+				client, r->h.seq, EINVAL, "see the policies with: gpreempt policy",
+				"no policy '%s'; there are: %s", r->policy.name, a.names);
+		scheduler_set_policy(s, policy);
+		changed(client);
+	}
+	wire_text_set(a.name, sizeof(a.name), scheduler_policy(s)->name);
+	return client_send(client, &a, sizeof(a));
+}
+
+static struct class_request class_request(const struct client *client, const struct wire_class *w)
+{
+	struct class_request want = {
+		.selector = w->selector,
+		.pid = w->pid,
+		.verdict = {
+			.job_class = (enum job_class)w->job_class,
+			.priority = w->priority == WIRE_KEEP ? 0 : (uint8_t)w->priority,
+			.critical = w->flags & WIRE_CLASS_CRITICAL,
+			.lazy = w->flags & WIRE_CLASS_LAZY,
+			.target_ns = w->target_us * NSEC_PER_USEC,
+			.source = "request",
+		},
+		.keep_priority = w->priority == WIRE_KEEP,
+		.only_uid = client->privileged ? (uid_t)-1 : client->user->uid,
+	};
+
+	_Static_assert(sizeof(want.pattern) == sizeof(w->pattern), "patterns");
+	memcpy(want.pattern, w->pattern, sizeof(want.pattern));
+	return want;
+}
+
+static int answer_class(struct client *client, const union wire_any_request *r)
+{
+	const struct wire_class *w = &r->job_class;
+	struct class_request want = class_request(client, w);
+	int n = scheduler_class(client->control->parts.scheduler, &want);
+
+	switch (n) {
+	case -ESRCH:
+		return answer_error(client, w->h.seq, ESRCH, "see the pids with: gpreempt list",
+				    "no process %d", w->pid);
+	case -EPERM:
+		return answer_error(client, w->h.seq, EPERM, "ask its owner, or root",
+				    "process %d is another user's", w->pid);
+	case -ENOSPC:
+		return answer_error(client, w->h.seq, ENOSPC,
+				    "write a rule into gpreempt.conf, which covers many",
+				    "too many requests for classes are in force");
+	default:
+		break;
+	}
+	if (n < 0)
+		return answer_error(client, w->h.seq, -n, NULL, "cannot class it: %s",
+				    strerror(-n));
+	changed(client);
+	return answer_count(client, &w->h, (uint64_t)n);
+}
+
+static int hint_error(struct client *client, const struct wire_header *h, pid_t pid, int error)
+{
+	switch (error) {
+	case -EPERM:
+		return answer_error(client, h->seq, EPERM,
+				    "root makes it online: gpreempt class PID online",
+				    "process %d is not online, so its hints are not heeded", pid);
+	case -ENOENT:
+	case -ESRCH:
+		return answer_error(client, h->seq, ENOENT, "see the pids with: gpreempt list",
+				    "no process %d that uses a GPU is known", pid);
+	default:
+		return answer_error(client, h->seq, -error, NULL, "cannot take the hint: %s",
+				    strerror(-error));
+	}
+}
+
+/* The quick way: what a hint leads to is begun before anybody is told. */
+static int answer_hint(struct client *client, const union wire_any_request *r)
+{
+	struct scheduler *s = client->control->parts.scheduler;
+	pid_t pid = r->hint.pid ? r->hint.pid : client->pid;
+	uint64_t at_ns = 0;
+	int error;
+
+	if (r->hint.ahead_ns > AHEAD_MAX_NS)
+		return answer_error(client, r->h.seq, EINVAL, "announce it when it is near",
+				    "work that comes in more than 10 s");
+	if (r->hint.ahead_ns)
+		at_ns = control_now_ns() + r->hint.ahead_ns;
+	error = scheduler_hint(s, pid, at_ns);
+	if (error < 0)
+		return hint_error(client, &r->h, pid, error);
+	scheduler_act(s);
+	changed(client);
+	return answer_count(client, &r->h, 0);
+}
+
+static int answer_hint_page(struct client *client, const union wire_any_request *r)
+{
+	pid_t pid = r->hint.pid ? r->hint.pid : client->pid;
+	struct wire_answer a = { .h = wire_header(WIRE_HINT_PAGE, sizeof(a), r->h.seq) };
+	_cleanup_close_ int fd = -1;
+	int error;
+
+	error = scheduler_hint_page(client->control->parts.scheduler, pid, &fd);
+	if (error < 0)
+		return hint_error(client, &r->h, pid, error);
+	return client_send_fd(client, &a, sizeof(a), fd);
+}
+
+static int begin_pause(struct client *client, const union wire_any_request *r)
+{
+	struct control *c = client->control;
+
+	if (client->waits)
+		return answer_error(client, r->h.seq, EBUSY, NULL, "a pause is on its way already");
+	client->waits = true;
+	client->waits_seq = r->h.seq;
+	client->waits_until_ns = control_now_ns() + PAUSE_WAIT_NS;
+	control_be_patient(c);
+	c->parts.ops->pause(c->parts.user);
+	return 0;
+}
+
+void request_end_wait(struct client *client, int error)
+{
+	struct wire_header h = { .type = WIRE_PAUSE, .seq = client->waits_seq };
+
+	client->waits = false;
+	if (error == 0)
+		answer_count(client, &h, 0);
+	else if (error == -ECANCELED)
+		answer_error(client, h.seq, ECANCELED, NULL, "somebody continued meanwhile");
+	else
+		answer_error(client, h.seq, ETIMEDOUT,
+			     "it still lets go when the driver answers: see gpreempt status",
+			     "not everything is let go of yet; nothing new is held");
+}
+
+static int do_continue(struct client *client, const union wire_any_request *r)
+{
+	struct control *c = client->control;
+	char why[GPU_WHY_SIZE] = "";
+	int error;
+
+	error = c->parts.ops->resume(c->parts.user, why, sizeof(why));
+	if (error < 0)
+		return answer_error(client, r->h.seq, -error,
+				    "it is tried again every few seconds; see gpreempt doctor",
+				    "cannot take up the GPUs: %s", why);
+	control_end_waits(c, -ECANCELED);
+	return answer_count(client, &r->h, 0);
+}
+
+static int do_rearm(struct client *client, const union wire_any_request *r)
+{
+	uint32_t gpu = (uint32_t)r->request.from;
+
+	if (scheduler_rearm(client->control->parts.scheduler, gpu) < 0)
+		return answer_error(client, r->h.seq, ENOENT, "see the GPUs with: gpreempt status",
+				    "no GPU %u", gpu);
+	changed(client);
+	return answer_count(client, &r->h, 0);
+}
+
+static int do_release(struct client *client, const union wire_any_request *r)
+{
+	int n = scheduler_release(client->control->parts.scheduler, (pid_t)r->request.from);
+
+	if (n < 0)
+		return answer_error(client, r->h.seq, -n, "see the pids with: gpreempt list",
+				    "no process %d that uses a GPU is known",
+				    (pid_t)r->request.from);
+	changed(client);
+	return answer_count(client, &r->h, (uint64_t)n);
+}
+
+static int do_reload(struct client *client, const union wire_any_request *r)
+{
+	const struct control_parts *parts = &client->control->parts;
+	struct config_mistake m = { 0 };
+	int error;
+
+	error = parts->ops->reload(parts->user, &m);
+	if (error < 0)
+		return answer_error(client, r->h.seq, -error,
+				    m.hint[0] ? m.hint : "nothing was changed",
+				    "the configuration is not taken, line %d: %s", m.line, m.text);
+	return answer_count(client, &r->h, 0);
+}
+
+int request_answer(struct client *client, const union wire_any_request *request)
+{
+	static int (*const answers[])(struct client *, const union wire_any_request *) = {
+		[WIRE_STATUS] = answer_status,	     [WIRE_GPUS] = answer_gpus,
+		[WIRE_JOBS] = answer_jobs,	     [WIRE_POLICY] = answer_policy,
+		[WIRE_CLASS] = answer_class,	     [WIRE_HINT] = answer_hint,
+		[WIRE_HINT_PAGE] = answer_hint_page, [WIRE_SUBSCRIBE] = subscribe,
+		[WIRE_METRICS] = answer_metrics,     [WIRE_PAUSE] = begin_pause,
+		[WIRE_CONTINUE] = do_continue,	     [WIRE_REARM] = do_rearm,
+		[WIRE_RELEASE] = do_release,	     [WIRE_RELOAD] = do_reload,
+	};
+	struct wire_error refusal;
+
+	if (rights_check(client, request, &refusal) < 0)
+		return client_send(client, &refusal, sizeof(refusal));
+	return answers[request->h.type](client, request);
+}

@@ -1,0 +1,194 @@
+/* SPDX-License-Identifier: MIT */
+#include <errno.h>
+#include <grp.h>
+#include <string.h>
+#include <sys/socket.h>
+
+#include "cmd/gpreemptd/control_internal.h"
+
+#define GROUPS_MAX 65536u /* NGROUPS_MAX of Linux */
+
+void rights_set_group(struct control *c, const char *name)
+{
+	_cleanup_free_ char *buffer = malloc(65536);
+	struct group group, *found = NULL;
+
+	wire_text_set(c->group_name, sizeof(c->group_name), name);
+	c->has_group =
+		buffer && name[0] && getgrnam_r(name, &group, buffer, 65536, &found) == 0 && found;
+	if (c->has_group)
+		c->group = found->gr_gid;
+}
+
+/* The groups it had when it connected: SO_PEERGROUPS of socket(7). */
+static bool is_member(int fd, gid_t group)
+{
+	_cleanup_free_ gid_t *groups = NULL;
+	socklen_t len = 0;
+
+	if (getsockopt(fd, SOL_SOCKET, SO_PEERGROUPS, NULL, &len) == 0)
+		return false;
+	if (errno != ERANGE || len > GROUPS_MAX * sizeof(*groups))
+		return false;
+	groups = malloc(len);
+	if (!groups || getsockopt(fd, SOL_SOCKET, SO_PEERGROUPS, groups, &len) < 0)
+		return false;
+	for (size_t i = 0; i < len / sizeof(*groups); i++)
+		if (groups[i] == group)
+			return true;
+	return false;
+}
+
+void rights_find(struct client *client)
+{
+	const struct control *c = client->control;
+
+	client->in_group =
+		c->has_group && (client->gid == c->group || is_member(client->fd, c->group));
+	/* Whoever runs the daemon, on a software device, is its master. */
+	client->privileged =
+		client->user->uid == 0 || client->user->uid == geteuid() || client->in_group;
+}
+
+bool rights_sees(const struct client *client, uid_t uid)
+{
+	return client->privileged || client->user->uid == uid;
+}
+
+bool rights_sees_event(const struct client *client, const struct wire_event *event)
+{
+	switch (event->kind) {
+	case WIRE_POLICY_SET:
+	case WIRE_PAUSED:
+	case WIRE_CONTINUED:
+	case WIRE_MISSED:
+		return true;
+	default:
+		return event->pid ? rights_sees(client, event->uid) : client->privileged;
+	}
+}
+
+void rights_reduce_status(const struct client *client, struct wire_status *status)
+{
+	if (client->privileged) {
+		status->flags |= WIRE_STATUS_PRIVILEGED;
+		return;
+	}
+	status->held = status->attached = 0;
+	status->preemptions = status->inversions = status->resolved = status->trips = 0;
+	status->hints = status->hints_refused = status->steps = 0;
+	status->detection = status->suspend = status->resume = (struct wire_latency){ 0 };
+	memset(status->config, 0, sizeof(status->config));
+}
+
+void rights_reduce_gpu(const struct client *client, struct wire_gpu *gpu)
+{
+	struct wire_gpu seen = { .gpu = gpu->gpu, .flags = gpu->flags, .slots = gpu->slots };
+
+	if (client->privileged)
+		return;
+	memcpy(seen.name, gpu->name, sizeof(seen.name));
+	*gpu = seen;
+}
+
+void rights_reduce_job(const struct client *client, struct wire_job *job)
+{
+	struct wire_job seen = {
+		.key = job->key,
+		.pid = job->pid,
+		.gpu = job->gpu,
+		.uid = job->uid,
+		.job_class = job->job_class,
+		.queues = job->queues,
+	};
+
+	if (rights_sees(client, job->uid)) {
+		job->flags |= WIRE_JOB_FULL;
+		return;
+	}
+	memcpy(seen.comm, job->comm, sizeof(seen.comm));
+	*job = seen;
+}
+
+static int refuse(const struct client *client, uint32_t seq, const char *what,
+		  struct wire_error *ret)
+{
+	const struct control *c = client->control;
+	char hint[sizeof(ret->hint)];
+
+	if (c->has_group)
+		snprintf(hint, sizeof(hint), "ask root, or join the group %s", c->group_name);
+	else
+		snprintf(hint, sizeof(hint), "ask root");
+	wire_error_set(ret, seq, EPERM, WIRE_ERROR_REFUSED, hint, "you may not %s", what);
+	return -EPERM;
+}
+
+/* What is not a process's own doing may only be lowered by its owner. */
+static int check_class(const struct client *client, const struct wire_class *want,
+		       struct wire_error *ret)
+{
+	const uint32_t seq = want->h.seq;
+
+	if (want->job_class == WIRE_CLASS_ONLINE)
+		return refuse(client, seq, "make a job online", ret);
+	if (want->job_class == WIRE_CLASS_NONE) /* an offline job would escape */
+		return refuse(client, seq, "take a job out of its class", ret);
+	if (want->priority != 0 && want->priority != WIRE_KEEP)
+		return refuse(client, seq, "give a job a priority", ret);
+	if (want->flags & WIRE_CLASS_CRITICAL || want->target_us)
+		return refuse(client, seq, "make a job latency-critical or give it a target", ret);
+	return 0;
+}
+
+static int check_own(const struct client *client, uint32_t seq, pid_t pid, const char *what,
+		     struct wire_error *ret)
+{
+	uid_t uid;
+	int r;
+
+	r = scheduler_uid_of(client->control->parts.scheduler, pid, &uid);
+	if (r < 0) {
+		wire_error_set(ret, seq, ESRCH, WIRE_ERROR_ABSENT,
+			       "see the pids with: gpreempt list",
+			       "no process %d that uses a GPU is known", pid);
+		return r;
+	}
+	return client->user->uid == uid ? 0 : refuse(client, seq, what, ret);
+}
+
+int rights_check(const struct client *client, const union wire_any_request *request,
+		 struct wire_error *ret_error)
+{
+	const struct wire_header *h = &request->h;
+	char what[64];
+
+	if (client->privileged)
+		return 0;
+	switch (h->type) {
+	case WIRE_STATUS:
+	case WIRE_GPUS:
+	case WIRE_JOBS:
+	case WIRE_SUBSCRIBE:
+		return 0;
+	case WIRE_POLICY:
+		if (!request->policy.name[0])
+			return 0;
+		return refuse(client, h->seq, "change the policy", ret_error);
+	case WIRE_CLASS:
+		return check_class(client, &request->job_class, ret_error);
+	case WIRE_HINT:
+	case WIRE_HINT_PAGE:
+		return check_own(client, h->seq,
+				 request->hint.pid ? request->hint.pid : client->pid,
+				 "announce work of other people's jobs", ret_error);
+	case WIRE_RELEASE:
+		if (!request->request.from)
+			return refuse(client, h->seq, "release everybody's jobs", ret_error);
+		return check_own(client, h->seq, (pid_t)request->request.from,
+				 "release other people's jobs", ret_error);
+	default:
+		snprintf(what, sizeof(what), "ask for \"%s\"", wire_type_name(h->type));
+		return refuse(client, h->seq, what, ret_error);
+	}
+}
