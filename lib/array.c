@@ -12,13 +12,18 @@ static size_t size_of(const void *entry)
 	return size;
 }
 
-int out_array_init(struct gpreempt_ctx *ctx, struct out_array *a, void *ret, size_t max)
+int out_array_begin(struct out_array *a, void *ret, size_t max)
 {
 	*a = (struct out_array){ .base = ret, .max = max };
 	if (max == 0)
 		return 0;
 	a->stride = size_of(ret);
-	if (a->stride < sizeof(size_t) || a->stride % sizeof(size_t))
+	return a->stride < sizeof(size_t) || a->stride % sizeof(size_t) ? -EINVAL : 0;
+}
+
+int out_array_init(struct gpreempt_ctx *ctx, struct out_array *a, void *ret, size_t max)
+{
+	if (out_array_begin(a, ret, max) < 0)
 		return ctx_fail(ctx, -EINVAL, GPREEMPT_ERROR_USAGE,
 				"set .size of the first entry to sizeof of the struct",
 				"the array has entries of %zu bytes", a->stride);

@@ -120,6 +120,7 @@ EXPORT struct gpreempt_ctx *gpreempt_unref(struct gpreempt_ctx *ctx)
 	guard_stop(ctx->guard);
 	if (ctx->topology_read)
 		gkfd_topology_done(&ctx->topology);
+	gpreempt_daemon_close(ctx->daemon);
 	gkfd_free(ctx->k);
 	free(ctx);
 	return NULL;

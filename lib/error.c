@@ -9,18 +9,23 @@
 
 #define NAME_MAX_LEN 64
 
+void error_note(struct gpreempt_error *e, int r, enum gpreempt_error_kind kind, const char *hint,
+		const char *fmt, va_list ap)
+{
+	e->kind = kind;
+	e->error = r;
+	vsnprintf(e->message, sizeof(e->message), fmt, ap);
+	snprintf(e->hint, sizeof(e->hint), "%s", hint ? hint : "");
+}
+
 int ctx_fail(struct gpreempt_ctx *ctx, int r, enum gpreempt_error_kind kind, const char *hint,
 	     const char *fmt, ...)
 {
-	struct gpreempt_error *e = &ctx->last;
 	va_list ap;
 
-	e->kind = kind;
-	e->error = r;
 	va_start(ap, fmt);
-	vsnprintf(e->message, sizeof(e->message), fmt, ap);
+	error_note(&ctx->last, r, kind, hint, fmt, ap);
 	va_end(ap);
-	snprintf(e->hint, sizeof(e->hint), "%s", hint ? hint : "");
 	return r;
 }
 
@@ -108,15 +113,31 @@ static int fail_no_right(struct gpreempt_ctx *ctx, int r, pid_t pid)
 			name_process(ctx, pid, name));
 }
 
+static bool is_daemon(struct gpreempt_ctx *ctx, pid_t pid)
+{
+	struct gkfd_proc_ident ident;
+
+	return gkfd_proc_identify(ctx->k, pid, &ident) >= 0 && !strcmp(ident.comm, "gpreemptd");
+}
+
 static int fail_traced(struct gpreempt_ctx *ctx, int r, pid_t pid, pid_t tracer)
 {
-	char hint[64], name[NAME_MAX_LEN];
+	char hint[128], name[NAME_MAX_LEN];
 	pid_t holder = 0;
 
 	if (tracer <= 0)
 		return ctx_fail(ctx, r, GPREEMPT_ERROR_REFUSED, "end that debugger first",
 				"process %d is already being debugged", (int)pid);
 	if (gkfd_holder_of(ctx->k, tracer, &holder) == 1) {
+		if (is_daemon(ctx, holder)) {
+			snprintf(hint, sizeof(hint),
+				 "make it let go of everything with: gpreempt pause; end only its "
+				 "hold with: gpreempt release %d",
+				 (int)pid);
+			return ctx_fail(ctx, r, GPREEMPT_ERROR_REFUSED, hint,
+					"process %d is attached by the daemon, gpreemptd (%d)",
+					(int)pid, (int)holder);
+		}
 		snprintf(hint, sizeof(hint), "end that hold with: gpreempt release %d", (int)pid);
 		return ctx_fail(ctx, r, GPREEMPT_ERROR_REFUSED, hint,
 				"process %d is already held by process %s", (int)pid,

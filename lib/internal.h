@@ -3,9 +3,10 @@
 #ifndef GPREEMPT_LIB_INTERNAL_H
 #define GPREEMPT_LIB_INTERNAL_H
 
+#include <stdarg.h>
 #include <sys/queue.h>
 
-#include "gpreempt/gpreempt.h"
+#include "gpreempt/daemon.h"
 #include "gpu/guard.h"
 #include "gpu/kfd/debugfs.h"
 #include "gpu/kfd/kfd.h"
@@ -43,10 +44,13 @@ struct gpreempt_ctx {
 	int slot; /* the caller's, while it promised and something is held; -1 */
 	LIST_HEAD(, gpreempt_process) processes;
 	struct gkfd_own own; /* gpreempt_suspend_own() */
+	struct gpreempt_daemon *daemon; /* since the first hint */
 };
 
 /* ---- error.c ---- */
 
+void error_note(struct gpreempt_error *e, int r, enum gpreempt_error_kind kind, const char *hint,
+		const char *fmt, va_list ap);
 /* Notes a failure in @ctx and returns @r. @hint may be NULL. */
 int ctx_fail(struct gpreempt_ctx *ctx, int r, enum gpreempt_error_kind kind, const char *hint,
 	     const char *fmt, ...) _printf_(5, 6);
@@ -73,7 +77,8 @@ struct out_array {
 	size_t stride, max, n;
 };
 
-/* -EINVAL: the caller's size is too small to hold even the size. */
+/* -EINVAL: the caller's size is too small to hold even the size, or leaves entries unaligned. */
+int out_array_begin(struct out_array *a, void *ret, size_t max);
 int out_array_init(struct gpreempt_ctx *ctx, struct out_array *a, void *ret, size_t max);
 /* Counts an entry, and copies what fits of it. @entry begins with its size. */
 void out_array_add(struct out_array *a, const void *entry);

@@ -3,6 +3,7 @@
 #include <errno.h>
 
 #include "gpu/kfd/release.h"
+#include "lib/daemon_internal.h"
 #include "lib/internal.h"
 
 struct result {
@@ -10,28 +11,84 @@ struct result {
 	size_t max, n;
 	int first_error;
 	struct gpreempt_error error;
+	struct gpreempt_daemon *daemon; /* NULL: none that answers */
+	pid_t daemon_pid;
 };
+
+static void note_released(struct result *res, pid_t pid)
+{
+	if (res->n < res->max)
+		res->ret[res->n] = pid;
+	res->n++;
+}
+
+/* @ctx has the failure. */
+static void note_failure(struct gpreempt_ctx *ctx, struct result *res, int r)
+{
+	if (res->first_error)
+		return;
+	res->first_error = r;
+	res->error = ctx->last;
+}
+
+/* A living daemon lets go of one job when asked, and need not end for it. */
+static void find_daemon(struct gpreempt_ctx *ctx, struct result *res)
+{
+	struct gpreempt_daemon_status status = { .size = sizeof(status) };
+
+	if (gpreempt_is_modelled(ctx) || gpreempt_daemon_open(NULL, &res->daemon, NULL) < 0)
+		return;
+	gpreempt_daemon_set_timeout(res->daemon, DAEMON_RELEASE_NS);
+	if (gpreempt_daemon_get_status(res->daemon, &status) >= 0)
+		res->daemon_pid = status.pid;
+	else
+		res->daemon = gpreempt_daemon_close(res->daemon);
+}
+
+static bool is_daemons(struct gpreempt_ctx *ctx, const struct result *res, pid_t pid)
+{
+	struct gkfd_proc_ident ident;
+	pid_t holder = 0;
+
+	return res->daemon && gkfd_proc_identify(ctx->k, pid, &ident) >= 0 && ident.tracer_pid &&
+	       gkfd_holder_of(ctx->k, ident.tracer_pid, &holder) == 1 && holder == res->daemon_pid;
+}
+
+/* True: that settles it. Otherwise the daemon hangs or is gone, and its end is the way. */
+static bool release_by_daemon(struct gpreempt_ctx *ctx, pid_t pid, struct result *res)
+{
+	int r = gpreempt_daemon_release(res->daemon, pid);
+
+	if (r > 0)
+		note_released(res, pid);
+	if (r >= 0)
+		return true;
+	gpreempt_daemon_get_error(res->daemon, &ctx->last);
+	if (ctx->last.kind == GPREEMPT_ERROR_REFUSED) {
+		note_failure(ctx, res, r);
+		return true;
+	}
+	res->daemon = gpreempt_daemon_close(res->daemon);
+	return false;
+}
 
 static void release_one(struct gpreempt_ctx *ctx, pid_t pid, struct result *res, bool named)
 {
 	struct gkfd_failure failure = { 0 };
-	int r = gkfd_release_pid(ctx->k, pid, &failure);
+	int r;
 
-	if (r > 0) {
-		if (res->n < res->max)
-			res->ret[res->n] = pid;
-		res->n++;
-	}
+	if (is_daemons(ctx, res, pid) && release_by_daemon(ctx, pid, res))
+		return;
+	r = gkfd_release_pid(ctx->k, pid, &failure);
+	if (r > 0)
+		note_released(res, pid);
 	if (r >= 0)
 		return;
 	/* Of all processes: one that ended is let go, and somebody's debugger is no hold. */
 	if (!named && (r == -ESRCH || failure.why == GKFD_WHY_TRACED))
 		return;
 	ctx_fail_target(ctx, r, pid, &failure);
-	if (res->first_error == 0) {
-		res->first_error = r;
-		res->error = ctx->last;
-	}
+	note_failure(ctx, res, r);
 }
 
 static int release_all(struct gpreempt_ctx *ctx, struct result *res)
@@ -67,13 +124,14 @@ EXPORT int gpreempt_release(struct gpreempt_ctx *ctx, const pid_t *pids, size_t 
 	r = ctx_open_device(ctx);
 	if (r < 0)
 		return r;
-	if (!pids) {
+	find_daemon(ctx, &res);
+	if (!pids)
 		r = release_all(ctx, &res);
-		if (r < 0)
-			return r;
-	}
 	for (size_t i = 0; pids && i < n; i++)
 		release_one(ctx, pids[i], &res, true);
+	gpreempt_daemon_close(res.daemon);
+	if (r < 0)
+		return r;
 	if (res.first_error)
 		ctx->last = res.error;
 	return res.n == 0 && res.first_error ? res.first_error : (int)res.n;

@@ -1,0 +1,362 @@
+/* SPDX-License-Identifier: MIT */
+#include <errno.h>
+#include <poll.h>
+#include <stddef.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/time.h>
+#include <sys/un.h>
+#include <time.h>
+
+#include "lib/daemon_internal.h"
+#include "lib/internal.h"
+
+static const char hint_start[] =
+	"start it with: systemctl start gpreemptd; without a GPU: gpreemptd --device model";
+
+int daemon_fail(struct gpreempt_daemon *d, int r, enum gpreempt_error_kind kind, const char *hint,
+		const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	error_note(&d->last, r, kind, hint, fmt, ap);
+	va_end(ap);
+	return r;
+}
+
+int daemon_fail_nonsense(struct gpreempt_daemon *d)
+{
+	return daemon_fail(d, -EPROTO, GPREEMPT_ERROR_FAILED,
+			   "are gpreemptd and this program of the same version?",
+			   "what answers on the daemon's socket makes no sense");
+}
+
+void daemon_text(char *to, size_t size, const char *from, size_t room)
+{
+	size_t n = strnlen(from, room);
+
+	n = MIN(n, size - 1);
+	memset(to, 0, size);
+	memcpy(to, from, n);
+}
+
+enum gpreempt_class daemon_class(uint32_t wire_class)
+{
+	switch (wire_class) {
+	case WIRE_CLASS_ONLINE:
+		return GPREEMPT_CLASS_ONLINE;
+	case WIRE_CLASS_OFFLINE:
+		return GPREEMPT_CLASS_OFFLINE;
+	default:
+		return GPREEMPT_CLASS_UNKNOWN;
+	}
+}
+
+/* ---- opening ---- */
+
+/* A full backlog makes connect() wait; this is what bounds it, and sending too. */
+static void bound_sending(int fd)
+{
+	struct timeval tv = { .tv_sec = DAEMON_ANSWER_NS / NSEC_PER_SEC };
+
+	setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &tv, sizeof(tv));
+}
+
+static int fail_connect(struct gpreempt_daemon *d, int error, const char *path)
+{
+	switch (error) {
+	case ENOENT:
+	case ENOTDIR:
+	case ECONNREFUSED:
+		return daemon_fail(d, -error, GPREEMPT_ERROR_ABSENT, hint_start,
+				   "gpreemptd is not running (%s: %s)", path, strerror(error));
+	case EACCES:
+	case EPERM:
+		return daemon_fail(d, -error, GPREEMPT_ERROR_REFUSED,
+				   "look at the rights of that path", "%s: %s", path,
+				   strerror(error));
+	case EAGAIN:
+		return daemon_fail(d, -ETIMEDOUT, GPREEMPT_ERROR_FAILED,
+				   "it hangs: systemctl restart gpreemptd",
+				   "gpreemptd takes no new connections (%s)", path);
+	case EPROTOTYPE:
+		return daemon_fail(d, -error, GPREEMPT_ERROR_FAILED,
+				   "check --socket and $GPREEMPT_SOCKET",
+				   "%s is not a socket of gpreemptd", path);
+	default:
+		return daemon_fail(d, -error, GPREEMPT_ERROR_FAILED, NULL, "%s: %s", path,
+				   strerror(error));
+	}
+}
+
+static int connect_to(struct gpreempt_daemon *d, const char *path)
+{
+	struct sockaddr_un address = { .sun_family = AF_UNIX };
+
+	if (!path[0] || strlen(path) >= sizeof(address.sun_path))
+		return daemon_fail(d, -EINVAL, GPREEMPT_ERROR_USAGE,
+				   "paths of sockets have 1 to 107 bytes",
+				   "'%.100s' cannot be a socket", path);
+	memcpy(address.sun_path, path, strlen(path));
+	d->fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+	if (d->fd < 0)
+		return daemon_fail(d, -errno, GPREEMPT_ERROR_FAILED,
+				   "raise the limit of open files (ulimit -n)",
+				   "cannot make a socket: %s", strerror(errno));
+	bound_sending(d->fd);
+	while (connect(d->fd, (struct sockaddr *)&address, sizeof(address)) < 0)
+		if (errno != EINTR)
+			return fail_connect(d, errno, path);
+	return 0;
+}
+
+EXPORT int gpreempt_daemon_open(const char *path, struct gpreempt_daemon **ret,
+				struct gpreempt_error *ret_error)
+{
+	_cleanup_(daemon_closep) struct gpreempt_daemon *d = calloc(1, sizeof(*d));
+	int r;
+
+	if (!d)
+		return -ENOMEM;
+	d->fd = -1;
+	d->last.size = sizeof(d->last);
+	if (!path)
+		path = secure_getenv("GPREEMPT_SOCKET");
+	r = connect_to(d, path ? path : WIRE_SOCKET);
+	if (r < 0) {
+		if (ret_error)
+			gpreempt_daemon_get_error(d, ret_error);
+		return r;
+	}
+	*ret = steal_ptr(&d);
+	return 0;
+}
+
+EXPORT struct gpreempt_daemon *gpreempt_daemon_close(struct gpreempt_daemon *d)
+{
+	if (!d)
+		return NULL;
+	if (d->fd >= 0)
+		close(d->fd);
+	free(d);
+	return NULL;
+}
+
+EXPORT void gpreempt_daemon_get_error(const struct gpreempt_daemon *d, struct gpreempt_error *ret)
+{
+	out_struct(ret, &d->last);
+}
+
+EXPORT void gpreempt_daemon_set_timeout(struct gpreempt_daemon *d, uint64_t timeout_ns)
+{
+	d->timeout_ns = timeout_ns;
+}
+
+EXPORT int gpreempt_daemon_fd(const struct gpreempt_daemon *d)
+{
+	return d->fd;
+}
+
+/* ---- packets ---- */
+
+static uint64_t clock_ns(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (uint64_t)ts.tv_sec * NSEC_PER_SEC + (uint64_t)ts.tv_nsec;
+}
+
+static int fail_gone(struct gpreempt_daemon *d)
+{
+	return daemon_fail(d, -ECONNRESET, GPREEMPT_ERROR_ABSENT,
+			   "it ended, or has too many connections: look with gpreempt status",
+			   "gpreemptd has closed the connection");
+}
+
+static int fail_silent(struct gpreempt_daemon *d)
+{
+	return daemon_fail(d, -ETIMEDOUT, GPREEMPT_ERROR_FAILED,
+			   "should it hang: systemctl restart gpreemptd; what it holds runs again",
+			   "gpreemptd does not answer");
+}
+
+/* The descriptor that came along, -1: none. More than were asked for are closed. */
+static int take_descriptor(struct msghdr *msg)
+{
+	int fd = -1;
+
+	for (struct cmsghdr *c = CMSG_FIRSTHDR(msg); c; c = CMSG_NXTHDR(msg, c)) {
+		size_t n;
+
+		if (c->cmsg_level != SOL_SOCKET || c->cmsg_type != SCM_RIGHTS)
+			continue;
+		n = (c->cmsg_len - CMSG_LEN(0)) / sizeof(int);
+		for (size_t i = 0; i < n; i++) {
+			int got;
+
+			memcpy(&got, CMSG_DATA(c) + i * sizeof(int), sizeof(got));
+			if (fd < 0)
+				fd = got;
+			else
+				close(got);
+		}
+	}
+	return fd;
+}
+
+/* How long the packet is; 0: there is none now. */
+static int receive(struct gpreempt_daemon *d, union daemon_packet *ret, int *ret_fd)
+{
+	union {
+		struct cmsghdr h;
+		char bytes[CMSG_SPACE(4 * sizeof(int))];
+	} control;
+	struct iovec iov = { .iov_base = ret->bytes, .iov_len = sizeof(ret->bytes) };
+	struct msghdr msg = {
+		.msg_iov = &iov,
+		.msg_iovlen = 1,
+		.msg_control = &control,
+		.msg_controllen = sizeof(control),
+	};
+	ssize_t n = recvmsg(d->fd, &msg, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
+
+	if (n < 0 && (errno == EAGAIN || errno == EINTR))
+		return 0;
+	if (n <= 0)
+		return fail_gone(d); /* an empty packet looks the same, and is none of ours */
+	*ret_fd = take_descriptor(&msg);
+	if ((size_t)n < sizeof(ret->h) || (msg.msg_flags & MSG_TRUNC) ||
+	    (size_t)n > WIRE_ANSWER_MAX || ret->h.magic != WIRE_MAGIC ||
+	    ret->h.version != WIRE_VERSION || ret->h.bytes != (size_t)n) {
+		closep(ret_fd);
+		*ret_fd = -1;
+		return daemon_fail_nonsense(d);
+	}
+	return (int)n;
+}
+
+int daemon_receive(struct gpreempt_daemon *d, union daemon_packet *ret)
+{
+	_cleanup_close_ int fd = -1;
+
+	return receive(d, ret, &fd);
+}
+
+static int wait_readable(struct gpreempt_daemon *d, uint64_t until_ns)
+{
+	struct pollfd p = { .fd = d->fd, .events = POLLIN };
+	uint64_t now = clock_ns();
+	uint64_t left = until_ns > now ? until_ns - now : 0;
+	struct timespec ts = {
+		.tv_sec = (time_t)(left / NSEC_PER_SEC),
+		.tv_nsec = (long)(left % NSEC_PER_SEC),
+	};
+	int r = ppoll(&p, 1, &ts, NULL);
+
+	if (r < 0 && errno != EINTR)
+		return daemon_fail(d, -errno, GPREEMPT_ERROR_FAILED, NULL, "waiting: %s",
+				   strerror(errno));
+	return r == 0 ? fail_silent(d) : 0;
+}
+
+/* What was asked before and answered too late is passed over, events too. */
+static int receive_answer(struct gpreempt_daemon *d, uint64_t until_ns, union daemon_packet *ret,
+			  int *ret_fd)
+{
+	for (;;) {
+		int r = receive(d, ret, ret_fd);
+
+		if (r < 0 || (r > 0 && ret->h.seq == d->seq && ret->h.type != WIRE_EVENT))
+			return r;
+		closep(ret_fd);
+		*ret_fd = -1;
+		if (r > 0 && clock_ns() >= until_ns)
+			return fail_silent(d);
+		if (r == 0)
+			r = wait_readable(d, until_ns);
+		if (r < 0)
+			return r;
+	}
+}
+
+static int fail_as_told(struct gpreempt_daemon *d, const union daemon_packet *p, size_t n)
+{
+	const struct wire_error *e = &p->error;
+	char message[sizeof(e->message)], hint[sizeof(e->hint)];
+	bool sane = e->error > 0 && e->error < 4096 && e->kind >= GPREEMPT_ERROR_FAILED &&
+		    e->kind <= GPREEMPT_ERROR_REFUSED;
+
+	if (n != sizeof(*e) || !sane)
+		return daemon_fail_nonsense(d);
+	DAEMON_TEXT(message, e->message);
+	DAEMON_TEXT(hint, e->hint);
+	return daemon_fail(d, -e->error, (enum gpreempt_error_kind)e->kind, hint, "%s",
+			   message[0] ? message : strerror(e->error));
+}
+
+static int send_request(struct gpreempt_daemon *d, const void *request, size_t bytes)
+{
+	ssize_t n;
+
+	do {
+		n = send(d->fd, request, bytes, MSG_NOSIGNAL);
+	} while (n < 0 && errno == EINTR);
+	if (n == (ssize_t)bytes)
+		return 0;
+	return n < 0 && errno != EAGAIN ? fail_gone(d) : fail_silent(d);
+}
+
+static uint64_t patience(const struct gpreempt_daemon *d, enum wire_type type)
+{
+	if (d->timeout_ns)
+		return d->timeout_ns;
+	return type == WIRE_PAUSE ? DAEMON_PAUSE_NS : DAEMON_ANSWER_NS;
+}
+
+int daemon_ask(struct gpreempt_daemon *d, enum wire_type type, void *request, size_t bytes,
+	       union daemon_packet *ret, size_t min, int *ret_fd)
+{
+	uint64_t now = clock_ns(), wait = patience(d, type);
+	_cleanup_close_ int fd = -1;
+	int r;
+
+	if (d->subscribed)
+		return daemon_fail(d, -EBUSY, GPREEMPT_ERROR_USAGE, "open another for requests",
+				   "this connection is for events");
+	if (++d->seq == 0)
+		d->seq = 1; /* events have 0 */
+	*(struct wire_header *)request = (struct wire_header){
+		.magic = WIRE_MAGIC,
+		.version = WIRE_VERSION,
+		.type = (uint16_t)type,
+		.bytes = (uint32_t)bytes,
+		.seq = d->seq,
+	};
+	r = send_request(d, request, bytes);
+	if (r < 0)
+		return r;
+	r = receive_answer(d, wait > UINT64_MAX - now ? UINT64_MAX : now + wait, ret, &fd);
+	if (r < 0)
+		return r;
+	if (ret->h.type == WIRE_ERROR)
+		return fail_as_told(d, ret, (size_t)r);
+	if (ret->h.type != type || (size_t)r < min)
+		return daemon_fail_nonsense(d);
+	if (ret_fd)
+		*ret_fd = steal_fd(&fd);
+	return r;
+}
+
+int daemon_ask_count(struct gpreempt_daemon *d, enum wire_type type, uint64_t from)
+{
+	struct wire_request request = { .from = from };
+	union daemon_packet answer;
+	int r = daemon_ask(d, type, &request, sizeof(request), &answer, sizeof(answer.answer),
+			   NULL);
+
+	if (r < 0)
+		return r;
+	return (int)MIN(answer.answer.count, (uint64_t)INT32_MAX);
+}

@@ -1,0 +1,209 @@
+/* SPDX-License-Identifier: MIT */
+/* What can be asked of the daemon, and what it tells by itself. */
+#include <errno.h>
+#include <limits.h>
+#include <string.h>
+
+#include "lib/daemon_internal.h"
+#include "lib/internal.h"
+
+/* ---- classes ---- */
+
+#define CONTAINER_MIN 12 /* digits; fewer may be a pid */
+#define CONTAINER_MAX 64
+
+static bool consists_of(const char *text, const char *characters)
+{
+	return text[0] && text[strspn(text, characters)] == '\0';
+}
+
+static int take_pattern(struct gpreempt_daemon *d, struct wire_class *w, enum wire_selector by,
+			const char *pattern)
+{
+	size_t n = strlen(pattern);
+
+	if (n == 0)
+		return daemon_fail(d, -EINVAL, GPREEMPT_ERROR_USAGE,
+				   "for example: cgroup:/user.slice, name:train*",
+				   "the selector matches nothing");
+	if (n >= sizeof(w->pattern))
+		return daemon_fail(d, -ENAMETOOLONG, GPREEMPT_ERROR_USAGE,
+				   "use a glob: cgroup:/kubepods*", "the selector is too long");
+	w->selector = by;
+	memcpy(w->pattern, pattern, n);
+	return 0;
+}
+
+static int take_selector(struct gpreempt_daemon *d, struct wire_class *w, const char *text)
+{
+	unsigned long long pid;
+
+	if (strncmp(text, "cgroup:", strlen("cgroup:")) == 0)
+		return take_pattern(d, w, WIRE_BY_CGROUP, text + strlen("cgroup:"));
+	if (strncmp(text, "name:", strlen("name:")) == 0)
+		return take_pattern(d, w, WIRE_BY_NAME, text + strlen("name:"));
+	if (strlen(text) >= CONTAINER_MIN && strlen(text) <= CONTAINER_MAX &&
+	    consists_of(text, "0123456789abcdef"))
+		return take_pattern(d, w, WIRE_BY_CONTAINER, text);
+	pid = strlen(text) < CONTAINER_MIN && consists_of(text, "0123456789") ?
+		      strtoull(text, NULL, 10) :
+		      0;
+	if (pid == 0 || pid > INT_MAX)
+		return daemon_fail(d, -EINVAL, GPREEMPT_ERROR_USAGE,
+				   "a pid, cgroup:PATH, name:GLOB, or 12 to 64 hex digits of a "
+				   "container id",
+				   "'%.64s' selects nothing", text);
+	w->selector = WIRE_BY_PID;
+	w->pid = (int32_t)pid;
+	return 0;
+}
+
+static uint32_t wire_class_of(enum gpreempt_class job_class)
+{
+	return job_class == GPREEMPT_CLASS_ONLINE  ? WIRE_CLASS_ONLINE :
+	       job_class == GPREEMPT_CLASS_OFFLINE ? WIRE_CLASS_OFFLINE :
+						     WIRE_CLASS_NONE;
+}
+
+EXPORT int gpreempt_daemon_set_class(struct gpreempt_daemon *d, const char *selector,
+				     const struct gpreempt_class_request *request)
+{
+	struct gpreempt_class_request q = { .size = sizeof(q), .priority = -1 };
+	struct wire_class w = { 0 };
+	union daemon_packet answer;
+	int r;
+
+	in_struct(&q, request);
+	if (q.priority < -1 || q.priority > 255)
+		return daemon_fail(d, -EINVAL, GPREEMPT_ERROR_USAGE, "0 to 255",
+				   "%d is not a priority", q.priority);
+	w.job_class = wire_class_of(q.job_class);
+	w.priority = q.priority < 0 ? WIRE_KEEP : (uint32_t)q.priority;
+	w.flags = (q.critical ? WIRE_CLASS_CRITICAL : 0) | (q.lazy ? WIRE_CLASS_LAZY : 0);
+	w.target_us = q.target_us;
+	r = take_selector(d, &w, selector);
+	if (r >= 0)
+		r = daemon_ask(d, WIRE_CLASS, &w, sizeof(w), &answer, sizeof(answer.answer), NULL);
+	return r < 0 ? r : (int)MIN(answer.answer.count, (uint64_t)INT_MAX);
+}
+
+/* ---- plain requests ---- */
+
+EXPORT int gpreempt_daemon_hint(struct gpreempt_daemon *d, pid_t pid, uint64_t ahead_ns)
+{
+	struct wire_hint request = { .pid = pid, .ahead_ns = ahead_ns };
+	union daemon_packet answer;
+	int r = daemon_ask(d, WIRE_HINT, &request, sizeof(request), &answer, sizeof(answer.answer),
+			   NULL);
+
+	return r < 0 ? r : 0;
+}
+
+static int ask_plain(struct gpreempt_daemon *d, enum wire_type type, uint64_t from)
+{
+	int r = daemon_ask_count(d, type, from);
+
+	return r < 0 ? r : 0;
+}
+
+EXPORT int gpreempt_daemon_pause(struct gpreempt_daemon *d)
+{
+	return ask_plain(d, WIRE_PAUSE, 0);
+}
+
+EXPORT int gpreempt_daemon_continue(struct gpreempt_daemon *d)
+{
+	return ask_plain(d, WIRE_CONTINUE, 0);
+}
+
+EXPORT int gpreempt_daemon_rearm(struct gpreempt_daemon *d, uint32_t gpu_id)
+{
+	return ask_plain(d, WIRE_REARM, gpu_id);
+}
+
+EXPORT int gpreempt_daemon_release(struct gpreempt_daemon *d, pid_t pid)
+{
+	if (pid < 0)
+		return daemon_fail(d, -EINVAL, GPREEMPT_ERROR_USAGE, "0 means all",
+				   "%d is not a pid", (int)pid);
+	return daemon_ask_count(d, WIRE_RELEASE, (uint64_t)pid);
+}
+
+EXPORT int gpreempt_daemon_reload(struct gpreempt_daemon *d)
+{
+	return ask_plain(d, WIRE_RELOAD, 0);
+}
+
+/* ---- events ---- */
+
+EXPORT const char *gpreempt_event_name(enum gpreempt_event_kind kind)
+{
+	static const char *const names[] = {
+		[GPREEMPT_EVENT_JOB_CAME] = "job-came",
+		[GPREEMPT_EVENT_JOB_WENT] = "job-went",
+		[GPREEMPT_EVENT_JOB_CLASSED] = "job-classed",
+		[GPREEMPT_EVENT_ATTACHED] = "job-attached",
+		[GPREEMPT_EVENT_NOT_ATTACHED] = "job-not-attached",
+		[GPREEMPT_EVENT_HELD] = "held",
+		[GPREEMPT_EVENT_LET_GO] = "let-go",
+		[GPREEMPT_EVENT_TRIPPED] = "tripped",
+		[GPREEMPT_EVENT_REARMED] = "rearmed",
+		[GPREEMPT_EVENT_POLICY_SET] = "policy-set",
+		[GPREEMPT_EVENT_PAUSED] = "paused",
+		[GPREEMPT_EVENT_CONTINUED] = "continued",
+		[GPREEMPT_EVENT_RELOADED] = "reloaded",
+		[GPREEMPT_EVENT_MISSED] = "missed",
+	};
+
+	if ((size_t)kind >= ARRAY_SIZE(names) || !names[kind])
+		return "event";
+	return names[kind];
+}
+
+EXPORT int gpreempt_daemon_subscribe(struct gpreempt_daemon *d)
+{
+	int r = ask_plain(d, WIRE_SUBSCRIBE, 0);
+
+	if (r >= 0)
+		d->subscribed = true;
+	return r;
+}
+
+static void describe_event(struct gpreempt_event *e, const struct wire_event *w)
+{
+	*e = (struct gpreempt_event){
+		.size = sizeof(*e),
+		.time_ns = w->time_ns,
+		.kind = (enum gpreempt_event_kind)w->kind,
+		.gpu_id = w->gpu,
+		.pid = w->pid,
+		.other_pid = w->other_pid,
+		.uid = w->uid,
+		.job_class = daemon_class(w->job_class),
+		.duration_ns = w->duration_ns,
+		.count = w->count,
+	};
+	DAEMON_TEXT(e->comm, w->comm);
+	DAEMON_TEXT(e->text, w->text);
+}
+
+EXPORT int gpreempt_daemon_next_event(struct gpreempt_daemon *d, struct gpreempt_event *ret)
+{
+	struct gpreempt_event event;
+	union daemon_packet p;
+	int r;
+
+	if (!d->subscribed)
+		return daemon_fail(d, -EINVAL, GPREEMPT_ERROR_USAGE, "subscribe first",
+				   "this connection is not for events");
+	do {
+		r = daemon_receive(d, &p);
+		if (r <= 0)
+			return r;
+	} while (p.h.type != WIRE_EVENT); /* an answer that came too late */
+	if ((size_t)r != sizeof(p.event))
+		return daemon_fail_nonsense(d);
+	describe_event(&event, &p.event);
+	out_struct(ret, &event);
+	return 1;
+}

@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: MIT */
+/* A connection to the daemon: one request at a time, its answer checked before anybody sees it. */
+#ifndef GPREEMPT_LIB_DAEMON_INTERNAL_H
+#define GPREEMPT_LIB_DAEMON_INTERNAL_H
+
+#include "abi/wire.h"
+#include "gpreempt/daemon.h"
+#include "util/macros.h"
+
+#define DAEMON_ANSWER_NS (5 * NSEC_PER_SEC)
+#define DAEMON_PAUSE_NS (20 * NSEC_PER_SEC) /* it waits for what the driver has begun */
+#define DAEMON_RELEASE_NS NSEC_PER_SEC /* then its end is the better way */
+
+struct gpreempt_daemon {
+	int fd;
+	uint32_t seq; /* of the last request */
+	uint64_t timeout_ns; /* 0: each request's own */
+	bool subscribed;
+	struct gpreempt_error last;
+};
+
+/* Room for any packet, and one byte more to see that one is too long. */
+union daemon_packet {
+	struct wire_header h;
+	struct wire_answer answer;
+	struct wire_error error;
+	struct wire_status status;
+	struct wire_gpus gpus;
+	struct wire_jobs jobs;
+	struct wire_policy policy;
+	struct wire_event event;
+	struct wire_text text;
+	char bytes[WIRE_ANSWER_MAX + 1];
+};
+
+int daemon_fail(struct gpreempt_daemon *d, int r, enum gpreempt_error_kind kind, const char *hint,
+		const char *fmt, ...) _printf_(5, 6);
+int daemon_fail_nonsense(struct gpreempt_daemon *d); /* -EPROTO */
+
+/*
+ * One request and its answer. @request begins with a wire_header, which is filled in. How many
+ * bytes were answered: at least @min, and of the type that was asked for; what the daemon
+ * refused is the failure it says. *ret_fd, where not NULL, is the descriptor that came along, or
+ * -1.
+ */
+int daemon_ask(struct gpreempt_daemon *d, enum wire_type type, void *request, size_t bytes,
+	       union daemon_packet *ret, size_t min, int *ret_fd);
+/* For requests with a number and answers with one: wire_answer.count, cut to an int. */
+int daemon_ask_count(struct gpreempt_daemon *d, enum wire_type type, uint64_t from);
+/* The next packet without asking: its length; 0: none now. A descriptor with it is closed. */
+int daemon_receive(struct gpreempt_daemon *d, union daemon_packet *ret);
+
+/* Text that the daemon may have forgotten to end. */
+void daemon_text(char *to, size_t size, const char *from, size_t room);
+#define DAEMON_TEXT(to, from) daemon_text((to), sizeof(to), (from), sizeof(from))
+
+enum gpreempt_class daemon_class(uint32_t wire_class);
+
+static inline void daemon_closep(struct gpreempt_daemon **d)
+{
+	gpreempt_daemon_close(*d);
+}
+
+#endif

@@ -1,0 +1,123 @@
+/* SPDX-License-Identifier: MIT */
+/* Hints: the word shared with the daemon, and the call for processes that have none. */
+#include <errno.h>
+#include <stdatomic.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <time.h>
+
+#include "lib/daemon_internal.h"
+#include "lib/internal.h"
+
+struct gpreempt_hint {
+	struct wire_hint_page *page;
+	size_t bytes;
+};
+
+/* Mapped whole: a page that is not as long as it should be would end the program when touched. */
+static int map_page(struct gpreempt_daemon *d, int fd, struct gpreempt_hint *ret)
+{
+	struct wire_hint_page *page;
+	size_t bytes = (size_t)sysconf(_SC_PAGESIZE);
+	struct stat st;
+
+	if (fd < 0 || fstat(fd, &st) < 0 || st.st_size < (off_t)sizeof(*page))
+		return daemon_fail_nonsense(d);
+	page = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	if (page == MAP_FAILED)
+		return daemon_fail(d, -errno, GPREEMPT_ERROR_FAILED, NULL,
+				   "cannot map the page of hints: %s", strerror(errno));
+	if (page->magic != WIRE_MAGIC || page->version != WIRE_VERSION) {
+		munmap(page, bytes);
+		return daemon_fail_nonsense(d);
+	}
+	*ret = (struct gpreempt_hint){ page, bytes };
+	return 0;
+}
+
+static int ask_page(struct gpreempt_daemon *d, struct gpreempt_hint *ret)
+{
+	struct wire_hint request = { 0 };
+	_cleanup_close_ int fd = -1;
+	union daemon_packet answer;
+	int r = daemon_ask(d, WIRE_HINT_PAGE, &request, sizeof(request), &answer,
+			   sizeof(answer.answer), &fd);
+
+	return r < 0 ? r : map_page(d, fd, ret);
+}
+
+EXPORT struct gpreempt_hint *gpreempt_hint_open(const char *path, struct gpreempt_error *ret_error)
+{
+	_cleanup_(daemon_closep) struct gpreempt_daemon *d = NULL;
+	_cleanup_free_ struct gpreempt_hint *hint = calloc(1, sizeof(*hint));
+
+	if (!hint || gpreempt_daemon_open(path, &d, ret_error) < 0)
+		return NULL;
+	if (ask_page(d, hint) < 0) {
+		if (ret_error)
+			gpreempt_daemon_get_error(d, ret_error);
+		return NULL;
+	}
+	return steal_ptr(&hint);
+}
+
+/* The daemon reads the count first: when it has changed, the time belongs to it or is newer. */
+static void store(struct gpreempt_hint *hint, uint64_t at_ns)
+{
+	__atomic_store_n(&hint->page->at_ns, at_ns, __ATOMIC_RELAXED);
+	__atomic_fetch_add(&hint->page->calls, 1, __ATOMIC_RELEASE);
+}
+
+EXPORT void gpreempt_hint_now(struct gpreempt_hint *hint)
+{
+	if (hint)
+		store(hint, 0);
+}
+
+EXPORT void gpreempt_hint_in(struct gpreempt_hint *hint, uint64_t ahead_ns)
+{
+	struct timespec now;
+
+	if (!hint)
+		return;
+	clock_gettime(CLOCK_MONOTONIC, &now); /* of the vDSO: no system call */
+	store(hint, (uint64_t)now.tv_sec * NSEC_PER_SEC + (uint64_t)now.tv_nsec + ahead_ns);
+}
+
+EXPORT struct gpreempt_hint *gpreempt_hint_close(struct gpreempt_hint *hint)
+{
+	if (!hint)
+		return NULL;
+	munmap(hint->page, hint->bytes);
+	free(hint);
+	return NULL;
+}
+
+/* ---- for somebody else ---- */
+
+static int no_daemon(struct gpreempt_ctx *ctx)
+{
+	return ctx_fail(ctx, -EOPNOTSUPP, GPREEMPT_ERROR_REFUSED,
+			"start it with: systemctl start gpreemptd",
+			"a hint needs gpreemptd, which is not running");
+}
+
+EXPORT int gpreempt_hint(struct gpreempt_ctx *ctx, pid_t pid)
+{
+	int r;
+
+	/* The processes of a model of our own are nobody else's. */
+	if (gpreempt_is_modelled(ctx))
+		return no_daemon(ctx);
+	if (!ctx->daemon && gpreempt_daemon_open(NULL, &ctx->daemon, &ctx->last) < 0)
+		return ctx->last.kind == GPREEMPT_ERROR_ABSENT ? no_daemon(ctx) : ctx->last.error;
+	r = gpreempt_daemon_hint(ctx->daemon, pid, 0);
+	if (r >= 0)
+		return 0;
+	gpreempt_daemon_get_error(ctx->daemon, &ctx->last);
+	if (r != -ECONNRESET)
+		return r;
+	ctx->daemon = gpreempt_daemon_close(ctx->daemon); /* the next call asks the next daemon */
+	return no_daemon(ctx);
+}
