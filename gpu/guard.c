@@ -93,23 +93,24 @@ static int make_timer(struct guard *g)
  */
 static int make_process(struct guard *g)
 {
-	_cleanup_close_ int holder_fd = (int)syscall(SYS_pidfd_open, getpid(), 0);
+	_cleanup_close_ int pidfd = (int)syscall(SYS_pidfd_open, getpid(), 0);
+	_cleanup_close_ int stat_fd = open("/proc/self/stat", O_RDONLY | O_CLOEXEC);
 	_cleanup_close_ int settled = -1, life = -1;
-	pid_t holder = getpid();
+	struct guard_holder holder = { .pid = getpid(), .pidfd = pidfd, .stat_fd = stat_fd };
 	int fds[2];
 	char none;
 	long pid;
 
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, fds) < 0)
 		return -errno;
-	life = fds[0];
+	holder.life_fd = life = fds[0];
 	g->life_fd = fds[1];
 	if (pipe2(fds, O_CLOEXEC) < 0)
 		return -errno;
 	settled = fds[0];
 	pid = syscall(SYS_clone, 0, 0, 0, 0, 0);
 	if (pid == 0)
-		guard_watch(g->page, holder, holder_fd, life);
+		guard_watch(g->page, &holder);
 	close(fds[1]);
 	if (pid < 0)
 		return -errno;

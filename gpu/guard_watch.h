@@ -17,13 +17,24 @@ uint64_t guard_earliest(const struct guard_page *page);
  */
 bool guard_must_kill(uint64_t first_ns, uint64_t at_ns, bool *late);
 
+/* What the guard knows its holder by. Descriptors: -1 where the kernel has none to give. */
+struct guard_holder {
+	pid_t pid;
+	int pidfd;
+	int stat_fd; /* its /proc/PID/stat */
+	int life_fd; /* its messages; of whose other end nobody is left, it has ended */
+};
+
+/* In the words of /proc/PID/stat: stopped, by a signal or by a debugger. */
+bool guard_reads_stopped(const char *stat, size_t n);
+
 /*
- * Watches the holder, and takes what it entrusts through @life_fd, until it is gone, or until
- * nobody has the other end of @life_fd any more: then it runs another program, which holds
+ * Watches the holder, and takes what it entrusts through life_fd, until it is gone, or until
+ * nobody has the other end of life_fd any more: then it runs another program, which holds
  * nothing and keeps no deadlines. What is due then is undone. Runs in a process that shares the
  * holder's memory only in name (its pages are copies, its threads are not there), so: system
  * calls, no libc.
  */
-_Noreturn void guard_watch(struct guard_page *page, pid_t holder, int holder_fd, int life_fd);
+_Noreturn void guard_watch(struct guard_page *page, const struct guard_holder *holder);
 
 #endif

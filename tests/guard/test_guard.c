@@ -40,6 +40,8 @@ enum fate {
 	KILLED,
 	STOPPED,
 	STOPPED_WHILE_ATTACHED, /* holds nothing; its target would stop at its next signal */
+	STOPPED_IN_A_CALL, /* with the time that is allowed to the driver */
+	STOPPED_WITH_NOTHING, /* nothing is armed: its own affair */
 	EXECED, /* runs another program, which must not be killed */
 	OWNER_DEADLOCKED,
 	TRACER_DEADLOCKED,
@@ -101,6 +103,23 @@ static _Noreturn void beat_until_target_changes(struct guard *g, struct gkfd_tar
 	_exit(gkfd_target_state(t) == GKFD_TARGET_GUARD_DIED ? 42 : 4);
 }
 
+static void say_guard(struct guard *g, int say_fd)
+{
+	pid_t guard = guard_pid(g);
+
+	if (write(say_fd, &guard, sizeof(guard)) != sizeof(guard))
+		_exit(2);
+}
+
+static _Noreturn void wait_alone(enum fate fate, struct guard *g, int say_fd)
+{
+	if (fate == STOPPED_IN_A_CALL && guard_arm(g, 0, GUARD_DRIVER_CALL_NS) < 0)
+		_exit(3);
+	say_guard(g, say_fd);
+	wait_for_ever();
+	_exit(1);
+}
+
 static _Noreturn void holder_main(enum fate fate, pid_t job, int say_fd)
 {
 	struct script *script = script_new(&gkfd_trace_syscall);
@@ -109,17 +128,18 @@ static _Noreturn void holder_main(enum fate fate, pid_t job, int say_fd)
 	struct gkfd_target *t;
 	struct gkfd_hold hold;
 	struct guard *g;
-	pid_t guard;
 
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
-	if (guard_start(&g) < 0 || gkfd_target_attach(k, job, g, &t, &failure) < 0)
+	if (guard_start(&g) < 0)
+		_exit(2);
+	if (fate == STOPPED_IN_A_CALL || fate == STOPPED_WITH_NOTHING)
+		wait_alone(fate, g, say_fd);
+	if (gkfd_target_attach(k, job, g, &t, &failure) < 0)
 		_exit(2);
 	if (fate != STOPPED_WHILE_ATTACHED &&
 	    gkfd_target_hold(t, &(struct gkfd_hold_request){ 0 }, &hold, &failure) < 0)
 		_exit(2);
-	guard = guard_pid(g);
-	if (write(say_fd, &guard, sizeof(guard)) != sizeof(guard))
-		_exit(2);
+	say_guard(g, say_fd);
 	switch (fate) {
 	case OWNER_DEADLOCKED:
 		owner_slot(g);
@@ -172,6 +192,8 @@ static void strike(enum fate fate)
 		break;
 	case STOPPED:
 	case STOPPED_WHILE_ATTACHED:
+	case STOPPED_IN_A_CALL:
+	case STOPPED_WITH_NOTHING:
 		kill(h->pid, SIGSTOP);
 		break;
 	case GUARD_KILLED:
@@ -290,6 +312,33 @@ static void a_stopped_process_that_is_merely_attached_is_killed(void **state)
 	died_by(STOPPED_WHILE_ATTACHED, SIGKILL);
 }
 
+static void a_holder_stopped_in_a_driver_call_is_killed_as_soon(void **state)
+{
+	died_by(STOPPED_IN_A_CALL, SIGKILL);
+}
+
+static void a_stopped_process_with_nothing_attached_is_left_alone(void **state)
+{
+	assert_int_equal(holders[STOPPED_WITH_NOTHING].gone_ns, 0);
+}
+
+static void a_stopped_process_is_read_from_proc_whatever_its_name(void **state)
+{
+	static const struct {
+		const char *stat;
+		bool stopped;
+	} cases[] = {
+		{ "7 (hold) T 1 7 7 0", true },	  { "7 (hold) t 1 7 7 0", true },
+		{ "7 (hold) S 1 7 7 0", false },  { "7 (T) T) S 1 7", false },
+		{ "7 (a) R 1) T 1 7 7", true },	  { "7 (hold)", false },
+		{ "", false },
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++)
+		assert_int_equal(guard_reads_stopped(cases[i].stat, strlen(cases[i].stat)),
+				 cases[i].stopped);
+}
+
 static void a_holder_that_execs_lets_go_and_is_not_killed(void **state)
 {
 	const struct holder *h = &holders[EXECED];
@@ -354,9 +403,10 @@ static void a_stopped_holder_with_a_stopped_guard_is_killed_by_the_kernel(void *
 	died_by(GUARD_STOPPED_THEN_STOPPED, SIGKILL);
 }
 
+/* Orphans are ours (see main): who else would reap them takes its time. */
 static bool gone(pid_t pid)
 {
-	return kill(pid, 0) < 0 && errno == ESRCH;
+	return waitpid(pid, NULL, WNOHANG | __WALL) == pid || (kill(pid, 0) < 0 && errno == ESRCH);
 }
 
 static void guards_do_not_outlive_their_holders(void **state)
@@ -389,14 +439,16 @@ static void one_late_look_does_not_kill_but_two_in_a_row_do(void **state)
 /* A holder that armed a slot and never beats, and a guard that is its child. */
 static _Noreturn void hold_without_timer(struct guard_page *page)
 {
-	int pidfd = (int)syscall(SYS_pidfd_open, getpid(), 0), life[2];
-	pid_t holder = getpid();
+	struct guard_holder holder = { .pid = getpid(), .stat_fd = -1 };
+	int life[2];
 
+	holder.pidfd = (int)syscall(SYS_pidfd_open, getpid(), 0);
 	if (pipe2(life, O_CLOEXEC) < 0)
 		_exit(1);
+	holder.life_fd = life[0];
 	page->slots[0].deadline_ns = 1; /* long past */
 	if (fork() == 0)
-		guard_watch(page, holder, pidfd, life[0]);
+		guard_watch(page, &holder);
 	wait_for_ever();
 	_exit(1);
 }
@@ -439,7 +491,6 @@ static _Noreturn void entrust_and_wait(pid_t job, int pidfd, int terminal, bool 
 	struct guard_undo undo = { .request = TIOCSWINSZ };
 	struct winsize size = { .ws_row = UNDONE };
 	struct guard *g;
-	pid_t guard;
 	int slot;
 
 	memcpy(undo.arg, &size, sizeof(size));
@@ -450,9 +501,7 @@ static _Noreturn void entrust_and_wait(pid_t job, int pidfd, int terminal, bool 
 		_exit(2);
 	guard_set_due(g, slot, true);
 	guard_set_due(g, slot, due);
-	guard = guard_pid(g);
-	if (write(say_fd, &guard, sizeof(guard)) != sizeof(guard))
-		_exit(2);
+	say_guard(g, say_fd);
 	wait_for_ever();
 	_exit(1);
 }
@@ -610,6 +659,9 @@ int main(void)
 		cmocka_unit_test(a_killed_holder_is_gone),
 		cmocka_unit_test(a_stopped_holder_is_killed),
 		cmocka_unit_test(a_stopped_process_that_is_merely_attached_is_killed),
+		cmocka_unit_test(a_holder_stopped_in_a_driver_call_is_killed_as_soon),
+		cmocka_unit_test(a_stopped_process_with_nothing_attached_is_left_alone),
+		cmocka_unit_test(a_stopped_process_is_read_from_proc_whatever_its_name),
 		cmocka_unit_test(a_holder_that_execs_lets_go_and_is_not_killed),
 		cmocka_unit_test(the_first_process_of_a_container_gets_no_guard),
 		cmocka_unit_test(a_holder_whose_owner_deadlocks_is_killed),
@@ -627,5 +679,6 @@ int main(void)
 		cmocka_unit_test(a_slow_core_handler_does_not_delay_an_abort),
 	};
 
+	prctl(PR_SET_CHILD_SUBREAPER, 1);
 	return cmocka_run_group_tests(tests, watch_all, clean_up) != 0;
 }

@@ -88,7 +88,7 @@ stop_in_a_hold()
 		sh -c "$(stopping $accept)" || return
 		! queuewatch "$job" off 1 || return 0
 		kill -CONT $accept
-		read -r -t "0.0$((RANDOM % 10))" -u "$from_accept" _
+		read -r -t "0.1$((RANDOM % 10))" -u "$from_accept" _ # longer than a guard's look
 	done
 	echo "it never held the job"
 	return 1
