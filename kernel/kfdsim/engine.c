@@ -1,21 +1,32 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
 /*
- * The thread that is the hardware of all GPUs. Nothing wakes it: a doorbell is a write to memory.
- * It looks at everything once per wake-up and lets queues work for the ticks that went by.
+ * The thread that is the hardware of all GPUs. It looks at everything once per wake-up and lets
+ * queues work for the ticks that went by. A doorbell is a write to memory and wakes nobody: who
+ * waits for an order to be carried out does.
  */
-#include <linux/delay.h>
 #include <linux/kthread.h>
 #include <linux/module.h>
+#include <linux/wait.h>
 
 #include "kernel/kfdsim/sim.h"
 
 #define MAX_TICKS 64 /* after a long sleep not all is caught up with at once */
+#define IDLE_NS (1 * (u64)NSEC_PER_MSEC)
+#define MIN_SLEEP_NS (20 * (u64)NSEC_PER_USEC) /* others are to run, too */
 
 static uint tick_us = 100;
 module_param(tick_us, uint, 0644);
 MODULE_PARM_DESC(tick_us, "unit of work, in microseconds");
 
 static struct task_struct *thread;
+static DECLARE_WAIT_QUEUE_HEAD(bell);
+static bool rung;
+
+void sim_engine_wake(void)
+{
+	WRITE_ONCE(rung, true);
+	wake_up(&bell);
+}
 
 /* High before low; among equals in turns. Only who may start is decided here. */
 static void start_work(struct sim_gpu *gpu)
@@ -78,11 +89,13 @@ static void run_queues(struct sim_gpu *gpu, u64 now)
 	}
 }
 
-/* Work first, up to now or to the end of a grace period; then orders, which come now. */
-static bool step(struct sim_gpu *gpu)
+/*
+ * Work first, up to now or to the end of a grace period; then orders, which come now. Returns when
+ * to look again.
+ */
+static u64 step(struct sim_gpu *gpu)
 {
-	u64 now = ktime_get_ns();
-	bool busy;
+	u64 now = ktime_get_ns(), next;
 
 	mutex_lock(&gpu->lock);
 	if (gpu->preempt.phase == SIM_PREEMPT_GRACE)
@@ -92,22 +105,27 @@ static bool step(struct sim_gpu *gpu)
 	sim_slots_step(gpu, now);
 	sim_hiq_step(gpu, now);
 	sim_preempt_step(gpu, ktime_get_ns());
-	busy = gpu->n_queues || gpu->preempt.phase;
+	next = now + IDLE_NS;
+	if (gpu->n_queues || gpu->preempt.phase)
+		next = now + clamp(tick_us, 50u, 1000u) * NSEC_PER_USEC;
+	if (gpu->preempt.phase)
+		next = min(next, gpu->preempt.until_ns);
 	mutex_unlock(&gpu->lock);
-	return busy;
+	return next;
 }
 
 static int run(void *unused)
 {
 	while (!kthread_should_stop()) {
-		unsigned int i, us = clamp(tick_us, 50u, 1000u);
-		bool busy = false;
+		u64 next = U64_MAX, now;
+		unsigned int i;
 
+		WRITE_ONCE(rung, false);
 		for (i = 0; i < sim_n_gpus; i++)
-			busy |= step(sim_gpus[i]);
-		if (!busy)
-			us = 1000;
-		usleep_range(us, us + us / 4);
+			next = min(next, step(sim_gpus[i]));
+		now = ktime_get_ns();
+		next = next > now ? next - now : 0;
+		wait_event_hrtimeout(bell, READ_ONCE(rung), max(next, MIN_SLEEP_NS));
 	}
 	return 0;
 }

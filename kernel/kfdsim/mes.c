@@ -96,6 +96,7 @@ static int remove_queue(struct amdgpu_mes *mes, struct mes_remove_queue_input *i
 	sim_log(gpu, SIM_EV_REMOVE, 0, in->doorbell_offset, 0, 0);
 	sim_preempt_begin(gpu, &what, ktime_get_ns());
 	mutex_unlock(&gpu->lock);
+	sim_engine_wake();
 
 	if (!wait_event_timeout(gpu->changed, READ_ONCE(gpu->preempt.phase) == SIM_PREEMPT_NONE,
 				msecs_to_jiffies(ANSWER_MS)))

@@ -294,6 +294,7 @@ void sim_bar_release(struct sim_buffer *b);
 /* engine.c */
 int sim_engine_start(void);
 void sim_engine_stop(void);
+void sim_engine_wake(void); /* there is an order; may be called in vain */
 
 /* hiq.c */
 void sim_hiq_step(struct sim_gpu *gpu, u64 now);
