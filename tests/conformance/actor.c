@@ -6,8 +6,8 @@
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/ptrace.h>
-#include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 
@@ -16,7 +16,16 @@
 
 #define DOORBELL_BYTES 8192u /* of a process */
 
-static struct actor_channels channels;
+#define PATIENCE_MS 600000 /* nobody needs an actor that hears nothing for so long */
+
+static int own_slot;
+
+struct channel *actor_channel(int slot, int thread)
+{
+	struct channel *all = (void *)(uintptr_t)ARENA_ADDRESS;
+
+	return &all[slot * ACTOR_THREADS + thread];
+}
 
 static void *pointer(uint64_t address)
 {
@@ -114,30 +123,31 @@ static int64_t reap(pid_t pid)
 
 static int64_t exec_self(const struct order *o)
 {
-	char text[2 * ACTOR_THREADS + 1][12];
-	const char *argv[ARRAY_SIZE(text) + 3] = { "conformance", "--actor" };
+	char slot[12], arena_fd[12];
+	const char *argv[] = { "conformance", "--actor", slot, arena_fd, NULL };
 
-	for (size_t i = 0; i < ACTOR_THREADS; i++) {
-		snprintf(text[i], sizeof(text[i]), "%d", channels.own[i]);
-		snprintf(text[ACTOR_THREADS + i], sizeof(text[0]), "%d", channels.spare[i]);
-	}
-	snprintf(text[2 * ACTOR_THREADS], sizeof(text[0]), "%d", o->fd);
-	for (size_t i = 0; i < ARRAY_SIZE(text); i++)
-		argv[2 + i] = text[i];
+	snprintf(slot, sizeof(slot), "%d", own_slot);
+	snprintf(arena_fd, sizeof(arena_fd), "%d", o->fd);
 	execv("/proc/self/exe", (char *const *)argv);
 	return -errno;
 }
 
-static int64_t fork_self(void)
+static int64_t fork_self(const struct order *o)
 {
-	struct actor_channels child = { .spare = { -1, -1 } };
-	pid_t pid;
+	pid_t pid = fork();
 
-	memcpy(child.own, channels.spare, sizeof(child.own));
-	pid = fork();
 	if (pid == 0)
-		actor_serve(&child);
+		actor_serve(o->fd);
 	return result_of(pid);
+}
+
+/* The kernel forgets who is to be killed with whom when a process becomes another user's. */
+static int64_t become(uid_t id)
+{
+	if (setresgid(id, id, id) < 0 || setresuid(id, id, id) < 0 ||
+	    prctl(PR_SET_PDEATHSIG, SIGKILL) < 0)
+		return -errno;
+	return 0;
 }
 
 static int64_t obey(const struct order *o)
@@ -167,9 +177,11 @@ static int64_t obey(const struct order *o)
 	case ORDER_REAP:
 		return reap(o->pid);
 	case ORDER_FORK:
-		return fork_self();
+		return fork_self(o);
 	case ORDER_EXEC:
 		return exec_self(o);
+	case ORDER_BECOME:
+		return become((uid_t)o->arg);
 	case ORDER_END_THREAD:
 		break;
 	}
@@ -178,15 +190,18 @@ static int64_t obey(const struct order *o)
 
 static void *serve(void *channel)
 {
-	int fd = *(int *)channel;
-	int64_t answer = syscall(SYS_gettid);
-	struct order o;
+	struct channel *c = channel;
 
-	while (send(fd, &answer, sizeof(answer), MSG_NOSIGNAL) == sizeof(answer) &&
-	       recv(fd, &o, sizeof(o), 0) == sizeof(o) && o.kind != ORDER_END_THREAD)
-		answer = obey(&o);
-	close(fd);
-	return NULL;
+	c->answer = syscall(SYS_gettid);
+	for (;;) {
+		struct order o;
+
+		channel_pass(c, TURN_DIRECTOR);
+		if (!channel_await(c, TURN_ACTOR, PATIENCE_MS) || c->order.kind == ORDER_END_THREAD)
+			return NULL;
+		o = c->order;
+		c->answer = obey(&o);
+	}
 }
 
 static void ignore(int sig)
@@ -194,35 +209,27 @@ static void ignore(int sig)
 	(void)sig;
 }
 
-void actor_serve(const struct actor_channels *c)
+void actor_serve(int slot)
 {
 	struct sigaction interrupt = { .sa_handler = ignore };
 	pthread_t thread;
 
-	channels = *c;
+	own_slot = slot;
 	sigaction(SIGUSR1, &interrupt, NULL);
-	if (pthread_create(&thread, NULL, serve, &channels.own[1]) != 0)
+	if (pthread_create(&thread, NULL, serve, actor_channel(slot, 1)) != 0)
 		_exit(2);
-	serve(&channels.own[0]);
+	serve(actor_channel(slot, 0));
 	_exit(0);
 }
 
 void actor_main(char **argv)
 {
-	struct actor_channels c;
-	int fds[2 * ACTOR_THREADS + 1];
+	int slot = argv[0] ? (int)strtol(argv[0], NULL, 10) : -1;
 
-	for (size_t i = 0; i < ARRAY_SIZE(fds); i++) {
-		if (!argv[i])
-			_exit(2);
-		fds[i] = (int)strtol(argv[i], NULL, 10);
-	}
-	for (size_t i = 0; i < ACTOR_THREADS; i++) {
-		c.own[i] = fds[i];
-		c.spare[i] = fds[ACTOR_THREADS + i];
-	}
-	if (mmap((void *)(uintptr_t)ARENA_ADDRESS, ARENA_BYTES, PROT_READ | PROT_WRITE,
-		 MAP_SHARED | MAP_FIXED_NOREPLACE, fds[2 * ACTOR_THREADS], 0) == MAP_FAILED)
+	if (slot < 0 || (size_t)slot >= ACTOR_SLOTS || !argv[1])
 		_exit(2);
-	actor_serve(&c);
+	if (mmap((void *)(uintptr_t)ARENA_ADDRESS, ARENA_BYTES, PROT_READ | PROT_WRITE,
+		 MAP_SHARED | MAP_FIXED_NOREPLACE, (int)strtol(argv[1], NULL, 10), 0) == MAP_FAILED)
+		_exit(2);
+	actor_serve(slot);
 }

@@ -31,7 +31,34 @@ static int open_arena(struct world *w)
 	if (at == MAP_FAILED)
 		return -errno;
 	w->arena = at;
+	w->arena_used = ARENA_FIXED;
 	return 0;
+}
+
+static int open_pipes(struct world *w)
+{
+	memset(w->pipes, 0xff, sizeof(w->pipes));
+	for (size_t i = 0; i < WORLD_PIPES; i++)
+		if (pipe2(w->pipes[i], O_NONBLOCK) < 0)
+			return -errno;
+	return 0;
+}
+
+static void empty_pipes(struct world *w)
+{
+	static char buf[4096];
+
+	for (size_t i = 0; i < WORLD_PIPES; i++)
+		while (read(w->pipes[i][0], buf, sizeof(buf)) > 0)
+			continue;
+}
+
+static void close_pipes(struct world *w)
+{
+	for (size_t i = 0; i < WORLD_PIPES; i++) {
+		closep(&w->pipes[i][0]);
+		closep(&w->pipes[i][1]);
+	}
 }
 
 int world_open(const char *spec, bool old_rule, struct world *w)
@@ -39,8 +66,9 @@ int world_open(const char *spec, bool old_rule, struct world *w)
 	int r;
 
 	*w = (struct world){ .arena_fd = -1, .out = stdout };
-	memset(w->pipes, 0xff, sizeof(w->pipes));
-	r = open_arena(w);
+	r = open_pipes(w);
+	if (r == 0)
+		r = open_arena(w);
 	if (r < 0)
 		return r;
 	if (!strcmp(spec, "driver"))
@@ -48,16 +76,6 @@ int world_open(const char *spec, bool old_rule, struct world *w)
 	if (!strncmp(spec, "model:", 6))
 		return world_model_open(w, spec + 6, old_rule);
 	return -EINVAL;
-}
-
-static void close_pipes(struct world *w)
-{
-	for (size_t i = 0; i < WORLD_PIPES; i++) {
-		for (size_t end = 0; end < 2; end++) {
-			closep(&w->pipes[i][end]);
-			w->pipes[i][end] = -1;
-		}
-	}
 }
 
 void world_close(struct world *w)
@@ -68,25 +86,23 @@ void world_close(struct world *w)
 	if (w->arena)
 		munmap(w->arena, ARENA_BYTES);
 	closep(&w->arena_fd);
+	close_pipes(w);
 }
 
 int world_begin(struct world *w, const char *case_name)
 {
-	memset(w->arena, 0, w->arena_used);
-	w->arena_used = 0;
+	memset(w->arena + ARENA_FIXED, 0, w->arena_used - ARENA_FIXED);
+	w->arena_used = ARENA_FIXED;
 	w->n_actors = 0;
 	w->n_names = 0;
 	w->case_name = case_name;
-	for (size_t i = 0; i < WORLD_PIPES; i++)
-		if (pipe2(w->pipes[i], O_NONBLOCK) < 0)
-			return -errno;
+	empty_pipes(w);
 	return w->ops->start(w);
 }
 
 void world_end(struct world *w)
 {
 	w->ops->stop(w);
-	close_pipes(w);
 	fflush(w->out);
 }
 

@@ -114,8 +114,8 @@ struct world {
 	int arena_fd;
 	char *arena;
 	size_t arena_used;
-	int pipes[WORLD_PIPES]
-		 [2]; /* for debug events: every process has them under these numbers */
+	/* For debug events: every process has them under these numbers. Empty as a case begins. */
+	int pipes[WORLD_PIPES][2];
 
 	uint32_t gpu_ids[WORLD_GPUS];
 	uint32_t n_gpus;
@@ -137,8 +137,9 @@ int world_driver_open(struct world *w);
 int world_begin(struct world *w, const char *case_name);
 void world_end(struct world *w);
 
-/* Memory every process has at the same address; zeroed at the begin of a case. */
+/* Memory every process has at the same address; but for its begin zeroed for each case. */
 #define ARENA_BYTES (8u << 20)
+#define ARENA_FIXED 2048u /* not arena()'s: the world's own */
 #define ARENA_ADDRESS 0x200000000000ull
 void *arena(struct world *w, size_t bytes);
 bool in_arena(const struct world *w, const void *p);

@@ -9,7 +9,6 @@
 #include <signal.h>
 #include <string.h>
 #include <sys/prctl.h>
-#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -19,14 +18,16 @@
 #include "tests/conformance/actor.h"
 #include "tests/conformance/kfdsim.h"
 
-#define STEP_MS 5
+#define STEP_MS 2
+#define DRIVER_STEP_MS 1
 #define PATIENCE_MS 60000 /* a call that neither returns nor sleeps for so long is a fault */
 #define MAX_PACKETS 64u
 #define ASLEEP_STEPS 3 /* found sleeping so often in a row, it will not return by itself */
+#define READY_PROCESSES 2 /* made while the driver lets go of those of the last case */
 
 struct process {
-	int channels[ACTOR_THREADS];
-	int spare[ACTOR_THREADS]; /* our ends of what a fork would listen to */
+	pid_t pid;
+	int slot; /* of its channels */
 	bool busy[ACTOR_THREADS];
 	int kfd, render[WORLD_GPUS];
 	struct actor *parent; /* whose descriptors it inherited */
@@ -36,21 +37,17 @@ struct process {
 struct driver_world {
 	void *files; /* a transport's, for its file readers */
 	uint32_t render_minors[WORLD_GPUS];
+	bool slots[ACTOR_SLOTS]; /* that are taken */
+	struct process *ready[READY_PROCESSES]; /* the oldest first: pids rise */
+	size_t n_ready;
 	int log; /* of the kernel, since GPU 0 was broken */
 };
 
 /* ---- orders ---- */
 
-static int receive(struct who who, int timeout_ms, int64_t *ret)
+static struct channel *channel_of(struct who who)
 {
-	struct process *p = who.actor->process;
-	struct pollfd fd = { .fd = p->channels[who.thread], .events = POLLIN };
-
-	if (poll(&fd, 1, timeout_ms) <= 0)
-		return 0;
-	if (recv(fd.fd, ret, sizeof(*ret), 0) != sizeof(*ret))
-		broken("%s is gone", who.actor->name);
-	return 1;
+	return actor_channel(who.actor->process->slot, who.thread);
 }
 
 static bool file_begins(const char *path, const char *text)
@@ -66,30 +63,42 @@ static bool asleep_in_ioctl(struct who who)
 {
 	pid_t pid = who.actor->pid, tid = who.actor->tids[who.thread];
 	_cleanup_fclose_ FILE *f = NULL;
-	char path[64], call[16], state = '?';
+	char path[64], call[16], state = 'X';
 
 	snprintf(path, sizeof(path), "/proc/%d/task/%d/stat", pid, tid);
 	f = fopen(path, "re");
-	if (!f || fscanf(f, "%*d (%*[^)]) %c", &state) != 1 || state != 'S')
+	if (!f || fscanf(f, "%*d (%*[^)]) %c", &state) != 1 || strchr("XZ", state))
+		broken("%s is gone", who.actor->name);
+	if (state != 'S')
 		return false;
 	snprintf(path, sizeof(path), "/proc/%d/task/%d/syscall", pid, tid);
 	snprintf(call, sizeof(call), "%d ", SYS_ioctl);
 	return file_begins(path, call);
 }
 
+/* The only call that sleeps and comes back by itself. */
+static bool has_timeout(const struct world *w, const struct order *o)
+{
+	const struct kfd_ioctl_wait_events_args *args = (const void *)(uintptr_t)o->arg;
+
+	return o->kind == ORDER_IOCTL && o->request == AMDKFD_IOC_WAIT_EVENTS &&
+	       in_arena(w, args) && args->timeout != UINT32_MAX;
+}
+
 static int64_t await(struct who who)
 {
 	struct process *p = who.actor->process;
+	struct channel *c = channel_of(who);
+	bool returns = has_timeout(who.actor->w, &c->order);
 	int asleep = 0;
-	int64_t r;
 
 	for (int ms = 0; ms < PATIENCE_MS; ms += STEP_MS) {
-		if (receive(who, STEP_MS, &r)) {
+		if (channel_await(c, TURN_DIRECTOR, STEP_MS)) {
 			p->busy[who.thread] = false;
-			return r;
+			return c->answer;
 		}
 		asleep = asleep_in_ioctl(who) ? asleep + 1 : 0;
-		if (asleep == ASLEEP_STEPS) {
+		if (asleep >= ASLEEP_STEPS && !returns) {
 			p->busy[who.thread] = true;
 			return BLOCKED;
 		}
@@ -97,14 +106,19 @@ static int64_t await(struct who who)
 	broken("%s: an order to %s takes too long", who.actor->w->case_name, who.actor->name);
 }
 
+static void tell(struct who who, const struct order *o)
+{
+	struct channel *c = channel_of(who);
+
+	c->order = *o;
+	channel_pass(c, TURN_ACTOR);
+}
+
 static int64_t order(struct who who, const struct order *o)
 {
-	struct process *p = who.actor->process;
-
-	if (!who.actor->alive || p->busy[who.thread])
+	if (!who.actor->alive || who.actor->process->busy[who.thread])
 		broken("%s: %s cannot take orders", who.actor->w->case_name, who.actor->name);
-	if (send(p->channels[who.thread], o, sizeof(*o), MSG_NOSIGNAL) != sizeof(*o))
-		broken("%s is gone", who.actor->name);
+	tell(who, o);
 	return await(who);
 }
 
@@ -117,76 +131,88 @@ static struct who helper(struct actor *a)
 static void hear_tids(struct actor *a)
 {
 	for (int i = 0; i < ACTOR_THREADS; i++) {
-		int64_t tid;
+		struct channel *c = channel_of((struct who){ a, i });
 
-		if (!receive((struct who){ a, i }, PATIENCE_MS, &tid))
+		if (!channel_await(c, TURN_DIRECTOR, PATIENCE_MS))
 			broken("%s does not start", a->name);
-		a->tids[i] = (pid_t)tid;
+		a->tids[i] = (pid_t)c->answer;
 	}
 }
 
 /* ---- processes ---- */
 
-static void pairs(int *ours, int *theirs)
+static void reset_channels(int slot)
 {
-	for (int i = 0; i < ACTOR_THREADS; i++) {
-		int fds[2];
-
-		if (socketpair(AF_UNIX, SOCK_SEQPACKET, 0, fds) < 0)
-			broken("no sockets: %s", strerror(errno));
-		ours[i] = fds[0];
-		theirs[i] = fds[1];
-	}
+	for (int i = 0; i < ACTOR_THREADS; i++)
+		channel_reset(actor_channel(slot, i));
 }
 
-static void close_all(int *fds, size_t n)
+static int take_slot(struct driver_world *d)
 {
-	for (size_t i = 0; i < n; i++) {
-		closep(&fds[i]);
-		fds[i] = -1;
+	for (size_t i = 0; i < ACTOR_SLOTS; i++) {
+		if (d->slots[i])
+			continue;
+		d->slots[i] = true;
+		reset_channels((int)i);
+		return (int)i;
 	}
+	broken("too many processes");
 }
 
-static struct process *new_process(void)
+static struct process *new_process(struct driver_world *d)
 {
 	struct process *p = calloc(1, sizeof(*p));
 
 	if (!p)
 		broken("out of memory");
+	p->slot = take_slot(d);
 	p->kfd = -1;
 	memset(p->render, 0xff, sizeof(p->render));
-	for (int i = 0; i < ACTOR_THREADS; i++)
-		p->channels[i] = p->spare[i] = -1;
 	return p;
 }
 
-static _Noreturn void be_actor(const struct actor *a, const struct actor_channels *theirs)
+static struct process *start_process(struct driver_world *d)
 {
-	if (a->uid &&
-	    (setresgid(a->uid, a->uid, a->uid) < 0 || setresuid(a->uid, a->uid, a->uid) < 0))
-		_exit(2);
-	prctl(PR_SET_PDEATHSIG, SIGKILL);
-	actor_serve(theirs);
+	struct process *p = new_process(d);
+
+	p->pid = fork();
+	if (p->pid < 0)
+		broken("no process: %s", strerror(errno));
+	if (p->pid == 0) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		actor_serve(p->slot);
+	}
+	return p;
+}
+
+static void make_ready(struct driver_world *d)
+{
+	while (d->n_ready < READY_PROCESSES)
+		d->ready[d->n_ready++] = start_process(d);
+}
+
+static struct process *take_ready(struct driver_world *d)
+{
+	struct process *p = d->ready[0];
+
+	if (!d->n_ready)
+		return start_process(d);
+	d->n_ready--;
+	memmove(d->ready, d->ready + 1, d->n_ready * sizeof(d->ready[0]));
+	return p;
 }
 
 static int spawn(struct world *w, struct actor *a)
 {
-	struct process *p = new_process();
-	struct actor_channels theirs;
+	struct order o = { .kind = ORDER_BECOME, .arg = a->uid };
 
-	(void)w;
-	a->process = p;
-	pairs(p->channels, theirs.own);
-	pairs(p->spare, theirs.spare);
-	a->pid = fork();
-	if (a->pid < 0)
-		return -errno;
-	if (a->pid == 0)
-		be_actor(a, &theirs);
-	close_all(theirs.own, ACTOR_THREADS);
-	close_all(theirs.spare, ACTOR_THREADS);
+	a->process = take_ready(w->data);
+	a->pid = a->process->pid;
 	hear_tids(a);
-	return 0;
+	if (!a->uid)
+		return 0;
+	tell((struct who){ a, 0 }, &o);
+	return (int)await((struct who){ a, 0 });
 }
 
 static int fork_actor(struct world *w, struct actor *parent, struct actor *child)
@@ -194,15 +220,13 @@ static int fork_actor(struct world *w, struct actor *parent, struct actor *child
 	struct order o = { .kind = ORDER_FORK };
 	int64_t pid;
 
-	(void)w;
-	child->process = new_process();
+	child->process = new_process(w->data);
 	child->process->parent = parent;
-	memcpy(child->process->channels, parent->process->spare, sizeof(parent->process->spare));
-	memset(parent->process->spare, 0xff, sizeof(parent->process->spare));
+	o.fd = child->process->slot;
 	pid = order(helper(parent), &o);
 	if (pid < 0)
 		return (int)pid;
-	child->pid = (pid_t)pid;
+	child->pid = child->process->pid = (pid_t)pid;
 	hear_tids(child);
 	return 0;
 }
@@ -211,8 +235,8 @@ static int exec_actor(struct world *w, struct actor *a)
 {
 	struct order o = { .kind = ORDER_EXEC, .fd = w->arena_fd };
 
-	if (send(a->process->channels[0], &o, sizeof(o), MSG_NOSIGNAL) != sizeof(o))
-		broken("%s is gone", a->name);
+	reset_channels(a->process->slot);
+	tell((struct who){ a, 0 }, &o);
 	a->process->kfd = -1;
 	memset(a->process->render, 0xff, sizeof(a->process->render));
 	a->process->busy[0] = a->process->busy[1] = false;
@@ -226,18 +250,19 @@ static void wait_for_driver(pid_t pid)
 	char path[64];
 
 	snprintf(path, sizeof(path), "/sys/class/kfd/kfd/proc/%d", pid);
-	for (int ms = 0; ms < PATIENCE_MS; ms += STEP_MS) {
+	for (int ms = 0; ms < PATIENCE_MS; ms += DRIVER_STEP_MS) {
 		if (access(path, F_OK) < 0)
 			return;
-		poll(NULL, 0, STEP_MS);
+		poll(NULL, 0, DRIVER_STEP_MS);
 	}
 	broken("the driver keeps process %d", pid);
 }
 
 static void free_process(struct actor *a)
 {
-	close_all(a->process->channels, ACTOR_THREADS);
-	close_all(a->process->spare, ACTOR_THREADS);
+	struct driver_world *d = a->w->data;
+
+	d->slots[a->process->slot] = false;
 	free(a->process);
 	a->process = NULL;
 }
@@ -286,17 +311,13 @@ static void kill_actor(struct world *w, struct actor *a)
 static void end_thread(struct world *w, struct who who)
 {
 	struct order o = { .kind = ORDER_END_THREAD };
-	struct process *p = who.actor->process;
-	struct pollfd fd = { .fd = p->channels[who.thread], .events = POLLIN };
 	char path[64];
 
-	if (send(fd.fd, &o, sizeof(o), MSG_NOSIGNAL) != sizeof(o))
-		broken("%s is gone", who.actor->name);
-	poll(&fd, 1, PATIENCE_MS);
+	tell(who, &o);
 	snprintf(path, sizeof(path), "/proc/%d/task/%d", who.actor->pid,
 		 who.actor->tids[who.thread]);
-	for (int ms = 0; ms < PATIENCE_MS && access(path, F_OK) == 0; ms += STEP_MS)
-		poll(NULL, 0, STEP_MS);
+	for (int ms = 0; ms < PATIENCE_MS && access(path, F_OK) == 0; ms += DRIVER_STEP_MS)
+		poll(NULL, 0, DRIVER_STEP_MS);
 	for (size_t i = 0; i < w->n_actors; i++) {
 		struct process *q = w->actors[i].process;
 
@@ -327,6 +348,7 @@ static void stop(struct world *w)
 		free_process(a);
 		a->alive = false;
 	}
+	make_ready(w->data);
 	for (size_t i = 0; i < w->n_actors; i++)
 		wait_for_driver(w->actors[i].pid);
 }
@@ -588,6 +610,11 @@ static void free_world(struct world *w)
 {
 	struct driver_world *d = w->data;
 
+	for (size_t i = 0; i < d->n_ready; i++) {
+		kill(d->ready[i]->pid, SIGKILL);
+		waitpid(d->ready[i]->pid, NULL, 0);
+		free(d->ready[i]);
+	}
 	gkfd_transport_syscall.close(d->files);
 	free(d);
 }
