@@ -1,0 +1,336 @@
+/* SPDX-License-Identifier: MIT */
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <systemd/sd-daemon.h>
+#include <time.h>
+
+#include "cmd/gpreemptd/daemon_internal.h"
+
+#define SOCKET_NAME "control.sock"
+#define JOURNAL_NAME "journal"
+#define METRICS_NAME "metrics.prom"
+
+#define fail(status, hint, fmt, ...) \
+	({ \
+		log_line(LOG_LEVEL_ERROR, fmt "; hint: %s", ##__VA_ARGS__, hint); \
+		status; \
+	})
+
+static enum status out_of_memory(void)
+{
+	return fail(STATUS_FAILED, "give it some", "out of memory");
+}
+
+/* ---- configuration ---- */
+
+void daemon_free_config(struct config *c)
+{
+	if (c)
+		config_done(c);
+	free(c);
+}
+
+int daemon_read_config(const struct daemon *d, struct config **ret, const char **ret_file,
+		       struct config_mistake *ret_mistake)
+{
+	const char *named = d->options->config_file, *file = named ? named : CONFIG_FILE;
+	_cleanup_free_ struct config *c = calloc(1, sizeof(*c));
+	int r;
+
+	if (!c)
+		return -ENOMEM;
+	r = config_read(file, c, ret_mistake);
+	if (r == -ENOENT && !named) {
+		file = NULL;
+		r = config_read(NULL, c, ret_mistake);
+	}
+	if (r < 0) {
+		if (r != -EINVAL)
+			snprintf(ret_mistake->text, sizeof(ret_mistake->text), "%s", strerror(-r));
+		return r;
+	}
+	*ret_file = file;
+	*ret = steal_ptr(&c);
+	return 0;
+}
+
+static enum status bad_config(const char *file, int error, const struct config_mistake *m)
+{
+	if (error != -EINVAL)
+		return fail(STATUS_FAILED, "see gpreempt.conf(5)", "cannot read %s: %s", file,
+			    strerror(-error));
+	return fail(STATUS_FAILED, m->hint[0] ? m->hint : "see gpreempt.conf(5)", "%s:%d: %s", file,
+		    m->line, m->text);
+}
+
+enum status daemon_check_config(const char *path)
+{
+	struct config_mistake mistake = { 0 };
+	struct config c;
+	int r;
+
+	r = config_read(path, &c, &mistake);
+	if (r < 0)
+		return bad_config(path, r, &mistake);
+	config_done(&c);
+	printf("%s makes sense\n", path);
+	return STATUS_DONE;
+}
+
+/* ---- one part after the other ---- */
+
+static enum status take_dir(struct daemon *d)
+{
+	pid_t owner = 0;
+	int r;
+
+	r = run_dir_take(d->options->run_dir, &d->dir, &owner);
+	if (r == -EBUSY)
+		return fail(STATUS_REFUSED, "stop it first, or give another --run-dir",
+			    "a gpreemptd runs already: process %d", owner);
+	if (r < 0)
+		return fail(r == -EACCES ? STATUS_REFUSED : STATUS_FAILED,
+			    "run as root, or give another --run-dir", "cannot use %s: %s",
+			    d->options->run_dir, strerror(-r));
+	d->metrics_path = run_dir_file(&d->dir, METRICS_NAME);
+	return d->metrics_path ? STATUS_DONE : out_of_memory();
+}
+
+static bool is_model(const char *device)
+{
+	return strncmp(device, "model", strlen("model")) == 0;
+}
+
+static enum status start_guard(struct daemon *d)
+{
+	int r;
+
+	if (is_model(d->options->device))
+		return STATUS_DONE;
+	if (!guard_is_possible())
+		return fail(STATUS_REFUSED, "run it under an init, as docker run --init does",
+			    "the first process of a container cannot be killed by its guard");
+	r = guard_start(&d->guard);
+	return r < 0 ? fail(STATUS_FAILED, "see the limits of processes and files",
+			    "cannot start the guard: %s", strerror(-r)) :
+		       STATUS_DONE;
+}
+
+static enum status open_device(struct daemon *d)
+{
+	char why[GPU_WHY_SIZE] = "";
+	int r;
+
+	r = device_open(d->options->device, d->guard, d->loop, d->options->run_dir, &d->device, why,
+			sizeof(why));
+	switch (r) {
+	case 0:
+		return STATUS_DONE;
+	case -EINVAL:
+		return fail(STATUS_USAGE, "auto, kfd or model[:PRESET]", "%s", why);
+	case -ENODEV:
+		return fail(STATUS_ABSENT, "see gpreempt doctor; without GPUs: --device model",
+			    "%s", why);
+	case -EPERM:
+	case -EACCES:
+		return fail(STATUS_REFUSED, "run as root; see gpreempt doctor", "%s", why);
+	default:
+		return fail(STATUS_FAILED, "see gpreempt doctor", "%s", why);
+	}
+}
+
+static enum status open_journal(struct daemon *d)
+{
+	_cleanup_free_ char *path = run_dir_file(&d->dir, JOURNAL_NAME);
+	int r;
+
+	if (!path)
+		return out_of_memory();
+	r = journal_open(path, &d->journal);
+	if (r < 0)
+		return fail(STATUS_FAILED, "remove it if no gpreemptd runs", "cannot use %s: %s",
+			    path, strerror(-r));
+	journal_begin(d->journal);
+	return STATUS_DONE;
+}
+
+static enum status make_scheduler(struct daemon *d)
+{
+	const struct scheduler_parts parts = {
+		.backend = device_backend(d->device),
+		.guard = d->guard,
+		.journal = d->journal,
+		.events = d->events,
+	};
+	int r;
+
+	r = scheduler_new(&parts, d->config, &d->scheduler);
+	return r < 0 ? fail(STATUS_FAILED, "see gpreempt doctor", "cannot schedule: %s",
+			    strerror(-r)) :
+		       STATUS_DONE;
+}
+
+/* The listening socket systemd made for us, or -1. */
+static int inherited_socket(void)
+{
+	int fd = SD_LISTEN_FDS_START;
+
+	if (sd_listen_fds(1) != 1 || sd_is_socket(fd, AF_UNIX, SOCK_SEQPACKET, 1) <= 0)
+		return -1;
+	return fd;
+}
+
+static enum status make_control(struct daemon *d)
+{
+	_cleanup_free_ char *path = run_dir_file(&d->dir, SOCKET_NAME);
+	const struct control_parts parts = {
+		.loop = d->loop,
+		.scheduler = d->scheduler,
+		.events = d->events,
+		.ops = &daemon_control_ops,
+		.user = d,
+	};
+	int r;
+
+	if (!path)
+		return out_of_memory();
+	r = control_new(&parts, d->config, path, inherited_socket(), &d->control);
+	return r < 0 ? fail(STATUS_FAILED, "give another --run-dir", "cannot listen at %s: %s",
+			    path, strerror(-r)) :
+		       STATUS_DONE;
+}
+
+/*
+ * Swapped out we would come too late, so what was touched once stays; not a thread's stack as a
+ * whole. Where there is a limit of locked memory, later allocations would fail by it.
+ */
+static void stay_in_memory(const struct daemon *d)
+{
+	const struct rlimit none = { .rlim_cur = RLIM_INFINITY, .rlim_max = RLIM_INFINITY };
+
+	if (!d->guard)
+		return;
+	if (setrlimit(RLIMIT_MEMLOCK, &none) < 0 ||
+	    mlockall(MCL_CURRENT | MCL_FUTURE | MCL_ONFAULT) < 0)
+		log_line(LOG_LEVEL_DEBUG, "may be swapped out: %s", strerror(errno));
+}
+
+/* Threads that others start inherit it: signals come to the loop only. */
+static void block_signals(void)
+{
+	sigset_t set;
+
+	sigemptyset(&set);
+	sigaddset(&set, SIGTERM);
+	sigaddset(&set, SIGINT);
+	sigaddset(&set, SIGHUP);
+	sigprocmask(SIG_BLOCK, &set, NULL);
+}
+
+static enum status read_config(struct daemon *d)
+{
+	struct config_mistake mistake = { 0 };
+	int r;
+
+	r = daemon_read_config(d, &d->config, &d->config_file, &mistake);
+	if (r < 0)
+		return bad_config(d->options->config_file ? d->options->config_file : CONFIG_FILE,
+				  r, &mistake);
+	return STATUS_DONE;
+}
+
+static enum status make_loop(struct daemon *d)
+{
+	if (sd_event_new(&d->loop) < 0 || events_new(&d->events) < 0)
+		return out_of_memory();
+	return STATUS_DONE;
+}
+
+static enum status begin(struct daemon *d)
+{
+	int r = loop_begin(d);
+
+	return r < 0 ? fail(STATUS_FAILED, "see the limit of open files", "cannot begin: %s",
+			    strerror(-r)) :
+		       STATUS_DONE;
+}
+
+static enum status clean_up_first(struct daemon *d)
+{
+	return STATUS_DONE;
+}
+
+static enum status start(struct daemon *d)
+{
+	static enum status (*const steps[])(struct daemon *) = {
+		read_config, take_dir,	   clean_up_first, make_loop,	 start_guard,
+		open_device, open_journal, make_scheduler, make_control, begin,
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(steps); i++) {
+		enum status status = steps[i](d);
+
+		if (status != STATUS_DONE)
+			return status;
+	}
+	return STATUS_DONE;
+}
+
+/* Against the order of start(); what was not made yet is NULL. */
+static void stop(struct daemon *d)
+{
+	loop_end(d);
+	if (d->control)
+		loop_write_metrics(d);
+	control_free(d->control);
+	scheduler_free(d->scheduler);
+	device_close(d->device);
+	journal_close(d->journal);
+	guard_stop(d->guard);
+	events_free(d->events);
+	sd_event_unref(d->loop);
+	run_dir_done(&d->dir);
+	daemon_free_config(d->config);
+	free(d->metrics_path);
+}
+
+static uint64_t realtime_ns(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_REALTIME, &ts);
+	return (uint64_t)ts.tv_sec * NSEC_PER_SEC + (uint64_t)ts.tv_nsec;
+}
+
+enum status daemon_run(const struct daemon_options *options)
+{
+	struct daemon d = {
+		.options = options,
+		.dir = { .lock_fd = -1 },
+		.started_ns = realtime_ns(),
+	};
+	enum status status;
+	int r;
+
+	block_signals();
+	status = start(&d);
+	if (status == STATUS_DONE) {
+		stay_in_memory(&d);
+		log_line(LOG_LEVEL_INFO, "ready on %s, policy %s, socket in %s", options->device,
+			 scheduler_policy(d.scheduler)->name, options->run_dir);
+		sd_notify(0, "READY=1");
+		r = sd_event_loop(d.loop);
+		if (r < 0)
+			status = fail(STATUS_FAILED, "report this", "the event loop failed: %s",
+				      strerror(-r));
+	}
+	stop(&d);
+	if (status == STATUS_DONE)
+		log_line(LOG_LEVEL_INFO, "ended; nothing is held");
+	return status;
+}

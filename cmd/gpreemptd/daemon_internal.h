@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: MIT */
+/* Between daemon.c (making and ending it) and loop.c (what happens meanwhile). */
+#ifndef GPREEMPT_CMD_GPREEMPTD_DAEMON_INTERNAL_H
+#define GPREEMPT_CMD_GPREEMPTD_DAEMON_INTERNAL_H
+
+#include "cmd/gpreemptd/control.h"
+#include "cmd/gpreemptd/daemon.h"
+#include "cmd/gpreemptd/device.h"
+#include "cmd/gpreemptd/metrics.h"
+#include "cmd/gpreemptd/run_dir.h"
+
+struct daemon {
+	const struct daemon_options *options;
+	struct config *config;
+	const char *config_file; /* it came from; NULL: only defaults */
+	struct run_dir dir;
+	uint64_t started_ns; /* CLOCK_REALTIME */
+
+	sd_event *loop;
+	struct guard *guard; /* NULL: holds nothing real */
+	struct device *device;
+	struct journal *journal;
+	struct events *events;
+	struct scheduler *scheduler;
+	struct control *control;
+
+	char *metrics_path;
+	sd_event_source *turn, *backend_ready, *scheduler_ready, *metrics, *device_check;
+	bool paused; /* somebody said so */
+	bool lost; /* the device went away; it is looked for */
+};
+
+/* ---- daemon.c ---- */
+
+/* As config_read(), but that a missing default file is none; *ret is the caller's. */
+int daemon_read_config(const struct daemon *d, struct config **ret, const char **ret_file,
+		       struct config_mistake *ret_mistake);
+void daemon_free_config(struct config *c); /* accepts NULL */
+
+/* ---- loop.c ---- */
+
+extern const struct control_ops daemon_control_ops;
+
+int loop_begin(struct daemon *d); /* everything else is there */
+void loop_end(struct daemon *d);
+void loop_write_metrics(struct daemon *d);
+
+#endif

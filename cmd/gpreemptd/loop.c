@@ -1,0 +1,322 @@
+/* SPDX-License-Identifier: MIT */
+#include <errno.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <systemd/sd-daemon.h>
+#include <time.h>
+
+#include "cmd/gpreemptd/daemon_internal.h"
+#include "cmd/wire/wire.h"
+
+#define ACCURACY_US 1 /* sd-event would wake up to a quarter of a second late */
+#define DEVICE_CHECK_NS (3 * NSEC_PER_SEC)
+/* Nobody on the socket comes before the GPUs. */
+#define PRIORITY_GPUS (SD_EVENT_PRIORITY_NORMAL - 10)
+
+static uint64_t monotonic_ns(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (uint64_t)ts.tv_sec * NSEC_PER_SEC + (uint64_t)ts.tv_nsec;
+}
+
+static void set_timer(sd_event_source *timer, uint64_t at_ns)
+{
+	sd_event_source_set_time(timer, at_ns / NSEC_PER_USEC + (at_ns % NSEC_PER_USEC != 0));
+	sd_event_source_set_enabled(timer, SD_EVENT_ONESHOT);
+}
+
+static void set_timer_after(sd_event_source *timer, uint64_t ns)
+{
+	set_timer(timer, monotonic_ns() + ns);
+}
+
+/* ---- the scheduler's turns ---- */
+
+static int on_backend(sd_event_source *source, int fd, uint32_t revents, void *user);
+
+static int watch_backend(struct daemon *d)
+{
+	struct gpu_backend *b = device_backend(d->device);
+	int r;
+
+	r = sd_event_add_io(d->loop, &d->backend_ready, b->ops->fd(b), EPOLLIN, on_backend, d);
+	if (r < 0)
+		return r;
+	return sd_event_source_set_priority(d->backend_ready, PRIORITY_GPUS);
+}
+
+static void let_go_of_device(struct daemon *d)
+{
+	d->backend_ready = sd_event_source_disable_unref(d->backend_ready);
+	scheduler_set_backend(d->scheduler, NULL);
+	device_let_go(d->device);
+	control_let_go(d->control);
+}
+
+static void turn(struct daemon *d)
+{
+	struct gpu_backend *b = device_backend(d->device);
+	uint64_t wake_ns, now_ns;
+
+	if (!b) /* let go of: only a request or the device's return changes anything */
+		return;
+	wake_ns = scheduler_turn(d->scheduler);
+	now_ns = b->ops->now_ns(b);
+	if (scheduler_is_paused(d->scheduler) && scheduler_is_idle(d->scheduler)) {
+		let_go_of_device(d);
+		return;
+	}
+	if (wake_ns == UINT64_MAX)
+		sd_event_source_set_enabled(d->turn, SD_EVENT_OFF);
+	else
+		set_timer_after(d->turn, wake_ns > now_ns ? wake_ns - now_ns : 0);
+}
+
+static int on_turn(sd_event_source *source, uint64_t usec, void *user)
+{
+	turn(user);
+	return 0;
+}
+
+static int on_backend(sd_event_source *source, int fd, uint32_t revents, void *user)
+{
+	turn(user);
+	return 0;
+}
+
+static void turn_soon(void *user)
+{
+	struct daemon *d = user;
+
+	set_timer(d->turn, 0);
+}
+
+/* ---- pausing, and devices that come and go ---- */
+
+static void pause_all(void *user)
+{
+	struct daemon *d = user;
+
+	d->paused = true;
+	if (!device_backend(d->device)) {
+		control_let_go(d->control);
+		return;
+	}
+	scheduler_pause(d->scheduler);
+	turn_soon(d);
+}
+
+static int take_up_device(struct daemon *d, char *ret_why, size_t size)
+{
+	int r;
+
+	if (!device_backend(d->device)) {
+		r = device_take_up(d->device, ret_why, size);
+		if (r < 0)
+			return r;
+		scheduler_set_backend(d->scheduler, device_backend(d->device));
+		r = watch_backend(d);
+		if (r < 0)
+			return r;
+	}
+	scheduler_continue(d->scheduler);
+	turn_soon(d);
+	return 0;
+}
+
+static int continue_all(void *user, char *ret_why, size_t size)
+{
+	struct daemon *d = user;
+	int r;
+
+	if (!d->paused && !d->lost)
+		return 0;
+	d->paused = false;
+	r = take_up_device(d, ret_why, size);
+	d->lost = r < 0;
+	return r;
+}
+
+static void look_for_device(struct daemon *d)
+{
+	char why[GPU_WHY_SIZE] = "";
+
+	if (take_up_device(d, why, sizeof(why)) < 0) {
+		log_line(LOG_LEVEL_DEBUG, "the GPUs are not back: %s", why);
+		return;
+	}
+	d->lost = false;
+	log_line(LOG_LEVEL_INFO, "the GPUs are back; taking up again");
+}
+
+static void check_device(struct daemon *d)
+{
+	struct gpu_backend *b = device_backend(d->device);
+	int r = b->ops->processes(b, NULL, 0);
+
+	if (r != -ENODEV && r != -ENOENT)
+		return;
+	log_line(LOG_LEVEL_ERROR, "the GPUs are gone: %s; letting go, and looking for them again",
+		 strerror(-r));
+	d->lost = true;
+	scheduler_pause(d->scheduler);
+	turn_soon(d);
+}
+
+static int on_device_check(sd_event_source *source, uint64_t usec, void *user)
+{
+	struct daemon *d = user;
+
+	if (d->lost && !d->paused)
+		look_for_device(d);
+	else if (!d->paused)
+		check_device(d);
+	set_timer_after(d->device_check, DEVICE_CHECK_NS);
+	return 0;
+}
+
+/* ---- the rest ---- */
+
+static int reload(void *user, struct config_mistake *ret_mistake)
+{
+	struct daemon *d = user;
+	const struct wire_event event = { .kind = WIRE_RELOADED };
+	struct config *config = NULL, *old = d->config;
+	const char *file = NULL;
+	int r;
+
+	r = daemon_read_config(d, &config, &file, ret_mistake);
+	if (r < 0)
+		return r;
+	d->config = config;
+	d->config_file = file;
+	scheduler_configure(d->scheduler, config);
+	control_configure(d->control, config);
+	daemon_free_config(old);
+	events_tell(d->events, &event, "the configuration was read again: %s",
+		    file ? file : "there is none, defaults count");
+	turn_soon(d);
+	return 0;
+}
+
+static int on_hangup(sd_event_source *source, const struct signalfd_siginfo *info, void *user)
+{
+	struct daemon *d = user;
+	struct config_mistake m = { 0 };
+
+	sd_notifyf(0, "RELOADING=1\nMONOTONIC_USEC=%llu",
+		   (unsigned long long)(monotonic_ns() / NSEC_PER_USEC));
+	if (reload(d, &m) < 0)
+		log_line(LOG_LEVEL_ERROR, "the configuration stays as it was; line %d: %s%s%s",
+			 m.line, m.text, m.hint[0] ? "; hint: " : "", m.hint);
+	sd_notify(0, "READY=1");
+	return 0;
+}
+
+static int on_ending(sd_event_source *source, const struct signalfd_siginfo *info, void *user)
+{
+	struct daemon *d = user;
+
+	log_line(LOG_LEVEL_INFO, "asked to end by process %u: letting go of everybody",
+		 info->ssi_pid);
+	sd_notify(0, "STOPPING=1");
+	return sd_event_exit(d->loop, 0);
+}
+
+void loop_write_metrics(struct daemon *d)
+{
+	_cleanup_free_ char *text = NULL;
+	size_t len;
+	int r;
+
+	r = metrics_write(d->scheduler, d->control, &text, &len);
+	if (r == 0)
+		r = metrics_save(d->metrics_path, text, len);
+	if (r < 0)
+		log_line(LOG_LEVEL_DEBUG, "cannot write %s: %s", d->metrics_path, strerror(-r));
+}
+
+static int on_metrics(sd_event_source *source, uint64_t usec, void *user)
+{
+	struct daemon *d = user;
+
+	loop_write_metrics(d);
+	set_timer_after(d->metrics, d->config->metrics_ns);
+	return 0;
+}
+
+static void status(void *user, struct wire_status *ret)
+{
+	const struct daemon *d = user;
+	const struct gpu_backend *b = device_backend(d->device);
+
+	ret->pid = getpid();
+	ret->started_ns = d->started_ns;
+	if (d->guard && guard_alive(d->guard))
+		ret->flags |= WIRE_STATUS_GUARDED;
+	if (b && b->caps.modelled)
+		ret->flags |= WIRE_STATUS_MODELLED;
+	if (b)
+		wire_text_set(ret->backend, sizeof(ret->backend), b->caps.name);
+	wire_text_set(ret->version, sizeof(ret->version), GPREEMPT_VERSION);
+	wire_text_set(ret->config, sizeof(ret->config), d->config_file ? d->config_file : "");
+}
+
+const struct control_ops daemon_control_ops = {
+	.reload = reload,
+	.changed = turn_soon,
+	.status = status,
+	.pause = pause_all,
+	.resume = continue_all,
+};
+
+static int add_timer(struct daemon *d, sd_event_time_handler_t handler, int64_t priority,
+		     sd_event_source **ret)
+{
+	int r;
+
+	r = sd_event_add_time(d->loop, ret, CLOCK_MONOTONIC, 0, ACCURACY_US, handler, d);
+	return r < 0 ? r : sd_event_source_set_priority(*ret, priority);
+}
+
+static int add_signals(struct daemon *d)
+{
+	int r;
+
+	r = sd_event_add_signal(d->loop, NULL, SIGTERM, on_ending, d);
+	if (r >= 0)
+		r = sd_event_add_signal(d->loop, NULL, SIGINT, on_ending, d);
+	if (r >= 0)
+		r = sd_event_add_signal(d->loop, NULL, SIGHUP, on_hangup, d);
+	return r;
+}
+
+int loop_begin(struct daemon *d)
+{
+	int r;
+
+	r = add_signals(d);
+	if (r >= 0)
+		r = watch_backend(d);
+	if (r >= 0)
+		r = add_timer(d, on_turn, PRIORITY_GPUS, &d->turn);
+	if (r >= 0)
+		r = add_timer(d, on_metrics, SD_EVENT_PRIORITY_IDLE, &d->metrics);
+	if (r >= 0)
+		r = add_timer(d, on_device_check, SD_EVENT_PRIORITY_NORMAL, &d->device_check);
+	if (r >= 0)
+		r = sd_event_set_watchdog(d->loop, true);
+	return r < 0 ? r : 0;
+}
+
+void loop_end(struct daemon *d)
+{
+	sd_event_source_disable_unref(d->turn);
+	sd_event_source_disable_unref(d->metrics);
+	sd_event_source_disable_unref(d->device_check);
+	sd_event_source_disable_unref(d->backend_ready);
+	sd_event_source_disable_unref(d->scheduler_ready);
+}

@@ -1,0 +1,191 @@
+/* SPDX-License-Identifier: MIT */
+#include <fcntl.h>
+#include <getopt.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+
+#include "cmd/gpreemptd/config.h"
+#include "cmd/gpreemptd/daemon.h"
+#include "cmd/gpreemptd/events.h"
+#include "util/macros.h"
+
+enum {
+	OPTION_DEVICE = 256,
+	OPTION_CONFIG,
+	OPTION_RUN_DIR,
+	OPTION_CHECK,
+	OPTION_CLEAN_UP,
+};
+
+static const struct option options[] = {
+	{ "device", required_argument, NULL, OPTION_DEVICE },
+	{ "config", required_argument, NULL, OPTION_CONFIG },
+	{ "run-dir", required_argument, NULL, OPTION_RUN_DIR },
+	{ "check-config", no_argument, NULL, OPTION_CHECK },
+	{ "clean-up", no_argument, NULL, OPTION_CLEAN_UP },
+	{ "verbose", no_argument, NULL, 'v' },
+	{ "version", no_argument, NULL, 'V' },
+	{ "help", no_argument, NULL, 'h' },
+	{ 0 },
+};
+
+struct command_line {
+	struct daemon_options daemon;
+	bool check, clean_up, verbose, help, version;
+};
+
+static const char help_text[] =
+	"usage: gpreemptd [--device DEV] [--config FILE] [--run-dir DIR] [--verbose]\n"
+	"       gpreemptd --check-config [FILE]\n"
+	"       gpreemptd --clean-up [--device DEV] [--run-dir DIR]\n"
+	"\n"
+	"Lets online jobs have the GPU first, and gives it back to offline jobs.\n"
+	"\n"
+	"  --device DEV     auto (default), kfd, model[:PRESET]: the software device, in real "
+	"time\n"
+	"  --config FILE    instead of " CONFIG_FILE "\n"
+	"  --run-dir DIR    for the control socket, the journal and the metrics; default\n"
+	"                   /run/gpreempt, or gpreempt in $XDG_RUNTIME_DIR for other users\n"
+	"  --check-config   say whether the configuration makes sense, and nothing more\n"
+	"  --clean-up       after a daemon that was killed: let go of what it held\n"
+	"  -v, --verbose    log what is only for debugging, too\n"
+	"  -V, --version    print the version\n"
+	"  -h, --help       print this\n"
+	"\n"
+	"Exit: 0 done, 1 failed, 2 usage, 3 no such device, 4 refused. See gpreemptd(8).\n";
+
+static enum status usage(const char *what, const char *which)
+{
+	log_line(LOG_LEVEL_ERROR, "%s%s%s%s; hint: see gpreemptd --help", what, which ? " '" : "",
+		 which ? which : "", which ? "'" : "");
+	return STATUS_USAGE;
+}
+
+/* STATUS_DONE: *ret is what was meant. */
+static enum status parse(int argc, char **argv, struct command_line *ret)
+{
+	int c;
+
+	opterr = 0;
+	while ((c = getopt_long(argc, argv, ":vVh", options, NULL)) != -1) {
+		switch (c) {
+		case OPTION_DEVICE:
+			ret->daemon.device = optarg;
+			break;
+		case OPTION_CONFIG:
+			ret->daemon.config_file = optarg;
+			break;
+		case OPTION_RUN_DIR:
+			ret->daemon.run_dir = optarg;
+			break;
+		case OPTION_CHECK:
+			ret->check = true;
+			break;
+		case OPTION_CLEAN_UP:
+			ret->clean_up = true;
+			break;
+		case 'v':
+			ret->verbose = true;
+			break;
+		case 'V':
+			ret->version = true;
+			break;
+		case 'h':
+			ret->help = true;
+			break;
+		case ':':
+			return usage("a value is missing for option", argv[optind - 1]);
+		default:
+			return usage("unknown option", argv[optind - 1]);
+		}
+	}
+	return STATUS_DONE;
+}
+
+static enum status check_config(const struct command_line *line, int argc, char **argv)
+{
+	const char *file = line->daemon.config_file ? line->daemon.config_file : CONFIG_FILE;
+
+	if (argc - optind > 1)
+		return usage("too many arguments from", argv[optind + 1]);
+	return daemon_check_config(optind < argc ? argv[optind] : file);
+}
+
+/* NULL: there is no place for it. */
+static char *default_run_dir(void)
+{
+	const char *dir = getenv("XDG_RUNTIME_DIR");
+	char *path;
+
+	if (geteuid() == 0)
+		return strdup("/run/gpreempt");
+	if (!dir || dir[0] != '/' || asprintf(&path, "%s/gpreempt", dir) < 0)
+		return NULL;
+	return path;
+}
+
+static enum status run(struct command_line *line)
+{
+	_cleanup_free_ char *run_dir = NULL;
+
+	if (!line->daemon.run_dir) {
+		run_dir = default_run_dir();
+		if (!run_dir)
+			return usage("there is no run directory: XDG_RUNTIME_DIR is not set; give "
+				     "--run-dir DIR",
+				     NULL);
+		line->daemon.run_dir = run_dir;
+	}
+	if (!line->daemon.run_dir[0])
+		return usage("a run directory has a name", NULL);
+	return line->clean_up ? daemon_clean_up(&line->daemon) : daemon_run(&line->daemon);
+}
+
+/* What is opened later must not take the place of a standard descriptor. */
+static void keep_standard_descriptors(void)
+{
+	int fd;
+
+	do {
+		fd = open("/dev/null", O_RDWR);
+	} while (fd >= 0 && fd <= STDERR_FILENO);
+	if (fd >= 0)
+		close(fd);
+}
+
+/* Each job takes a few descriptors. */
+static void raise_limit_of_files(void)
+{
+	struct rlimit limit;
+
+	if (getrlimit(RLIMIT_NOFILE, &limit) < 0)
+		return;
+	limit.rlim_cur = limit.rlim_max;
+	setrlimit(RLIMIT_NOFILE, &limit);
+}
+
+int main(int argc, char **argv)
+{
+	struct command_line line = { .daemon = { .device = "auto" } };
+	enum status status;
+
+	keep_standard_descriptors();
+	signal(SIGPIPE, SIG_IGN);
+	raise_limit_of_files();
+	status = parse(argc, argv, &line);
+	if (status != STATUS_DONE)
+		return status;
+	log_set_verbose(line.verbose);
+	if (line.help || line.version) {
+		fputs(line.help ? help_text : "gpreemptd " GPREEMPT_VERSION "\n", stdout);
+		return fflush(stdout) == 0 ? STATUS_DONE : STATUS_FAILED;
+	}
+	if (line.check)
+		return check_config(&line, argc, argv);
+	if (optind < argc)
+		return usage("an argument nobody expects:", argv[optind]);
+	return run(&line);
+}

@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: MIT */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "cmd/gpreemptd/run_dir.h"
+#include "util/macros.h"
+
+#define LOCK_NAME "lock"
+
+char *run_dir_file(const struct run_dir *dir, const char *name)
+{
+	char *path;
+
+	return asprintf(&path, "%s/%s", dir->path, name) < 0 ? NULL : path;
+}
+
+/*
+ * A lock of fcntl(2): it names its owner, and the guard, which is our child, does not inherit it
+ * and cannot keep it when we are gone.
+ */
+static int lock(int fd, pid_t *ret_owner)
+{
+	struct flock l = { .l_type = F_WRLCK, .l_whence = SEEK_SET };
+
+	if (fcntl(fd, F_SETLK, &l) == 0)
+		return 0;
+	if (errno != EACCES && errno != EAGAIN)
+		return -errno;
+	if (fcntl(fd, F_GETLK, &l) < 0)
+		return -errno;
+	if (l.l_type == F_UNLCK)
+		return -EAGAIN;
+	*ret_owner = l.l_pid;
+	return -EBUSY;
+}
+
+/* The one before us removes its lock as it goes: what we locked may be no file any more. */
+static int lock_file(const char *path, int *ret_fd, pid_t *ret_owner)
+{
+	for (;;) {
+		_cleanup_close_ int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0644);
+		struct stat ours, there;
+		int r;
+
+		if (fd < 0)
+			return -errno;
+		r = lock(fd, ret_owner);
+		if (r == -EAGAIN)
+			continue;
+		if (r < 0)
+			return r;
+		if (fstat(fd, &ours) < 0)
+			return -errno;
+		if (stat(path, &there) == 0 && ours.st_ino == there.st_ino &&
+		    ours.st_dev == there.st_dev) {
+			*ret_fd = steal_fd(&fd);
+			return 0;
+		}
+	}
+}
+
+int run_dir_take(const char *path, struct run_dir *ret, pid_t *ret_owner)
+{
+	struct run_dir dir = { .lock_fd = -1 };
+	_cleanup_free_ char *name = NULL, *file = NULL;
+	int r;
+
+	name = strdup(path);
+	if (!name)
+		return -ENOMEM;
+	if (mkdir(path, 0755) < 0 && errno != EEXIST)
+		return -errno;
+	dir.path = name;
+	file = run_dir_file(&dir, LOCK_NAME);
+	if (!file)
+		return -ENOMEM;
+	r = lock_file(file, &dir.lock_fd, ret_owner);
+	if (r < 0)
+		return r;
+	steal_ptr(&name);
+	*ret = dir;
+	return 0;
+}
+
+void run_dir_done(struct run_dir *dir)
+{
+	_cleanup_free_ char *file = NULL;
+
+	if (!dir->path)
+		return;
+	file = run_dir_file(dir, LOCK_NAME);
+	if (file && dir->lock_fd >= 0)
+		unlink(file);
+	closep(&dir->lock_fd);
+	free(dir->path);
+	*dir = (struct run_dir){ .lock_fd = -1 };
+}

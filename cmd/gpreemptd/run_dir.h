@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: MIT */
+/* The directory under /run with all that is there only while a daemon is, and its lock. */
+#ifndef GPREEMPT_CMD_GPREEMPTD_RUN_DIR_H
+#define GPREEMPT_CMD_GPREEMPTD_RUN_DIR_H
+
+#include <stddef.h>
+#include <sys/types.h>
+
+struct run_dir {
+	char *path;
+	int lock_fd;
+};
+
+/* Makes it if need be. -EBUSY: another daemon's; *ret_owner is its pid. */
+int run_dir_take(const char *path, struct run_dir *ret, pid_t *ret_owner);
+void run_dir_done(struct run_dir *dir);
+
+/* The path of a file in it; the caller's to free. NULL: no memory. */
+char *run_dir_file(const struct run_dir *dir, const char *name);
+
+#endif
