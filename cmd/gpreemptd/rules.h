@@ -35,9 +35,8 @@ struct identity {
 	uid_t uid; /* real: who started it, not what a set-uid program makes of it */
 	gid_t gid;
 	char comm[16];
-	char user[64]; /* empty: the uid has no name */
 	char *cgroup; /* the path, "/": none; the unified hierarchy, else the longest of any */
-	char container[72]; /* the 64 hex digits in it, else empty */
+	char container[72]; /* the first 64 hex digits in it, else empty */
 	char *path; /* of the program; NULL: not known, as those below */
 	char *command; /* the arguments, with blanks between them */
 	char *environment; /* NUL between them, an empty one last */
@@ -63,7 +62,7 @@ void rules_done(struct rules *rules);
 
 /* "cgroup:", "name:" and container selectors of requests: the same matching as rules have. */
 bool match_glob(const char *pattern, const char *text); /* all of it; '*' also matches '/' */
-bool match_cgroup(const char *pattern, const char *cgroup); /* a glob, or a path at or above it */
+bool match_cgroup(const char *pattern, const char *cgroup); /* of it, or of one it is within */
 bool match_container(const char *id, const char *container); /* 12 or more leading digits */
 
 #endif

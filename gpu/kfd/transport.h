@@ -82,8 +82,8 @@ struct gkfd_transport {
 
 	/*
 	 * A whole file; *ret_text is NUL-terminated and the caller's to free. Below
-	 * GKFD_TREE_PROC the links of namespaces ("self/ns/pid") and of descriptors ("7/fd/3")
-	 * read as what they point to: "pid:[4026531836]".
+	 * GKFD_TREE_PROC the links of namespaces ("self/ns/pid"), of descriptors ("7/fd/3") and
+	 * of programs ("7/exe") read as what they point to: "pid:[4026531836]".
 	 */
 	int (*read_file)(void *data, enum gkfd_tree tree, const char *path, char **ret_text,
 			 size_t *ret_len);

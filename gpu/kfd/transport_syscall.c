@@ -173,6 +173,13 @@ static int read_link(int dir, const char *path, char **ret_text, size_t *ret_len
 	return 0;
 }
 
+static bool is_link_of_proc(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	return strstr(path, "/ns/") || strstr(path, "/fd/") || (slash && !strcmp(slash, "/exe"));
+}
+
 static int kernel_read_file(void *data, enum gkfd_tree tree, const char *path, char **ret_text,
 			    size_t *ret_len)
 {
@@ -183,7 +190,7 @@ static int kernel_read_file(void *data, enum gkfd_tree tree, const char *path, c
 	dir = open_tree(data, tree);
 	if (dir < 0)
 		return dir;
-	if (tree == GKFD_TREE_PROC && (strstr(path, "/ns/") || strstr(path, "/fd/"))) {
+	if (tree == GKFD_TREE_PROC && is_link_of_proc(path)) {
 		int r = read_link(dir, path, ret_text, ret_len);
 
 		if (r != -EINVAL)

@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: MIT */
+#include "cmd/gpreemptd/rules.h"
+
+#include <string.h>
+
+#include "cmd/gpreemptd/rules_internal.h"
+#include "util/macros.h"
+
+bool rule_is_trusted(const struct rule *rule)
+{
+	return rule->has_uid || rule->has_gid || rule->cgroup || rule->container;
+}
+
+/*
+ * systemd gives user@UID.service to the user: "Delegate=" of that unit. What is below it, and what
+ * it looks like, is up to them.
+ */
+size_t cgroup_trusted_bytes(const char *cgroup)
+{
+	static const char manager[] = "/user@";
+	const char *at = strstr(cgroup, manager);
+
+	return at ? strlen(manager) + (size_t)(at - cgroup) + strcspn(at + strlen(manager), "/") :
+		    strlen(cgroup);
+}
+
+/* A rule that raises sees only what the system named. */
+static bool matches_group(const struct rule *rule, const struct identity *id)
+{
+	bool raises = rule->verdict.job_class == JOB_ONLINE && !rule->has_uid && !rule->has_gid;
+	_cleanup_free_ char *trusted = NULL;
+	const char *cgroup = id->cgroup;
+	size_t len;
+
+	if (!rule->cgroup && !rule->container)
+		return true;
+	if (!cgroup)
+		return false;
+	len = cgroup_trusted_bytes(cgroup);
+	if (raises && cgroup[len]) {
+		trusted = strndup(cgroup, len);
+		cgroup = trusted;
+		if (!cgroup || rule->container)
+			return false;
+	}
+	if (rule->cgroup && !match_cgroup(rule->cgroup, cgroup))
+		return false;
+	return !rule->container || match_container(rule->container, id->container);
+}
+
+/* By the short name, which any program may give itself, or by all of its arguments. */
+static bool matches_command(const struct rule *rule, const struct identity *id)
+{
+	if (!rule->command || match_glob(rule->command, id->comm))
+		return true;
+	return id->command && match_glob(rule->command, id->command);
+}
+
+static bool matches_environment(const struct rule *rule, const struct identity *id)
+{
+	size_t len;
+
+	if (!rule->variable)
+		return true;
+	len = strlen(rule->variable);
+	for (const char *at = id->environment; at && *at; at += strlen(at) + 1) {
+		if (!strncmp(at, rule->variable, len) && at[len] == '=')
+			return match_glob(rule->value, at + len + 1);
+	}
+	return false;
+}
+
+bool rule_matches(const struct rule *rule, const struct identity *id)
+{
+	if (!rule_is_trusted(rule) && !rule->command && !rule->path && !rule->variable)
+		return false;
+	if (rule->has_uid && rule->uid != id->uid)
+		return false;
+	if (rule->has_gid && rule->gid != id->gid)
+		return false;
+	if (!matches_group(rule, id) || !matches_command(rule, id))
+		return false;
+	if (rule->path && !(id->path && match_glob(rule->path, id->path)))
+		return false;
+	return matches_environment(rule, id);
+}
+
+bool rules_want_environment(const struct rules *rules)
+{
+	for (size_t i = 0; i < rules->n; i++) {
+		if (rules->rules[i].variable)
+			return true;
+	}
+	return false;
+}
+
+void rules_judge(const struct rules *rules, const struct identity *id, struct verdict *ret)
+{
+	for (size_t i = 0; i < rules->n; i++) {
+		const struct rule *rule = &rules->rules[i];
+
+		if (rule->verdict.job_class == JOB_ONLINE && !rule_is_trusted(rule))
+			continue;
+		if (rule_matches(rule, id)) {
+			*ret = rule->verdict;
+			return;
+		}
+	}
+	*ret = rules->fallback;
+}
+
+void rule_done(struct rule *rule)
+{
+	free(rule->cgroup);
+	free(rule->container);
+	free(rule->command);
+	free(rule->path);
+	free(rule->variable);
+	free(rule->value);
+	*rule = (struct rule){ 0 };
+}
+
+void rules_done(struct rules *rules)
+{
+	for (size_t i = 0; i < rules->n; i++)
+		rule_done(&rules->rules[i]);
+	free(rules->rules);
+	rules->rules = NULL;
+	rules->n = 0;
+}
