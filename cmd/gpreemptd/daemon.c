@@ -325,9 +325,9 @@ enum status daemon_run(const struct daemon_options *options)
 			 scheduler_policy(d.scheduler)->name, options->run_dir);
 		sd_notify(0, "READY=1");
 		r = sd_event_loop(d.loop);
-		if (r < 0)
-			status = fail(STATUS_FAILED, "report this", "the event loop failed: %s",
-				      strerror(-r));
+		status = r < 0 ? fail(STATUS_FAILED, "report this", "the event loop failed: %s",
+				      strerror(-r)) :
+				 (enum status)r;
 	}
 	stop(&d);
 	if (status == STATUS_DONE)

@@ -25,8 +25,9 @@ struct daemon {
 	struct control *control;
 
 	char *metrics_path;
-	sd_event_source *turn, *backend_ready, *scheduler_ready, *metrics, *device_check;
+	sd_event_source *turn, *scheduler_ready, *metrics, *device_check, *patience;
 	bool paused; /* somebody said so */
+	bool ending; /* somebody said so; waits until everybody is let go */
 	bool lost; /* the device went away; it is looked for */
 };
 

@@ -11,6 +11,7 @@
 
 #define ACCURACY_US 1 /* sd-event would wake up to a quarter of a second late */
 #define DEVICE_CHECK_NS (3 * NSEC_PER_SEC)
+#define ENDING_NS GUARD_DRIVER_CALL_NS /* what a call of the driver may take */
 /* Nobody on the socket comes before the GPUs. */
 #define PRIORITY_GPUS (SD_EVENT_PRIORITY_NORMAL - 10)
 
@@ -35,44 +36,41 @@ static void set_timer_after(sd_event_source *timer, uint64_t ns)
 
 /* ---- the scheduler's turns ---- */
 
-static int on_backend(sd_event_source *source, int fd, uint32_t revents, void *user);
-
-static int watch_backend(struct daemon *d)
-{
-	struct gpu_backend *b = device_backend(d->device);
-	int r;
-
-	r = sd_event_add_io(d->loop, &d->backend_ready, b->ops->fd(b), EPOLLIN, on_backend, d);
-	if (r < 0)
-		return r;
-	return sd_event_source_set_priority(d->backend_ready, PRIORITY_GPUS);
-}
-
 static void let_go_of_device(struct daemon *d)
 {
-	d->backend_ready = sd_event_source_disable_unref(d->backend_ready);
-	scheduler_set_backend(d->scheduler, NULL);
-	device_let_go(d->device);
+	if (device_backend(d->device)) {
+		scheduler_set_backend(d->scheduler, NULL);
+		device_let_go(d->device);
+	}
 	control_let_go(d->control);
+}
+
+/* Nothing is attached any more: who waited for that goes on. */
+static void idle(struct daemon *d)
+{
+	if (d->ending)
+		sd_event_exit(d->loop, STATUS_DONE);
+	else if (scheduler_failed(d->scheduler))
+		sd_event_exit(d->loop, STATUS_FAILED);
+	else if (scheduler_is_paused(d->scheduler))
+		let_go_of_device(d);
 }
 
 static void turn(struct daemon *d)
 {
 	struct gpu_backend *b = device_backend(d->device);
-	uint64_t wake_ns, now_ns;
+	uint64_t wake_ns = UINT64_MAX, now_ns = 0;
 
-	if (!b) /* let go of: only a request or the device's return changes anything */
-		return;
-	wake_ns = scheduler_turn(d->scheduler);
-	now_ns = b->ops->now_ns(b);
-	if (scheduler_is_paused(d->scheduler) && scheduler_is_idle(d->scheduler)) {
-		let_go_of_device(d);
-		return;
+	if (b) { /* else it is let go of */
+		wake_ns = scheduler_turn(d->scheduler);
+		now_ns = b->ops->now_ns(b);
 	}
 	if (wake_ns == UINT64_MAX)
 		sd_event_source_set_enabled(d->turn, SD_EVENT_OFF);
 	else
 		set_timer_after(d->turn, wake_ns > now_ns ? wake_ns - now_ns : 0);
+	if (scheduler_is_idle(d->scheduler))
+		idle(d);
 }
 
 static int on_turn(sd_event_source *source, uint64_t usec, void *user)
@@ -81,7 +79,7 @@ static int on_turn(sd_event_source *source, uint64_t usec, void *user)
 	return 0;
 }
 
-static int on_backend(sd_event_source *source, int fd, uint32_t revents, void *user)
+static int on_scheduler(sd_event_source *source, int fd, uint32_t revents, void *user)
 {
 	turn(user);
 	return 0;
@@ -118,9 +116,6 @@ static int take_up_device(struct daemon *d, char *ret_why, size_t size)
 		if (r < 0)
 			return r;
 		scheduler_set_backend(d->scheduler, device_backend(d->device));
-		r = watch_backend(d);
-		if (r < 0)
-			return r;
 	}
 	scheduler_continue(d->scheduler);
 	turn_soon(d);
@@ -170,9 +165,9 @@ static int on_device_check(sd_event_source *source, uint64_t usec, void *user)
 {
 	struct daemon *d = user;
 
-	if (d->lost && !d->paused)
+	if (d->lost && !d->paused && !d->ending)
 		look_for_device(d);
-	else if (!d->paused)
+	else if (!d->paused && !d->ending)
 		check_device(d);
 	set_timer_after(d->device_check, DEVICE_CHECK_NS);
 	return 0;
@@ -220,10 +215,25 @@ static int on_ending(sd_event_source *source, const struct signalfd_siginfo *inf
 {
 	struct daemon *d = user;
 
+	if (d->ending)
+		return 0;
 	log_line(LOG_LEVEL_INFO, "asked to end by process %u: letting go of everybody",
 		 info->ssi_pid);
 	sd_notify(0, "STOPPING=1");
-	return sd_event_exit(d->loop, 0);
+	d->ending = true;
+	scheduler_pause(d->scheduler);
+	set_timer_after(d->patience, ENDING_NS);
+	turn_soon(d);
+	return 0;
+}
+
+/* Closing the backend then waits for whatever the driver still does. */
+static int on_patience(sd_event_source *source, uint64_t usec, void *user)
+{
+	struct daemon *d = user;
+
+	log_line(LOG_LEVEL_WARNING, "the driver has not let go of everybody yet");
+	return sd_event_exit(d->loop, STATUS_DONE);
 }
 
 void loop_write_metrics(struct daemon *d)
@@ -251,16 +261,11 @@ static int on_metrics(sd_event_source *source, uint64_t usec, void *user)
 static void status(void *user, struct wire_status *ret)
 {
 	const struct daemon *d = user;
-	const struct gpu_backend *b = device_backend(d->device);
 
 	ret->pid = getpid();
 	ret->started_ns = d->started_ns;
 	if (d->guard && guard_alive(d->guard))
 		ret->flags |= WIRE_STATUS_GUARDED;
-	if (b && b->caps.modelled)
-		ret->flags |= WIRE_STATUS_MODELLED;
-	if (b)
-		wire_text_set(ret->backend, sizeof(ret->backend), b->caps.name);
 	wire_text_set(ret->version, sizeof(ret->version), GPREEMPT_VERSION);
 	wire_text_set(ret->config, sizeof(ret->config), d->config_file ? d->config_file : "");
 }
@@ -294,19 +299,32 @@ static int add_signals(struct daemon *d)
 	return r;
 }
 
+static int watch_scheduler(struct daemon *d)
+{
+	int r;
+
+	r = sd_event_add_io(d->loop, &d->scheduler_ready, scheduler_fd(d->scheduler), EPOLLIN,
+			    on_scheduler, d);
+	return r < 0 ? r : sd_event_source_set_priority(d->scheduler_ready, PRIORITY_GPUS);
+}
+
 int loop_begin(struct daemon *d)
 {
 	int r;
 
 	r = add_signals(d);
 	if (r >= 0)
-		r = watch_backend(d);
+		r = watch_scheduler(d);
 	if (r >= 0)
 		r = add_timer(d, on_turn, PRIORITY_GPUS, &d->turn);
 	if (r >= 0)
 		r = add_timer(d, on_metrics, SD_EVENT_PRIORITY_IDLE, &d->metrics);
 	if (r >= 0)
 		r = add_timer(d, on_device_check, SD_EVENT_PRIORITY_NORMAL, &d->device_check);
+	if (r >= 0)
+		r = add_timer(d, on_patience, SD_EVENT_PRIORITY_NORMAL, &d->patience);
+	if (r >= 0)
+		r = sd_event_source_set_enabled(d->patience, SD_EVENT_OFF);
 	if (r >= 0)
 		r = sd_event_set_watchdog(d->loop, true);
 	return r < 0 ? r : 0;
@@ -317,6 +335,6 @@ void loop_end(struct daemon *d)
 	sd_event_source_disable_unref(d->turn);
 	sd_event_source_disable_unref(d->metrics);
 	sd_event_source_disable_unref(d->device_check);
-	sd_event_source_disable_unref(d->backend_ready);
+	sd_event_source_disable_unref(d->patience);
 	sd_event_source_disable_unref(d->scheduler_ready);
 }

@@ -5,7 +5,7 @@
 #include "cmd/gpreemptd/control_internal.h"
 #include "cmd/gpreemptd/metrics.h"
 
-#define AHEAD_MAX_NS (10 * NSEC_PER_SEC) /* work that comes later is announced later */
+#define AHEAD_MAX_NS (3600 * NSEC_PER_SEC) /* too long anyway, but no overflow */
 
 static int answer_count(struct client *client, const struct wire_header *h, uint64_t count)
 {
@@ -194,6 +194,9 @@ static int hint_error(struct client *client, const struct wire_header *h, pid_t 
 	case -ESRCH:
 		return answer_error(client, h->seq, ENOENT, "see the pids with: gpreempt list",
 				    "no process %d that uses a GPU is known", pid);
+	case -EINVAL:
+		return answer_error(client, h->seq, EINVAL, "announce it when it is near",
+				    "work that comes in more than a second");
 	default:
 		return answer_error(client, h->seq, -error, NULL, "cannot take the hint: %s",
 				    strerror(-error));
@@ -208,11 +211,8 @@ static int answer_hint(struct client *client, const union wire_any_request *r)
 	uint64_t at_ns = 0;
 	int error;
 
-	if (r->hint.ahead_ns > AHEAD_MAX_NS)
-		return answer_error(client, r->h.seq, EINVAL, "announce it when it is near",
-				    "work that comes in more than 10 s");
 	if (r->hint.ahead_ns)
-		at_ns = control_now_ns() + r->hint.ahead_ns;
+		at_ns = control_now_ns() + MIN(r->hint.ahead_ns, AHEAD_MAX_NS);
 	error = scheduler_hint(s, pid, at_ns);
 	if (error < 0)
 		return hint_error(client, &r->h, pid, error);
