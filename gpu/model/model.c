@@ -140,6 +140,16 @@ uint32_t model_gpu_id(const struct model *m, uint32_t gpu_index)
 	return gpu_index < m->config.n_gpus ? m->gpus[gpu_index].id : 0;
 }
 
+uint32_t model_n_gpus(const struct model *m)
+{
+	return m->config.n_gpus;
+}
+
+const struct model_chip *model_chip_of(const struct model *m)
+{
+	return &m->chip;
+}
+
 static struct model_queue *queue_of(const struct model *m, pid_t pid, uint32_t queue_id)
 {
 	struct model_proc *p = model_proc_find(m, pid);

@@ -229,6 +229,8 @@ struct model_gpu_stats {
 
 int model_gpu_stats(const struct model *m, uint32_t gpu_index, struct model_gpu_stats *ret);
 uint32_t model_gpu_id(const struct model *m, uint32_t gpu_index); /* 0: no such GPU */
+uint32_t model_n_gpus(const struct model *m);
+const struct model_chip *model_chip_of(const struct model *m);
 
 struct model_queue_stats {
 	bool active, suspended, evicted, is_new, mapped;

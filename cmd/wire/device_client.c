@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: MIT */
+#include "cmd/wire/device_client.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+
+#include "util/macros.h"
+
+static int send_packet(int fd, const void *packet, size_t len)
+{
+	ssize_t r;
+
+	do {
+		r = send(fd, packet, len, MSG_NOSIGNAL);
+	} while (r < 0 && errno == EINTR);
+	if (r < 0)
+		return errno == EPIPE ? -ECONNRESET : -errno;
+	return 0;
+}
+
+int device_receive(int fd, union device_any *ret)
+{
+	union device_any packet;
+	ssize_t len;
+
+	do {
+		len = recv(fd, &packet, sizeof(packet), MSG_TRUNC);
+	} while (len < 0 && errno == EINTR);
+	if (len < 0)
+		return -errno;
+	if (len == 0)
+		return -ECONNRESET;
+	if ((size_t)len > sizeof(packet) || !device_is_answer(&packet, (size_t)len))
+		return -EBADMSG;
+	*ret = packet;
+	return 0;
+}
+
+/* Sends a request whose answer is the next packet, and takes that. */
+static int ask(int fd, const void *request, size_t len, enum device_type type,
+	       union device_any *ret)
+{
+	int r = send_packet(fd, request, len);
+
+	if (r < 0)
+		return r;
+	r = device_receive(fd, ret);
+	if (r < 0)
+		return r;
+	if (ret->h.type == DEVICE_ERROR)
+		return -ret->error.error;
+	return ret->h.type == type ? 0 : -EBADMSG;
+}
+
+int device_connect(const char *path, int *ret_fd, struct device_welcome *ret)
+{
+	struct device_header hello = device_header(DEVICE_HELLO, sizeof(hello), 0);
+	struct sockaddr_un addr = { .sun_family = AF_UNIX };
+	_cleanup_close_ int fd = -1;
+	union device_any answer;
+	int r;
+
+	if (strlen(path) >= sizeof(addr.sun_path))
+		return -ENAMETOOLONG;
+	memcpy(addr.sun_path, path, strlen(path));
+	fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+	if (fd < 0)
+		return -errno;
+	if (connect(fd, (struct sockaddr *)&addr, sizeof(addr)) < 0)
+		return -errno;
+	r = ask(fd, &hello, sizeof(hello), DEVICE_HELLO, &answer);
+	if (r < 0)
+		return r;
+	*ret = answer.welcome;
+	*ret_fd = steal_fd(&fd);
+	return 0;
+}
+
+int device_create_queue(int fd, uint32_t gpu, uint32_t priority, uint32_t *ret_queue)
+{
+	struct device_queue request = {
+		.h = device_header(DEVICE_QUEUE, sizeof(request), 0),
+		.gpu = gpu,
+		.priority = priority,
+	};
+	union device_any answer;
+	int r = ask(fd, &request, sizeof(request), DEVICE_QUEUE, &answer);
+
+	if (r < 0)
+		return r;
+	*ret_queue = answer.queue.queue;
+	return 0;
+}
+
+int device_submit(int fd, uint32_t seq, const struct device_submit *work)
+{
+	struct device_submit request = *work;
+
+	request.h = device_header(DEVICE_SUBMIT, sizeof(request), seq);
+	return send_packet(fd, &request, sizeof(request));
+}
