@@ -1,0 +1,144 @@
+/* SPDX-License-Identifier: MIT */
+#include "cmd/gpreemptd/clean_up.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+
+#include "gpu/kfd/procs.h"
+#include "gpu/kfd/release.h"
+
+static void journal_closep(struct journal **j)
+{
+	journal_close(*j);
+}
+
+/* The process of that entry, and not another one that has its pid now. */
+static bool is_alive(struct gkfd *k, const struct journal_entry *e, struct gkfd_proc_ident *ret)
+{
+	return gkfd_proc_identify(k, e->pid, ret) >= 0 && ret->start_ticks == e->start_ticks &&
+	       ret->state != 'Z' && ret->state != 'X';
+}
+
+/* Somebody who traces it now is not the daemon, which is dead: it is for them to let go. */
+static void release(struct gkfd *k, const struct journal_entry *e, struct clean_up_result *ret)
+{
+	struct gkfd_failure failure = { 0 };
+	struct gkfd_proc_ident ident;
+	int r;
+
+	if (!is_alive(k, e, &ident) || ident.tracer_pid)
+		return;
+	r = gkfd_release_pid(k, e->pid, &failure);
+	if (r > 0)
+		ret->released++;
+	if (r >= 0 || r == -ESRCH || failure.why == GKFD_WHY_TRACED ||
+	    failure.why == GKFD_WHY_NO_KFD_PROCESS)
+		return;
+	if (!ret->failed++)
+		ret->error = r;
+}
+
+void clean_up_here(struct gkfd *k, const struct journal_entry *entries, size_t n,
+		   struct clean_up_result *ret)
+{
+	int r = gkfd_open_device(k);
+
+	if (r < 0) {
+		ret->failed = (unsigned int)n;
+		ret->error = r;
+		return;
+	}
+	for (size_t i = 0; i < n; i++)
+		release(k, &entries[i], ret);
+}
+
+/* A child of ours: its pid stays its own until we have waited for it. */
+static int wait_for(pid_t child)
+{
+	_cleanup_close_ int pidfd = (int)syscall(SYS_pidfd_open, child, 0);
+	struct pollfd end = { .fd = pidfd, .events = POLLIN };
+	int r, status;
+
+	if (pidfd >= 0) {
+		do {
+			r = poll(&end, 1, (int)(CLEAN_UP_NS / NSEC_PER_MSEC));
+		} while (r < 0 && errno == EINTR);
+		if (r <= 0) {
+			kill(child, SIGKILL);
+			return -ETIMEDOUT; /* it may sit in the driver: not to be waited for */
+		}
+	}
+	do {
+		r = waitpid(child, &status, 0);
+	} while (r < 0 && errno == EINTR);
+	return r == child && WIFEXITED(status) && WEXITSTATUS(status) == 0 ? 0 : -ECHILD;
+}
+
+/* The child gives up its copy of the journal, whose lock must not outlive us in it. */
+static int clean_up_apart(struct gkfd *k, struct journal *j, const struct journal_entry *entries,
+			  size_t n, struct clean_up_result *ret)
+{
+	struct clean_up_result *shared = mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE,
+					      MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	pid_t child;
+	int r;
+
+	if (shared == MAP_FAILED)
+		return -errno;
+	*shared = *ret;
+	child = fork();
+	if (child == 0) {
+		journal_close(j);
+		clean_up_here(k, entries, n, shared);
+		_exit(0);
+	}
+	r = child < 0 ? -errno : wait_for(child);
+	*ret = *shared;
+	munmap(shared, sizeof(*shared));
+	return r;
+}
+
+static int open_journal(const char *path, struct journal **ret, bool *ret_torn)
+{
+	int r = journal_open(path, ret);
+
+	if (r != -EBADMSG)
+		return r;
+	*ret_torn = true;
+	if (unlink(path) < 0)
+		return -errno;
+	return journal_open(path, ret);
+}
+
+int clean_up(struct gkfd *k, const char *journal_path, struct clean_up_result *ret)
+{
+	_cleanup_(journal_closep) struct journal *j = NULL;
+	_cleanup_free_ struct journal_entry *entries = NULL;
+	struct clean_up_result result = { 0 };
+	struct gkfd_proc_ident ident;
+	size_t n;
+	int r;
+
+	r = open_journal(journal_path, &j, &result.torn);
+	if (r < 0)
+		return r;
+	entries = calloc(JOURNAL_ENTRIES, sizeof(*entries));
+	if (!entries)
+		return -ENOMEM;
+	n = journal_left(j, entries, JOURNAL_ENTRIES);
+	for (size_t i = 0; i < n; i++) {
+		if (is_alive(k, &entries[i], &ident))
+			entries[result.left++] = entries[i];
+	}
+	if (result.left)
+		r = clean_up_apart(k, j, entries, result.left, &result);
+	if (r == 0 && !result.failed)
+		journal_begin(j);
+	*ret = result;
+	return r;
+}

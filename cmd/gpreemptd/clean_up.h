@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * After a daemon that ended without letting go: what its journal names, and nobody else holds now,
+ * is released. Does no harm where nothing is wrong, and takes no longer than CLEAN_UP_NS.
+ */
+#ifndef GPREEMPT_CMD_GPREEMPTD_CLEAN_UP_H
+#define GPREEMPT_CMD_GPREEMPTD_CLEAN_UP_H
+
+#include <stdbool.h>
+
+#include "cmd/gpreemptd/journal.h"
+#include "gpu/kfd/kfd.h"
+#include "util/macros.h"
+
+#define CLEAN_UP_NS (2 * NSEC_PER_SEC)
+
+struct clean_up_result {
+	bool torn; /* the journal was none, and was removed */
+	unsigned int left; /* entries of this boot whose process lives */
+	unsigned int released; /* of them, still held */
+	unsigned int failed;
+	int error; /* of the first that failed */
+};
+
+/*
+ * By a child process, because whoever takes over a driver session can hold nothing afterwards that
+ * its death would undo. @k is not opened yet. Empties the journal unless something failed. -EBUSY:
+ * a daemon has the journal, and is not to be cleaned up after. -ETIMEDOUT: it was too much.
+ */
+int clean_up(struct gkfd *k, const char *journal_path, struct clean_up_result *ret);
+
+/* The same of these entries, in this process. */
+void clean_up_here(struct gkfd *k, const struct journal_entry *entries, size_t n,
+		   struct clean_up_result *ret);
+
+#endif
