@@ -24,7 +24,7 @@ ending()
 	shift 2
 	check "$name: the job is held" start_hold "$job"
 	check "$name: none of its queues is on the GPU" off "$job"
-	check "$name: all run again" run_again "$name" "$limit" sh -c "$(eval "echo \"$*\"")"
+	check "$name: all run again" run_again "$name" "$limit" bash -c "$(eval "echo \"$*\"")"
 	check "$name: the holder ends" wait_hold
 	[[ "$name" != SIG@(TERM|INT) ]] || check "$name: well" hold_ended_with 0
 	check "$name: nobody traces the job" untraced "$job"
@@ -100,8 +100,6 @@ print_table()
 
 endings()
 {
-	local stop
-	stop=$(stopping '$holder')
 	check "endings: loads" kfdsim-load gc=0x090403 num_xcc=8 $SLOW
 	check "endings: bystanders" start_queues 1 --aql 1 --ticks $TICKS --waves 8
 	bystander=${pids# }
@@ -113,10 +111,10 @@ endings()
 	ending "SIGABRT" $RUNS_MS 'kill -ABRT $holder'
 	ending "SIGSTOP" $RUNS_MS 'kill -STOP $holder'
 	ending "guard killed" $RUNS_MS 'kill -KILL $guard'
-	ending "holder stopped, guard killed" $RUNS_MS "$stop; kill -KILL \$guard"
+	ending "holder stopped, guard killed" $RUNS_MS 'stop $holder; kill -KILL $guard'
 	ending "gpreempt release" $RUNS_MS '$gpreempt release $job'
 	ending "gpreempt release, holder stopped" $RUNS_MS \
-		"$stop; \$gpreempt release \$job"
+		'stop $holder; $gpreempt release $job'
 	time_over
 	runtime_ends
 	main_thread_ends

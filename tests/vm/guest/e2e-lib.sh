@@ -125,13 +125,25 @@ hold_ended_with()
 	[ "$hold_status" = "$1" ] || { echo "exit status $hold_status: $hold_said" && false; }
 }
 
-# stopping PID: the commands for sh. Until all its threads have stopped it could still do something
-# about what comes next.
-stopping()
+# stop PID: until all its threads have, it could still do something about what comes next. Starts
+# nothing: its guard does not wait long.
+stop()
 {
-	echo "kill -STOP $1 || exit"
-	echo "while grep -L State:.T /proc/$1/task/*/status | grep -q .; do :; done"
+	kill -STOP "$1" || return
+	until all_stopped "$1"; do
+		:
+	done
 }
+
+all_stopped()
+{
+	local stat line
+	for stat in /proc/"$1"/task/*/stat; do
+		read -r line <"$stat" || return 0 # killed
+		[[ "$line" == *') '[TZ]' '* ]] || return
+	done
+}
+export -f stop all_stopped
 
 untraced()
 {

@@ -43,14 +43,17 @@ for line in sys.stdin: assert isinstance(json.loads(line), dict), line' <"$TMPDI
 
 looking()
 {
+	local samples=5
+	[ "${SLOWNESS:-1}" = 1 ] || samples='[2-5]' # it passes over those it is too late for
 	tool "the doctor knows the chip" 0 doctor -- '"backend":"kfd"' '"gfx":"gfx942"' \
 		'"hqd_total":24' '"scheduler":"hws"' '"level":"K2","available":true'
 	tool "the job is listed" 0 list -- "\"pid\":$job," "\"queues\":$QUEUES"
 	tool "the queues of the job" 0 queues "$job" -- '"queue_id":0' '"queue_id":3' \
 		'"type":"compute-aql"' '"read_index":[1-9]' '"by_type":\{"compute-aql":4\}'
 	tool "all queues of the machine" 0 queues --all -- "\"pid\":$job,"
-	tool "a while of watching" 0 monitor "$job" --duration 0.4 --interval 0.1 -- '"samples":5' \
-		'"min":4,"max":4' '"stable":true' '"ids":\[0,1,2,3\]'
+	tool "a while of watching" 0 monitor "$job" --duration 0.4 --interval 0.1 -- \
+		"\"stats\":\\{\"samples\":$samples," '"min":4,"max":4' '"stable":true' \
+		'"ids":\[0,1,2,3\]'
 	tool "the slots" 0 hqd -- '"queues":4,"total":24,"active":4,"free":20'
 	tool "nothing is held" 0 release -- '^\{"released":\[\]\}$'
 }
@@ -80,13 +83,24 @@ start_accept()
 	done
 }
 
+# What queuewatch sees, at once.
+is_off()
+{
+	local pasid line
+	read -r pasid <"/sys/class/kfd/kfd/proc/$job/pasid" || return
+	printf -v pasid 'pasid %#x ' "$pasid"
+	while read -r line; do
+		[[ "$line" != *"$pasid"* ]] || return
+	done <"/sys/kernel/debug/kfdsim/0/queues"
+}
+
 # Stopped while the job is off the GPU it cannot let go any more.
 stop_in_a_hold()
 {
 	local tries
 	for tries in {1..50}; do
-		sh -c "$(stopping $accept)" || return
-		! queuewatch "$job" off 1 || return 0
+		stop $accept || return
+		! is_off || return 0
 		kill -CONT $accept
 		read -r -t "0.1$((RANDOM % 10))" -u "$from_accept" _ # longer than a guard's look
 	done
