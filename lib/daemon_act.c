@@ -17,45 +17,60 @@ static bool consists_of(const char *text, const char *characters)
 	return text[0] && text[strspn(text, characters)] == '\0';
 }
 
-static int take_pattern(struct gpreempt_daemon *d, struct wire_class *w, enum wire_selector by,
-			const char *pattern)
+static int take_pattern(struct wire_class *w, enum wire_selector by, const char *pattern)
 {
 	size_t n = strlen(pattern);
 
 	if (n == 0)
-		return daemon_fail(d, -EINVAL, GPREEMPT_ERROR_USAGE,
-				   "for example: cgroup:/user.slice, name:train*",
-				   "the selector matches nothing");
+		return -EINVAL;
 	if (n >= sizeof(w->pattern))
-		return daemon_fail(d, -ENAMETOOLONG, GPREEMPT_ERROR_USAGE,
-				   "use a glob: cgroup:/kubepods*", "the selector is too long");
+		return -ENAMETOOLONG;
 	w->selector = by;
 	memcpy(w->pattern, pattern, n);
 	return 0;
 }
 
-static int take_selector(struct gpreempt_daemon *d, struct wire_class *w, const char *text)
+static int take_selector(struct wire_class *w, const char *text)
 {
-	unsigned long long pid;
+	unsigned long long pid = 0;
 
 	if (strncmp(text, "cgroup:", strlen("cgroup:")) == 0)
-		return take_pattern(d, w, WIRE_BY_CGROUP, text + strlen("cgroup:"));
+		return take_pattern(w, WIRE_BY_CGROUP, text + strlen("cgroup:"));
 	if (strncmp(text, "name:", strlen("name:")) == 0)
-		return take_pattern(d, w, WIRE_BY_NAME, text + strlen("name:"));
+		return take_pattern(w, WIRE_BY_NAME, text + strlen("name:"));
 	if (strlen(text) >= CONTAINER_MIN && strlen(text) <= CONTAINER_MAX &&
 	    consists_of(text, "0123456789abcdef"))
-		return take_pattern(d, w, WIRE_BY_CONTAINER, text);
-	pid = strlen(text) < CONTAINER_MIN && consists_of(text, "0123456789") ?
-		      strtoull(text, NULL, 10) :
-		      0;
+		return take_pattern(w, WIRE_BY_CONTAINER, text);
+	if (strlen(text) < CONTAINER_MIN && consists_of(text, "0123456789"))
+		pid = strtoull(text, NULL, 10);
 	if (pid == 0 || pid > INT_MAX)
-		return daemon_fail(d, -EINVAL, GPREEMPT_ERROR_USAGE,
-				   "a pid, cgroup:PATH, name:GLOB, or 12 to 64 hex digits of a "
-				   "container id",
-				   "'%.64s' selects nothing", text);
+		return -EINVAL;
 	w->selector = WIRE_BY_PID;
 	w->pid = (int32_t)pid;
 	return 0;
+}
+
+static int fail_selector(struct gpreempt_daemon *d, int r, const char *text)
+{
+	if (r == -ENAMETOOLONG)
+		return daemon_fail(d, r, GPREEMPT_ERROR_USAGE, "use a glob: cgroup:/kubepods*",
+				   "the selector is too long");
+	return daemon_fail(d, r, GPREEMPT_ERROR_USAGE,
+			   "a pid, cgroup:PATH, name:GLOB, or 12 or more digits of a container",
+			   "'%.64s' selects nothing", text);
+}
+
+EXPORT int gpreempt_check_selector(const char *selector, struct gpreempt_error *ret_error)
+{
+	struct gpreempt_daemon nobody = { .last = { .size = sizeof(nobody.last) } };
+	struct wire_class w = { 0 };
+	int r = take_selector(&w, selector);
+
+	if (r < 0 && ret_error) {
+		fail_selector(&nobody, r, selector);
+		gpreempt_daemon_get_error(&nobody, ret_error);
+	}
+	return r;
 }
 
 static uint32_t wire_class_of(enum gpreempt_class job_class)
@@ -81,9 +96,10 @@ EXPORT int gpreempt_daemon_set_class(struct gpreempt_daemon *d, const char *sele
 	w.priority = q.priority < 0 ? WIRE_KEEP : (uint32_t)q.priority;
 	w.flags = (q.critical ? WIRE_CLASS_CRITICAL : 0) | (q.lazy ? WIRE_CLASS_LAZY : 0);
 	w.target_us = q.target_us;
-	r = take_selector(d, &w, selector);
-	if (r >= 0)
-		r = daemon_ask(d, WIRE_CLASS, &w, sizeof(w), &answer, sizeof(answer.answer), NULL);
+	r = take_selector(&w, selector);
+	if (r < 0)
+		return fail_selector(d, r, selector);
+	r = daemon_ask(d, WIRE_CLASS, &w, sizeof(w), &answer, sizeof(answer.answer), NULL);
 	return r < 0 ? r : (int)MIN(answer.answer.count, (uint64_t)INT_MAX);
 }
 

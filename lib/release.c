@@ -63,13 +63,13 @@ static bool release_by_daemon(struct gpreempt_ctx *ctx, pid_t pid, struct result
 		note_released(res, pid);
 	if (r >= 0)
 		return true;
-	gpreempt_daemon_get_error(res->daemon, &ctx->last);
-	if (ctx->last.kind == GPREEMPT_ERROR_REFUSED) {
-		note_failure(ctx, res, r);
-		return true;
+	if (r == -ETIMEDOUT || r == -ECONNRESET || r == -EPROTO) {
+		res->daemon = gpreempt_daemon_close(res->daemon);
+		return false;
 	}
-	res->daemon = gpreempt_daemon_close(res->daemon);
-	return false;
+	gpreempt_daemon_get_error(res->daemon, &ctx->last);
+	note_failure(ctx, res, r);
+	return true;
 }
 
 static void release_one(struct gpreempt_ctx *ctx, pid_t pid, struct result *res, bool named)

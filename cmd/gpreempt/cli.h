@@ -26,11 +26,13 @@ struct command;
 struct cli {
 	const char *program; /* as called */
 	const char *device;
+	const char *socket; /* of the daemon; NULL: where it is usually */
 	bool json;
 	bool colour;
 	const struct command *command;
 	struct gpreempt_ctx *ctx; /* cli_open() */
 	int signal_fd; /* signals_init() */
+	void (*inherited[3])(int); /* what SIGPIPE, SIGTTOU and SIGTTIN did before */
 };
 
 struct command {
@@ -39,6 +41,7 @@ struct command {
 	const char *summary;
 	const char *help; /* options and remarks */
 	int (*run)(struct cli *cli, int argc, char **argv); /* exit status */
+	const char *heading; /* of those from here on, in the program's help */
 };
 
 extern const struct command commands[]; /* ended by a NULL name */
@@ -54,11 +57,21 @@ int cmd_hqd(struct cli *cli, int argc, char **argv);
 int cmd_accept(struct cli *cli, int argc, char **argv);
 int cmd_demo(struct cli *cli, int argc, char **argv);
 int cmd_sim(struct cli *cli, int argc, char **argv);
-int cmd_needs_daemon(struct cli *cli, int argc, char **argv);
+int cmd_status(struct cli *cli, int argc, char **argv);
+int cmd_top(struct cli *cli, int argc, char **argv);
+int cmd_policy(struct cli *cli, int argc, char **argv);
+int cmd_class(struct cli *cli, int argc, char **argv);
+int cmd_run(struct cli *cli, int argc, char **argv);
+int cmd_hint(struct cli *cli, int argc, char **argv);
+int cmd_events(struct cli *cli, int argc, char **argv);
+int cmd_metrics(struct cli *cli, int argc, char **argv);
+int cmd_pause(struct cli *cli, int argc, char **argv);
+int cmd_continue(struct cli *cli, int argc, char **argv);
+int cmd_rearm(struct cli *cli, int argc, char **argv);
 int cmd_needs_extension(struct cli *cli, int argc, char **argv);
 
 extern const char help_queues[], help_monitor[], help_hold[], help_bench[], help_accept[];
-extern const char help_sim[];
+extern const char help_sim[], help_class[], help_run[];
 
 /* ---- commands.c ---- */
 
@@ -69,12 +82,14 @@ int help_command(struct cli *cli);
 
 #define OPTION_JSON 1001
 #define OPTION_DEVICE 1002
+#define OPTION_SOCKET 1003
 #define OPTION_HELP 'h'
 /* Every command takes the global options too, after its name. */
 /* clang-format off */
 #define COMMON_OPTIONS \
 	{ "json", no_argument, NULL, OPTION_JSON }, \
 	{ "device", required_argument, NULL, OPTION_DEVICE }, \
+	{ "socket", required_argument, NULL, OPTION_SOCKET }, \
 	{ "help", no_argument, NULL, OPTION_HELP }, \
 	{ 0 }
 /* clang-format on */
@@ -88,6 +103,8 @@ int help_command(struct cli *cli);
  */
 int option_next(struct cli *cli, int argc, char **argv, const char *letters,
 		const struct option *options, int *ret_status);
+/* The global options only, and exactly @min to @max arguments: from optind on. */
+int take_arguments(struct cli *cli, int argc, char **argv, int min, int max);
 int parse_pid(struct cli *cli, const char *text, pid_t *ret);
 int parse_number(struct cli *cli, const char *what, const char *text, uint64_t min, uint64_t max,
 		 uint64_t *ret);
@@ -155,6 +172,8 @@ int signals_take(struct cli *cli);
 const char *signal_word(int sig);
 /* From here on they end the program at once. */
 void signals_let_through(void);
+/* As whoever started us had them: for a program that takes our place. */
+void signals_inherit(struct cli *cli);
 
 /* ---- progress.c: one line on a terminal's stderr, for what takes longer than a second ---- */
 

@@ -30,18 +30,32 @@ const struct command commands[] = {
 	{ "sim", "SCENARIO | --list", "policies on workloads of the field, modelled", help_sim,
 	  cmd_sim },
 
+	{ "status", "", "its policy, figures, GPUs and jobs", NULL, cmd_status,
+	  "With the daemon, gpreemptd:" },
+	{ "top", "", "the same, live",
+	  "  --once              print it once, as text\n"
+	  "  --interval SECONDS  between looks; 1 unless told\n",
+	  cmd_top },
+	{ "run", "--class C -- CMD...", "start a program in a class", help_run, cmd_run },
+	{ "class", "SELECTOR CLASS", "put jobs into a class", help_class, cmd_class },
+	{ "policy", "[NAME]", "who waits for whom: show or set",
+	  "Without a name: the policy in force, and those there are.\n", cmd_policy },
+	{ "hint", "PID", "say that work of an online job comes",
+	  "  --in MS             in so many milliseconds, 1 to 10000; otherwise now\n"
+	  "\n"
+	  "For trying out; a program uses gpreempt_hint_now() of libgpreempt(3).\n",
+	  cmd_hint },
+	{ "events", "", "what the daemon does, as it happens, until Ctrl-C",
+	  "With --json: one object per line.\n", cmd_events },
+	{ "metrics", "", "everything counted, as Prometheus text", NULL, cmd_metrics },
+	{ "pause", "", "make the daemon let go of every GPU",
+	  "So that GPUs can be partitioned or drivers upgraded. Returns when that is done; the\n"
+	  "daemon stays, and gpreempt continue makes it take up again.\n",
+	  cmd_pause },
+	{ "continue", "", "take up again after a pause", NULL, cmd_continue },
+	{ "rearm", "GPU", "allow preemption on a GPU where one failed",
+	  "GPU is an id as gpreempt status shows it.\n", cmd_rearm },
 	{ "stop-gpu", "GPU --for S --yes", NULL, NULL, cmd_needs_extension },
-	{ "run", "--class CLASS -- COMMAND", NULL, NULL, cmd_needs_daemon },
-	{ "class", "SELECTOR CLASS", NULL, NULL, cmd_needs_daemon },
-	{ "status", "", NULL, NULL, cmd_needs_daemon },
-	{ "top", "", NULL, NULL, cmd_needs_daemon },
-	{ "policy", "[NAME]", NULL, NULL, cmd_needs_daemon },
-	{ "hint", "PID", NULL, NULL, cmd_needs_daemon },
-	{ "events", "", NULL, NULL, cmd_needs_daemon },
-	{ "metrics", "", NULL, NULL, cmd_needs_daemon },
-	{ "pause", "", NULL, NULL, cmd_needs_daemon },
-	{ "continue", "", NULL, NULL, cmd_needs_daemon },
-	{ "rearm", "GPU", NULL, NULL, cmd_needs_daemon },
 	{ NULL },
 };
 
@@ -49,11 +63,14 @@ static const char global_help[] =
 	"  --device DEVICE     auto (default), kfd, or model[:PRESET] for a software GPU;\n"
 	"                      presets: mi308x, mi300x, mi100, mi210, mi25, gfx1150,\n"
 	"                      gfx1200\n"
+	"  --socket PATH       of the daemon, otherwise $GPREEMPT_SOCKET or\n"
+	"                      /run/gpreempt/control.sock\n"
 	"  --json              one JSON object on stdout, errors too\n"
 	"  -h, --help          this text\n";
 
 static const char exit_help[] =
-	"Exit status: 0 done, 1 failed, 2 usage, 3 no such device or process, 4 refused.\n";
+	"Exit status: 0 done, 1 failed, 2 usage, 3 no such device, daemon or\n"
+	"process, 4 refused.\n";
 
 static int print_help(struct cli *cli, const char *text)
 {
@@ -77,12 +94,15 @@ int help_program(struct cli *cli)
 
 	if (!f)
 		return cli_fail(cli, EXIT_FAILED, "free some memory", "out of memory");
-	fprintf(f, "usage: gpreempt [--device DEVICE] [--json] COMMAND ...\n\n"
+	fprintf(f, "usage: gpreempt [--device DEVICE] [--socket PATH] [--json] COMMAND ...\n\n"
 		   "Takes the GPU from a job that can wait for one that cannot, and gives it\n"
 		   "back.\n\n");
-	for (const struct command *c = commands; c->name; c++)
+	for (const struct command *c = commands; c->name; c++) {
+		if (c->heading)
+			fprintf(f, "\n%s\n", c->heading);
 		if (c->summary)
-			fprintf(f, "  %-8s %-16s %s\n", c->name, c->arguments, c->summary);
+			fprintf(f, "  %-8s %-19s %s\n", c->name, c->arguments, c->summary);
+	}
 	fprintf(f,
 		"\n%s  -V, --version       the version\n\n%s"
 		"Help on one: gpreempt COMMAND --help. Try: gpreempt demo\n",

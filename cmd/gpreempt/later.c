@@ -2,13 +2,6 @@
 /* Names that are spoken for, and what they lack. */
 #include "cmd/gpreempt/cli.h"
 
-int cmd_needs_daemon(struct cli *cli, int argc, char **argv)
-{
-	return cli_fail(cli, EXIT_ABSENT, "without a daemon use: gpreempt hold, gpreempt bench",
-			"'%s' needs gpreemptd, which is not part of this version",
-			cli->command->name);
-}
-
 int cmd_needs_extension(struct cli *cli, int argc, char **argv)
 {
 	return cli_fail(cli, EXIT_REFUSED, "to keep one process off the GPU: gpreempt hold PID",

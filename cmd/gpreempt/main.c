@@ -102,6 +102,9 @@ static int take_globals(struct cli *cli, int argc, char **argv)
 		case OPTION_DEVICE:
 			cli->device = optarg;
 			break;
+		case OPTION_SOCKET:
+			cli->socket = optarg;
+			break;
 		case OPTION_HELP:
 			return cli->command ? help_command(cli) : help_program(cli);
 		case 'V':
@@ -178,7 +181,7 @@ int main(int argc, char **argv)
 	int status;
 
 	keep_standard_descriptors();
-	signal(SIGPIPE, SIG_IGN);
+	cli.inherited[0] = signal(SIGPIPE, SIG_IGN);
 	cli.json = wants_json(argc, argv);
 	cli.colour = is_terminal(STDOUT_FILENO) && !getenv("NO_COLOR");
 	status = run(&cli, argc, argv);

@@ -43,6 +43,9 @@ int option_next(struct cli *cli, int argc, char **argv, const char *letters,
 		case OPTION_DEVICE:
 			cli->device = optarg;
 			break;
+		case OPTION_SOCKET:
+			cli->socket = optarg;
+			break;
 		case OPTION_HELP:
 			*ret_status = help_command(cli);
 			if (*ret_status == EXIT_DONE)
@@ -167,4 +170,14 @@ int check_arguments(struct cli *cli, int left, int min, int max)
 		return cli_usage(cli, "too many arguments; usage: gpreempt %s %s",
 				 cli->command->name, cli->command->arguments);
 	return EXIT_DONE;
+}
+
+int take_arguments(struct cli *cli, int argc, char **argv, int min, int max)
+{
+	static const struct option options[] = { COMMON_OPTIONS };
+	int status = EXIT_DONE;
+
+	if (option_next(cli, argc, argv, ":h", options, &status) != OPTIONS_DONE)
+		return status;
+	return check_arguments(cli, argc - optind, min, max);
 }

@@ -27,8 +27,8 @@ int signals_init(struct cli *cli)
 			sigaddset(&set, endings[i]);
 	sigprocmask(SIG_BLOCK, &set, NULL);
 	/* Writing to a terminal from the background must not stop a holder either. */
-	signal(SIGTTOU, SIG_IGN);
-	signal(SIGTTIN, SIG_IGN);
+	cli->inherited[1] = signal(SIGTTOU, SIG_IGN);
+	cli->inherited[2] = signal(SIGTTIN, SIG_IGN);
 	cli->signal_fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
 	if (cli->signal_fd < 0)
 		return cli_fail(cli, EXIT_FAILED, "raise the limit of open files (ulimit -n)",
@@ -51,6 +51,14 @@ void signals_let_through(void)
 
 	sigemptyset(&none);
 	sigprocmask(SIG_SETMASK, &none, NULL);
+}
+
+void signals_inherit(struct cli *cli)
+{
+	signal(SIGPIPE, cli->inherited[0]);
+	signal(SIGTTOU, cli->inherited[1]);
+	signal(SIGTTIN, cli->inherited[2]);
+	signals_let_through();
 }
 
 const char *signal_word(int sig)

@@ -167,6 +167,8 @@ struct gpreempt_class_request {
  */
 int gpreempt_daemon_set_class(struct gpreempt_daemon *d, const char *selector,
 			      const struct gpreempt_class_request *request);
+/* Whether a selector makes sense: -EINVAL, -ENAMETOOLONG. @ret_error may be NULL. Since: 0.1 */
+int gpreempt_check_selector(const char *selector, struct gpreempt_error *ret_error);
 /* Work of @pid (0: of the caller) comes in @ahead_ns (0: now). Since: 0.1 */
 int gpreempt_daemon_hint(struct gpreempt_daemon *d, pid_t pid, uint64_t ahead_ns);
 /* Lets go of every device, and returns when that is done. Since: 0.1 */

@@ -1,0 +1,233 @@
+/* SPDX-License-Identifier: MIT */
+/* The table of jobs: which columns fit, and what stands in them. */
+#include "cmd/gpreempt-top/jobs.h"
+
+#include <string.h>
+
+#include "cmd/gpreempt/job_text.h"
+
+#define CELL_SIZE 128
+#define NOTE_MIN 12
+
+static void cell_pid(const struct gpreempt_daemon_job *j, char *ret)
+{
+	snprintf(ret, CELL_SIZE, "%d", (int)j->pid);
+}
+
+static void cell_command(const struct gpreempt_daemon_job *j, char *ret)
+{
+	snprintf(ret, CELL_SIZE, "%s", j->comm);
+}
+
+static void cell_class(const struct gpreempt_daemon_job *j, char *ret)
+{
+	snprintf(ret, CELL_SIZE, "%s", job_class_word(j->job_class));
+}
+
+static void cell_priority(const struct gpreempt_daemon_job *j, char *ret)
+{
+	snprintf(ret, CELL_SIZE, "%u%s", j->priority, j->critical ? "!" : "");
+}
+
+static void cell_state(const struct gpreempt_daemon_job *j, char *ret)
+{
+	snprintf(ret, CELL_SIZE, "%s", job_state(j));
+}
+
+static void cell_queues(const struct gpreempt_daemon_job *j, char *ret)
+{
+	snprintf(ret, CELL_SIZE, "%u", j->queues);
+}
+
+static void cell_preempted(const struct gpreempt_daemon_job *j, char *ret)
+{
+	snprintf(ret, CELL_SIZE, "%llu", (unsigned long long)j->preempted);
+}
+
+static void cell_held(const struct gpreempt_daemon_job *j, char *ret)
+{
+	char buf[DURATION_SIZE];
+
+	snprintf(ret, CELL_SIZE, "%s", short_duration(j->held_ns, buf));
+}
+
+static void cell_wait(const struct gpreempt_daemon_job *j, char *ret)
+{
+	char buf[DURATION_SIZE];
+
+	snprintf(ret, CELL_SIZE, "%s", short_duration(j->longest_wait_ns, buf));
+}
+
+static void cell_share(const struct gpreempt_daemon_job *j, char *ret)
+{
+	snprintf(ret, CELL_SIZE, "%u %%", (j->share_permille + 5) / 10);
+}
+
+static void cell_note(const struct gpreempt_daemon_job *j, char *ret)
+{
+	if (j->why[0])
+		snprintf(ret, CELL_SIZE, "%s", j->why);
+	else if (j->held && j->because)
+		snprintf(ret, CELL_SIZE, "for %d", (int)j->because);
+	else
+		snprintf(ret, CELL_SIZE, "%s%s%s", j->source, j->container[0] ? ", " : "",
+			 j->container);
+}
+
+/* In the order of the screen; those of a lower rank go first when it is narrow. */
+static const struct table_column {
+	const char *name;
+	unsigned int width, rank;
+	bool right;
+	bool details; /* only of jobs one may see */
+	void (*cell)(const struct gpreempt_daemon_job *j, char *ret);
+} columns[] = {
+	{ "PID", 7, 11, true, false, cell_pid },
+	{ "COMMAND", 15, 10, false, false, cell_command },
+	{ "CLASS", 7, 8, false, false, cell_class },
+	{ "PRIO", 4, 1, true, true, cell_priority },
+	{ "STATE", 7, 9, false, false, cell_state },
+	{ "QUEUES", 6, 2, true, false, cell_queues },
+	{ "PREEMPTED", 9, 6, true, true, cell_preempted },
+	{ "HELD", 7, 3, true, true, cell_held },
+	{ "MAX WAIT", 8, 5, true, true, cell_wait },
+	{ "SHARE", 5, 7, true, true, cell_share },
+	{ "LAST 15 SECONDS", JOBS_HISTORY, 4, false, true, NULL },
+};
+
+void jobs_layout(unsigned int width, struct jobs_layout *ret)
+{
+	unsigned int used = 0;
+
+	_Static_assert(ARRAY_SIZE(columns) <= JOBS_COLUMNS, "room for all columns");
+	*ret = (struct jobs_layout){ 0 };
+	for (unsigned int rank = ARRAY_SIZE(columns); rank > 0; rank--) {
+		for (size_t i = 0; i < ARRAY_SIZE(columns); i++) {
+			unsigned int more = columns[i].width + (used > 0);
+
+			if (columns[i].rank != rank)
+				continue;
+			/* Nothing less important comes instead of one that does not fit. */
+			if (used > 0 && used + more > width)
+				return;
+			ret->shown[i] = true;
+			used += more;
+		}
+	}
+	if (width >= used + 1 + NOTE_MIN)
+		ret->note = width - used - 1;
+}
+
+void jobs_heading(struct lines *l, const struct jobs_layout *layout)
+{
+	bool first = true;
+
+	line_begin(l, VIEW_HEADING);
+	for (size_t i = 0; i < ARRAY_SIZE(columns); i++) {
+		if (!layout->shown[i])
+			continue;
+		line_add(l, "%s", first ? "" : " ");
+		line_cell(l, columns[i].name, columns[i].width, columns[i].right);
+		first = false;
+	}
+	if (layout->note)
+		line_add(l, " NOTE");
+	line_fill(l);
+}
+
+/* Oldest first, this second last. */
+static void add_history(struct lines *l, const struct gpreempt_daemon_job *j, bool utf8)
+{
+	for (size_t i = GPREEMPT_JOB_HISTORY; i > 0; i--)
+		line_bar(l, j->history[i - 1], 255, utf8);
+	line_bar(l, j->share_permille, 1000, utf8);
+}
+
+static enum view_look look_of(const struct gpreempt_daemon_job *j)
+{
+	if (j->held)
+		return VIEW_HELD;
+	if (j->job_class == GPREEMPT_CLASS_ONLINE)
+		return VIEW_ONLINE;
+	return j->detailed ? VIEW_PLAIN : VIEW_DIM;
+}
+
+void jobs_line(struct lines *l, const struct jobs_layout *layout,
+	       const struct gpreempt_daemon_job *j, bool utf8)
+{
+	bool first = true;
+
+	line_begin(l, look_of(j));
+	for (size_t i = 0; i < ARRAY_SIZE(columns); i++) {
+		char text[CELL_SIZE] = "-";
+
+		if (!layout->shown[i])
+			continue;
+		line_add(l, "%s", first ? "" : " ");
+		first = false;
+		if (!columns[i].cell && j->detailed) {
+			add_history(l, j, utf8);
+			continue;
+		}
+		if (columns[i].cell && (j->detailed || !columns[i].details))
+			columns[i].cell(j, text);
+		line_cell(l, text, columns[i].width, columns[i].right);
+	}
+	if (layout->note && j->detailed) {
+		char text[CELL_SIZE];
+
+		cell_note(j, text);
+		line_add(l, " %s", text);
+	}
+}
+
+/* ---- order ---- */
+
+static int compare_numbers(uint64_t a, uint64_t b)
+{
+	return (a > b) - (a < b);
+}
+
+static int rank_of_class(enum gpreempt_class job_class)
+{
+	return job_class == GPREEMPT_CLASS_ONLINE ? 0 : job_class == GPREEMPT_CLASS_OFFLINE ? 1 : 2;
+}
+
+static int compare_by(const struct gpreempt_daemon_job *a, const struct gpreempt_daemon_job *b,
+		      enum view_sort sort)
+{
+	switch (sort) {
+	case SORT_CLASS:
+		return rank_of_class(a->job_class) - rank_of_class(b->job_class);
+	case SORT_SHARE:
+		return compare_numbers(b->share_permille, a->share_permille);
+	case SORT_WAIT:
+		return compare_numbers(b->longest_wait_ns, a->longest_wait_ns);
+	case SORT_PREEMPTED:
+		return compare_numbers(b->preempted, a->preempted);
+	default:
+		return 0;
+	}
+}
+
+static int compare_jobs(const void *x, const void *y, void *sort)
+{
+	const struct gpreempt_daemon_job *a = *(const struct gpreempt_daemon_job *const *)x;
+	const struct gpreempt_daemon_job *b = *(const struct gpreempt_daemon_job *const *)y;
+	int c = compare_numbers(a->gpu_id, b->gpu_id);
+
+	if (c == 0)
+		c = compare_by(a, b, *(const enum view_sort *)sort);
+	return c ? c : (a->pid > b->pid) - (a->pid < b->pid);
+}
+
+const struct gpreempt_daemon_job **jobs_sort(const struct snapshot *s, enum view_sort sort)
+{
+	const struct gpreempt_daemon_job **sorted = calloc(s->n_jobs + 1, sizeof(*sorted));
+
+	for (size_t i = 0; sorted && i < s->n_jobs; i++)
+		sorted[i] = &s->jobs[i];
+	if (sorted)
+		qsort_r(sorted, s->n_jobs, sizeof(*sorted), compare_jobs, &sort);
+	return sorted;
+}

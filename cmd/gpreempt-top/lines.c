@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: MIT */
+#include "cmd/gpreempt-top/lines.h"
+
+#include <stdarg.h>
+#include <string.h>
+
+static struct view_line *last(struct lines *l)
+{
+	return &l->lines[l->n - 1];
+}
+
+void line_begin(struct lines *l, enum view_look look)
+{
+	if (l->n == l->room && !l->failed) {
+		size_t room = l->room ? 2 * l->room : 64;
+		struct view_line *grown = reallocarray(l->lines, room, sizeof(*grown));
+
+		l->failed = !grown;
+		if (grown) {
+			l->lines = grown;
+			l->room = room;
+		}
+	}
+	if (l->failed)
+		return;
+	l->n++;
+	l->columns = 0;
+	l->bytes = 0;
+	last(l)->look = look;
+	last(l)->text[0] = '\0';
+}
+
+static void put(struct lines *l, const char *bytes, size_t n)
+{
+	if (l->failed || l->columns >= MIN(l->width, VIEW_COLUMNS_MAX))
+		return;
+	memcpy(last(l)->text + l->bytes, bytes, n);
+	l->bytes += n;
+	l->columns++;
+	last(l)->text[l->bytes] = '\0';
+}
+
+static void put_ascii(struct lines *l, char c)
+{
+	if (c < 0x20 || c > 0x7e)
+		c = '?';
+	put(l, &c, 1);
+}
+
+void line_add(struct lines *l, const char *fmt, ...)
+{
+	char text[VIEW_COLUMNS_MAX + 1];
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(text, sizeof(text), fmt, ap);
+	va_end(ap);
+	for (const char *c = text; *c; c++)
+		put_ascii(l, *c);
+}
+
+void line_cell(struct lines *l, const char *text, unsigned int width, bool right)
+{
+	size_t n = strlen(text);
+
+	for (size_t i = n; right && i < width; i++)
+		put_ascii(l, ' ');
+	for (size_t i = 0; i < n && i < width; i++)
+		put_ascii(l, text[i]);
+	for (size_t i = n; !right && i < width; i++)
+		put_ascii(l, ' ');
+}
+
+void line_bar(struct lines *l, unsigned int value, unsigned int whole, bool utf8)
+{
+	/* Eighths of a block: U+2581 to U+2588. */
+	static const char *const blocks[] = { " ", "▁", "▂", "▃", "▄", "▅", "▆", "▇", "█" };
+	static const char *const plain[] = { " ", ".", ".", ":", "-", "=", "+", "*", "#" };
+	unsigned int level = (MIN(value, whole) * 8 + whole - 1) / whole;
+	const char *mark = (utf8 ? blocks : plain)[level];
+
+	put(l, mark, strlen(mark));
+}
+
+void line_fill(struct lines *l)
+{
+	while (!l->failed && l->columns < MIN(l->width, VIEW_COLUMNS_MAX))
+		put_ascii(l, ' ');
+}
+
+void lines_done(struct lines *l)
+{
+	free(l->lines);
+	*l = (struct lines){ 0 };
+}
+
+const char *short_duration(uint64_t ns, char buf[DURATION_SIZE])
+{
+	static const char *const units[] = { "us", "ms", "s" };
+	unsigned long long minutes = ns / NSEC_PER_SEC / 60;
+	double value = (double)ns / 1000;
+	size_t unit = 0;
+
+	if (minutes >= 1000) {
+		snprintf(buf, DURATION_SIZE, "%llu h", minutes / 60);
+		return buf;
+	}
+	if (minutes >= 16) {
+		snprintf(buf, DURATION_SIZE, "%llu min", minutes);
+		return buf;
+	}
+	for (; unit + 1 < ARRAY_SIZE(units) && value >= 999.5; unit++)
+		value /= 1000;
+	if (ns == 0)
+		snprintf(buf, DURATION_SIZE, "0");
+	else
+		snprintf(buf, DURATION_SIZE, "%.*f %s", value < 9.995 ? 2 : value < 99.95 ? 1 : 0,
+			 value, units[unit]);
+	return buf;
+}

@@ -1,0 +1,224 @@
+/* SPDX-License-Identifier: MIT */
+#include "cmd/gpreempt-top/screen.h"
+
+#include <curses.h>
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <sys/signalfd.h>
+#include <time.h>
+
+#include "cmd/gpreempt-top/view.h"
+#include "util/macros.h"
+
+struct screen {
+	const struct screen_options *options;
+	struct snapshot snapshot;
+	struct gpreempt_daemon *daemon; /* NULL: lost */
+	struct view_options view;
+	size_t page;
+	uint64_t next_ns; /* when to look again */
+	uint64_t last_seen_ns;
+	int signal_fd;
+	bool ended;
+};
+
+static uint64_t now_ns(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (uint64_t)ts.tv_sec * NSEC_PER_SEC + (uint64_t)ts.tv_nsec;
+}
+
+enum { PAIR_RED = 1, PAIR_GREEN, PAIR_YELLOW };
+
+static void begin_colours(void)
+{
+	if (!has_colors() || getenv("NO_COLOR"))
+		return;
+	start_color();
+	use_default_colors();
+	init_pair(PAIR_RED, COLOR_RED, -1);
+	init_pair(PAIR_GREEN, COLOR_GREEN, -1);
+	init_pair(PAIR_YELLOW, COLOR_YELLOW, -1);
+}
+
+static chtype attributes_of(enum view_look look)
+{
+	switch (look) {
+	case VIEW_TITLE:
+	case VIEW_GPU:
+		return A_BOLD;
+	case VIEW_HEADING:
+	case VIEW_KEYS:
+		return A_REVERSE;
+	case VIEW_ONLINE:
+		return (chtype)COLOR_PAIR(PAIR_GREEN);
+	case VIEW_HELD:
+		return (chtype)COLOR_PAIR(PAIR_YELLOW);
+	case VIEW_DIM:
+		return A_DIM;
+	case VIEW_ALARM:
+		return A_BOLD | (chtype)COLOR_PAIR(PAIR_RED);
+	default:
+		return A_NORMAL;
+	}
+}
+
+static int draw(struct screen *s)
+{
+	struct view v;
+	int r;
+
+	s->view.width = (unsigned int)COLS;
+	s->view.height = (unsigned int)LINES;
+	r = view_make(&s->snapshot, &s->view, &v);
+	if (r < 0)
+		return r;
+	erase();
+	for (size_t i = 0; i < v.n; i++) {
+		chtype attributes = attributes_of(v.lines[i].look);
+
+		attron(attributes);
+		mvaddstr((int)i, 0, v.lines[i].text);
+		attroff(attributes);
+	}
+	refresh();
+	s->view.scroll = v.scroll;
+	s->page = v.page;
+	view_done(&v);
+	return 0;
+}
+
+static void look(struct screen *s)
+{
+	if (snapshot_read(&s->snapshot, s->options->socket, &s->daemon) >= 0)
+		s->last_seen_ns = now_ns();
+	s->snapshot.lost_s = (now_ns() - s->last_seen_ns) / NSEC_PER_SEC;
+	s->next_ns = now_ns() + s->options->interval_ns;
+}
+
+static void scroll_by(struct screen *s, size_t lines, bool down)
+{
+	if (down)
+		s->view.scroll += lines;
+	else
+		s->view.scroll -= MIN(lines, s->view.scroll);
+}
+
+static void press(struct screen *s, int key)
+{
+	switch (key) {
+	case 'q':
+	case 'Q':
+		s->ended = true;
+		break;
+	case 's':
+		s->view.sort = (s->view.sort + 1) % SORT_COUNT;
+		break;
+	case 'h':
+	case '?':
+	case KEY_F(1):
+		s->view.help = !s->view.help;
+		s->view.scroll = 0;
+		break;
+	case KEY_UP:
+	case 'k':
+		scroll_by(s, 1, false);
+		break;
+	case KEY_DOWN:
+	case 'j':
+		scroll_by(s, 1, true);
+		break;
+	case KEY_PPAGE:
+		scroll_by(s, MAX(s->page, 1u), false);
+		break;
+	case KEY_NPAGE:
+	case ' ':
+		scroll_by(s, MAX(s->page, 1u), true);
+		break;
+	case KEY_HOME:
+		s->view.scroll = 0;
+		break;
+	default:
+		break; /* KEY_RESIZE among them: what follows draws anew */
+	}
+}
+
+/* Until a key, a signal, another size, or the time to look again. */
+static void wait_for_something(struct screen *s)
+{
+	struct pollfd fds[] = {
+		{ .fd = STDIN_FILENO, .events = POLLIN },
+		{ .fd = s->signal_fd, .events = POLLIN },
+	};
+	uint64_t now = now_ns(), left = s->next_ns > now ? s->next_ns - now : 0;
+	int key;
+
+	poll(fds, ARRAY_SIZE(fds), (int)((left + NSEC_PER_MSEC - 1) / NSEC_PER_MSEC));
+	if (fds[1].revents || (fds[0].revents & (POLLHUP | POLLERR | POLLNVAL)))
+		s->ended = true;
+	while (!s->ended && (key = getch()) != ERR)
+		press(s, key);
+}
+
+static int run(struct screen *s)
+{
+	int r = 0;
+
+	while (!s->ended && r >= 0) {
+		if (now_ns() >= s->next_ns)
+			look(s);
+		r = draw(s);
+		if (r >= 0)
+			wait_for_something(s);
+	}
+	return r;
+}
+
+/* Signals that end the program come as a key would: the terminal is put right first. */
+static int open_signals(void)
+{
+	sigset_t set;
+
+	sigemptyset(&set);
+	sigaddset(&set, SIGINT);
+	sigaddset(&set, SIGTERM);
+	sigaddset(&set, SIGHUP);
+	sigprocmask(SIG_BLOCK, &set, NULL);
+	return signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+}
+
+int screen_run(const struct screen_options *options)
+{
+	struct screen s = { .options = options, .view = { .utf8 = options->utf8 } };
+	SCREEN *terminal;
+	int r;
+
+	if (!isatty(STDIN_FILENO) || !isatty(STDOUT_FILENO))
+		return -ENOTTY;
+	s.last_seen_ns = now_ns();
+	s.signal_fd = open_signals();
+	if (s.signal_fd < 0)
+		return -errno;
+	terminal = newterm(NULL, stdout, stdin);
+	if (!terminal) {
+		close(s.signal_fd);
+		return -ENOTTY;
+	}
+	cbreak();
+	noecho();
+	nodelay(stdscr, TRUE);
+	keypad(stdscr, TRUE);
+	set_escdelay(25);
+	curs_set(0);
+	begin_colours();
+	r = run(&s);
+	endwin();
+	delscreen(terminal);
+	gpreempt_daemon_close(s.daemon);
+	snapshot_done(&s.snapshot);
+	close(s.signal_fd);
+	return r;
+}

@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: MIT */
+#include <stdio.h>
+#include <string.h>
+
+#include "cmd/gpreempt/daemon.h"
+#include "cmd/gpreempt/job_text.h"
+
+const char help_class[] =
+	"  --priority N        within the class, 0 to 255; otherwise as it is\n"
+	"  --latency-critical  make room for it at once, not when it has waited\n"
+	"  --target-us N       the latency it should have, for policies that heed it\n"
+	"  --lazy              attach to it only when somebody waits for it\n"
+	"\n"
+	"SELECTOR is a pid (its descendants too, also before they use a GPU), cgroup:PATH,\n"
+	"name:GLOB (the command's name), or 12 or more digits of a container id. CLASS is\n"
+	"'online', 'offline', or 'none' for jobs the daemon shall leave alone. Counts for the\n"
+	"jobs there are and those to come, until another request or a reload.\n";
+
+#define TARGET_MAX_US (3600ull * 1000 * 1000)
+
+int take_class_option(struct cli *cli, int c, struct gpreempt_class_request *request)
+{
+	uint64_t value = 0;
+	int status;
+
+	switch (c) {
+	case OPTION_PRIORITY:
+		status = parse_number(cli, "--priority", optarg, 0, 255, &value);
+		if (status == EXIT_DONE)
+			request->priority = (int)value;
+		return status;
+	case OPTION_TARGET:
+		return parse_number(cli, "--target-us", optarg, 1, TARGET_MAX_US,
+				    &request->target_us);
+	case OPTION_CRITICAL:
+		request->critical = true;
+		return EXIT_DONE;
+	default:
+		request->lazy = true;
+		return EXIT_DONE;
+	}
+}
+
+static int parse(struct cli *cli, int argc, char **argv, struct gpreempt_class_request *request)
+{
+	static const struct option options[] = { CLASS_OPTIONS, COMMON_OPTIONS };
+	struct gpreempt_error e = { .size = sizeof(e) };
+	int status = EXIT_DONE, c;
+
+	while ((c = option_next(cli, argc, argv, ":h", options, &status)) != OPTIONS_DONE) {
+		if (c != OPTIONS_STOP)
+			status = take_class_option(cli, c, request);
+		if (status != EXIT_DONE)
+			return status;
+	}
+	status = check_arguments(cli, argc - optind, 2, 2);
+	if (status != EXIT_DONE)
+		return status;
+	if (gpreempt_check_selector(argv[optind], &e) < 0)
+		return cli_fail(cli, EXIT_USAGE, e.hint, "%s", e.message);
+	if (strcmp(argv[optind + 1], "none") == 0)
+		return EXIT_DONE;
+	if (strcmp(argv[optind + 1], "online") && strcmp(argv[optind + 1], "offline"))
+		return cli_usage(cli, "a class is 'online', 'offline' or 'none', not '%s'",
+				 argv[optind + 1]);
+	return parse_class(cli, argv[optind + 1], &request->job_class);
+}
+
+static int report(struct cli *cli, int n, const char *selector,
+		  const struct gpreempt_class_request *request)
+{
+	struct json_object *o;
+
+	if (!cli->json) {
+		printf("%s: %s; %d process%s classed now\n", selector,
+		       job_class_word(request->job_class), n, n == 1 ? "" : "es");
+		if (n == 0)
+			printf("nobody matches yet: it counts for those to come\n");
+		return EXIT_DONE;
+	}
+	o = json_object_new_object();
+	json_add_uint(o, "classed", (uint64_t)n);
+	return cli_print_json(cli, o);
+}
+
+int cmd_class(struct cli *cli, int argc, char **argv)
+{
+	struct gpreempt_class_request request = { .size = sizeof(request), .priority = -1 };
+	_cleanup_daemon_ struct gpreempt_daemon *d = NULL;
+	int status = parse(cli, argc, argv, &request), n;
+
+	if (status == EXIT_DONE)
+		status = daemon_connect(cli, &d);
+	if (status != EXIT_DONE)
+		return status;
+	n = gpreempt_daemon_set_class(d, argv[optind], &request);
+	return n < 0 ? daemon_failed(cli, d) : report(cli, n, argv[optind], &request);
+}

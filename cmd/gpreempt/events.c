@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: MIT */
+#include <errno.h>
+#include <poll.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+#include "cmd/gpreempt/daemon.h"
+#include "cmd/gpreempt/job_text.h"
+
+static struct json_object *event_to_json(const struct gpreempt_event *e)
+{
+	struct json_object *o = json_object_new_object();
+
+	json_add_uint(o, "time_ns", e->time_ns);
+	json_add_string(o, "event", gpreempt_event_name(e->kind));
+	if (e->gpu_id)
+		json_add_uint(o, "gpu_id", e->gpu_id);
+	if (e->pid) {
+		json_add(o, "pid", json_object_new_int((int)e->pid));
+		json_add_uint(o, "uid", e->uid);
+		json_add_string(o, "comm", e->comm);
+		json_add_string(o, "class", job_class_word(e->job_class));
+	}
+	if (e->other_pid)
+		json_add(o, "other_pid", json_object_new_int((int)e->other_pid));
+	if (e->kind == GPREEMPT_EVENT_LET_GO)
+		json_add(o, "duration_us", json_us(e->duration_ns));
+	if (e->kind == GPREEMPT_EVENT_MISSED)
+		json_add_uint(o, "count", e->count);
+	json_add_string(o, "text", e->text);
+	return o;
+}
+
+static void print_text(struct gpreempt_event *e)
+{
+	time_t seconds = (time_t)(e->time_ns / NSEC_PER_SEC);
+	char when[16] = "";
+	struct tm tm;
+
+	text_clean(e->text);
+	if (localtime_r(&seconds, &tm))
+		strftime(when, sizeof(when), "%H:%M:%S", &tm);
+	printf("%s.%03u  %-16s  %s\n", when,
+	       (unsigned int)(e->time_ns % NSEC_PER_SEC / NSEC_PER_MSEC),
+	       gpreempt_event_name(e->kind), e->text);
+}
+
+static int print_waiting(struct cli *cli, struct gpreempt_daemon *d)
+{
+	struct gpreempt_event e = { .size = sizeof(e) };
+	int r;
+
+	while ((r = gpreempt_daemon_next_event(d, &e)) > 0) {
+		if (!cli->json)
+			print_text(&e);
+		else if (cli_print_json(cli, event_to_json(&e)) != EXIT_DONE)
+			return EXIT_FAILED;
+	}
+	if (r < 0)
+		return daemon_failed(cli, d);
+	return cli_stdout_broken() ? EXIT_FAILED : EXIT_DONE; /* main says why */
+}
+
+static int follow(struct cli *cli, struct gpreempt_daemon *d)
+{
+	struct pollfd fds[] = {
+		{ .fd = cli->signal_fd, .events = POLLIN },
+		{ .fd = gpreempt_daemon_fd(d), .events = POLLIN },
+		{ .fd = STDOUT_FILENO }, /* whoever reads may go while nothing happens */
+	};
+	int status = EXIT_DONE;
+
+	while (status == EXIT_DONE) {
+		if (poll(fds, ARRAY_SIZE(fds), -1) < 0 && errno != EINTR)
+			return cli_fail(cli, EXIT_FAILED, "try again", "waiting: %s",
+					strerror(errno));
+		if (signals_take(cli))
+			break;
+		if (fds[2].revents & (POLLERR | POLLNVAL))
+			return EXIT_DONE;
+		status = print_waiting(cli, d);
+	}
+	return status;
+}
+
+int cmd_events(struct cli *cli, int argc, char **argv)
+{
+	_cleanup_daemon_ struct gpreempt_daemon *d = NULL;
+	int status = take_arguments(cli, argc, argv, 0, 0);
+
+	if (status == EXIT_DONE)
+		status = daemon_connect(cli, &d);
+	if (status != EXIT_DONE)
+		return status;
+	if (gpreempt_daemon_subscribe(d) < 0)
+		return daemon_failed(cli, d);
+	return follow(cli, d);
+}

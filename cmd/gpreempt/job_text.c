@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: MIT */
+#include "cmd/gpreempt/job_text.h"
+
+#include <stdio.h>
+
+const char *job_state(const struct gpreempt_daemon_job *job)
+{
+	if (!job->detailed)
+		return "-";
+	if (job->held)
+		return "held";
+	if (job->waiting)
+		return "waiting";
+	return job->working ? "working" : "idle";
+}
+
+const char *job_class_word(enum gpreempt_class job_class)
+{
+	switch (job_class) {
+	case GPREEMPT_CLASS_ONLINE:
+		return "online";
+	case GPREEMPT_CLASS_OFFLINE:
+		return "offline";
+	default:
+		return "none";
+	}
+}
+
+const char *text_age(uint64_t seconds, char buf[AGE_TEXT_SIZE])
+{
+	unsigned long long minutes = seconds / 60, hours = minutes / 60, days = hours / 24;
+
+	if (minutes == 0)
+		snprintf(buf, AGE_TEXT_SIZE, "%llu s", (unsigned long long)seconds);
+	else if (hours == 0)
+		snprintf(buf, AGE_TEXT_SIZE, "%llu min", minutes);
+	else if (days < 2)
+		snprintf(buf, AGE_TEXT_SIZE, "%llu h %llu min", hours, minutes % 60);
+	else
+		snprintf(buf, AGE_TEXT_SIZE, "%llu days", days);
+	return buf;
+}

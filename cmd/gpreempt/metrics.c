@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: MIT */
+#include <stdio.h>
+#include <string.h>
+
+#include "cmd/gpreempt/daemon.h"
+
+/* Names of processes are in it: each line as clean as any other text of ours. */
+static void clean_lines(char *text)
+{
+	while (*text) {
+		char *end = strchrnul(text, '\n'), was = *end;
+
+		*end = '\0';
+		text_clean(text);
+		*end = was;
+		text = was ? end + 1 : end;
+	}
+}
+
+int cmd_metrics(struct cli *cli, int argc, char **argv)
+{
+	_cleanup_daemon_ struct gpreempt_daemon *d = NULL;
+	_cleanup_free_ char *text = NULL;
+	int status = take_arguments(cli, argc, argv, 0, 0);
+	struct json_object *o;
+	size_t len = 0;
+
+	if (status == EXIT_DONE)
+		status = daemon_connect(cli, &d);
+	if (status != EXIT_DONE)
+		return status;
+	if (gpreempt_daemon_get_metrics(d, &text, &len) < 0)
+		return daemon_failed(cli, d);
+	clean_lines(text);
+	if (!cli->json) {
+		fputs(text, stdout);
+		return EXIT_DONE;
+	}
+	o = json_object_new_object();
+	json_add(o, "metrics", json_object_new_string(text));
+	return cli_print_json(cli, o);
+}

@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: MIT */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "cmd/gpreempt/daemon.h"
+
+const char help_run[] =
+	"  --class CLASS       'online' or 'offline'\n"
+	"  --priority N        within the class, 0 to 255\n"
+	"  --latency-critical  make room for it at once, not when it has waited\n"
+	"  --target-us N       the latency it should have, for policies that heed it\n"
+	"  --lazy              attach to it only when somebody waits for it\n"
+	"\n"
+	"The program takes the place of this one, with the same pid, and what it starts is of\n"
+	"the same class. Without a daemon nothing is started.\n";
+
+enum { OPTION_CLASS = 2001 };
+
+static int parse(struct cli *cli, int argc, char **argv, struct gpreempt_class_request *request)
+{
+	static const struct option options[] = {
+		{ "class", required_argument, NULL, OPTION_CLASS },
+		CLASS_OPTIONS,
+		COMMON_OPTIONS,
+	};
+	int status = EXIT_DONE, c;
+
+	/* The plus: what follows the program's name is the program's. */
+	while ((c = option_next(cli, argc, argv, "+:h", options, &status)) != OPTIONS_DONE) {
+		if (c == OPTION_CLASS)
+			status = parse_class(cli, optarg, &request->job_class);
+		else if (c != OPTIONS_STOP)
+			status = take_class_option(cli, c, request);
+		if (status != EXIT_DONE)
+			return status;
+	}
+	if (request->job_class == GPREEMPT_CLASS_UNKNOWN)
+		return cli_usage(cli, "--class online or --class offline must be given");
+	if (optind >= argc || !argv[optind][0])
+		return cli_usage(cli, "no program to start");
+	return EXIT_DONE;
+}
+
+static int join_class(struct cli *cli, const struct gpreempt_class_request *request)
+{
+	_cleanup_daemon_ struct gpreempt_daemon *d = NULL;
+	int status = daemon_connect(cli, &d);
+	char pid[16];
+
+	if (status != EXIT_DONE)
+		return status;
+	snprintf(pid, sizeof(pid), "%d", (int)getpid());
+	return gpreempt_daemon_set_class(d, pid, request) < 0 ? daemon_failed(cli, d) : EXIT_DONE;
+}
+
+int cmd_run(struct cli *cli, int argc, char **argv)
+{
+	struct gpreempt_class_request request = { .size = sizeof(request), .priority = -1 };
+	int status = parse(cli, argc, argv, &request);
+
+	if (status == EXIT_DONE)
+		status = join_class(cli, &request);
+	if (status != EXIT_DONE)
+		return status;
+	signals_inherit(cli);
+	execvp(argv[optind], argv + optind);
+	return cli_fail(cli, EXIT_FAILED, "is it installed, and may you run it?",
+			"cannot start '%s': %s", argv[optind], strerror(errno));
+}

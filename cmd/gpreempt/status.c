@@ -1,0 +1,216 @@
+/* SPDX-License-Identifier: MIT */
+#include <stdio.h>
+#include <string.h>
+
+#include "cmd/gpreempt/job_text.h"
+#include "cmd/gpreempt/status.h"
+#include "cmd/gpreempt/table.h"
+
+static void print_head(struct cli *cli, const struct gpreempt_daemon_status *s)
+{
+	uint64_t up = s->now_ns > s->started_ns ? (s->now_ns - s->started_ns) / NSEC_PER_SEC : 0;
+	char age[AGE_TEXT_SIZE], head[64];
+
+	printf("%s: pid %d, up %s%s\n", bold(cli, "gpreemptd", head, sizeof(head)), (int)s->pid,
+	       text_age(up, age), s->paused ? ", PAUSED (gpreempt continue takes up again)" : "");
+	printf("  version   %s\n", s->version);
+	if (s->config[0])
+		printf("  config    %s\n", s->config);
+	printf("  policy    %s\n", s->policy);
+	printf("  backend   %s%s%s\n", s->backend, s->modelled ? "; all times are modelled" : "",
+	       s->guarded ? "" : "; no guard stands beside it");
+	printf("  running   %u online and %u offline process%s with %u queue%s on %u GPU%s\n",
+	       s->online, s->offline, s->online + s->offline == 1 ? "" : "es", s->queues,
+	       s->queues == 1 ? "" : "s", s->gpus, s->gpus == 1 ? "" : "s");
+	if (!s->privileged)
+		return;
+	printf("  now       %u held, %u attached\n", s->held, s->attached);
+	printf("  so far    %llu preemption%s, %llu trip%s; online work waited for offline %llu "
+	       "time%s, resolved %llu; %llu hint%s, %llu refused\n",
+	       (unsigned long long)s->preemptions, s->preemptions == 1 ? "" : "s",
+	       (unsigned long long)s->trips, s->trips == 1 ? "" : "s",
+	       (unsigned long long)s->inversions, s->inversions == 1 ? "" : "s",
+	       (unsigned long long)s->resolved, (unsigned long long)s->hints,
+	       s->hints == 1 ? "" : "s", (unsigned long long)s->hints_refused);
+}
+
+static void latency_row(struct libscols_table *t, const char *what,
+			const struct gpreempt_latency *l)
+{
+	char buf[UNIT_TEXT_SIZE];
+
+	table_row(t);
+	table_cell(t, 0, "%s", what);
+	table_cell(t, 1, "%llu", (unsigned long long)l->count);
+	table_cell(t, 2, "%s", l->count ? text_duration(l->p50_ns, buf) : "-");
+	table_cell(t, 3, "%s", l->count ? text_duration(l->p99_ns, buf) : "-");
+	table_cell(t, 4, "%s", l->count ? text_duration(l->max_ns, buf) : "-");
+}
+
+static void print_latencies(const struct gpreempt_daemon_status *s)
+{
+	const struct column columns[] = {
+		{ s->modelled ? "LATENCY (MODELLED)" : "LATENCY", false },
+		{ "COUNT", true },
+		{ "P50", true },
+		{ "P99", true },
+		{ "MAX", true },
+	};
+	struct libscols_table *t = table_new(columns, ARRAY_SIZE(columns));
+
+	latency_row(t, "detection", &s->detection);
+	latency_row(t, "suspend", &s->suspend);
+	latency_row(t, "resume", &s->resume);
+	printf("\n");
+	table_print(t);
+}
+
+static void print_gpus(const struct daemon_view *v)
+{
+	static const struct column columns[] = {
+		{ "GPU", true },	 { "NAME", false },  { "SLOTS", true }, { "ONLINE", true },
+		{ "OFFLINE", true },	 { "CYCLES", true }, { "TRIPS", true }, { "DENIED", true },
+		{ "PREEMPTION", false },
+	};
+	struct libscols_table *t = table_new(columns, ARRAY_SIZE(columns));
+
+	for (size_t i = 0; i < v->n_gpus; i++) {
+		const struct gpreempt_daemon_gpu *g = &v->gpus[i];
+		uint64_t denied = g->denied_by_budget + g->denied_by_cost;
+
+		table_row(t);
+		table_cell(t, 0, "%u", g->gpu_id);
+		table_cell(t, 1, "%s", g->name);
+		table_cell(t, 2, "%u", g->slots);
+		for (size_t c = 3; !v->status.privileged && c < 8; c++)
+			table_cell(t, c, "-");
+		table_cell(t, 8, g->tripped ? "off: tripped" : "on");
+		if (!v->status.privileged)
+			continue;
+		table_cell(t, 3, "%u", g->slots_online);
+		table_cell(t, 4, "%u", g->slots_offline);
+		table_cell(t, 5, "%llu", (unsigned long long)g->cycles);
+		table_cell(t, 6, "%llu", (unsigned long long)g->trips);
+		table_cell(t, 7, "%llu", (unsigned long long)denied);
+	}
+	printf("\n");
+	table_print(t);
+}
+
+static void print_tripped(struct cli *cli, const struct daemon_view *v)
+{
+	char head[64];
+
+	for (size_t i = 0; i < v->n_gpus && v->gpus[i].tripped; i++) {
+		char why[sizeof(v->gpus[i].tripped_by)];
+
+		memcpy(why, v->gpus[i].tripped_by, sizeof(why));
+		text_clean(why);
+		printf("%s: GPU %u: nothing is held on it any more%s%s\n"
+		       "  hint: look at dmesg, then gpreempt rearm %u\n",
+		       bold(cli, "tripped", head, sizeof(head)), v->gpus[i].gpu_id,
+		       why[0] ? ": " : "", why, v->gpus[i].gpu_id);
+	}
+}
+
+static void job_row(struct libscols_table *t, const struct gpreempt_daemon_job *j)
+{
+	char buf[UNIT_TEXT_SIZE];
+
+	table_row(t);
+	table_cell(t, 0, "%d", (int)j->pid);
+	table_cell(t, 1, "%s", j->comm);
+	table_cell(t, 2, "%u", j->gpu_id);
+	table_cell(t, 3, "%s", job_class_word(j->job_class));
+	table_cell(t, 5, "%s", job_state(j));
+	table_cell(t, 6, "%u", j->queues);
+	if (!j->detailed) {
+		for (size_t c = 7; c < 11; c++)
+			table_cell(t, c, "-");
+		table_cell(t, 4, "-");
+		return;
+	}
+	table_cell(t, 4, "%u%s", j->priority, j->critical ? "!" : "");
+	table_cell(t, 7, "%llu", (unsigned long long)j->preempted);
+	table_cell(t, 8, "%s", text_duration(j->held_ns, buf));
+	table_cell(t, 9, "%s", text_duration(j->longest_wait_ns, buf));
+	table_cell(t, 10, "%u %%", (j->share_permille + 5) / 10);
+	table_cell(t, 11, "%s", j->source);
+	table_cell(t, 12, "%s", j->why);
+}
+
+static void print_jobs(const struct daemon_view *v)
+{
+	static const struct column columns[] = {
+		{ "PID", true },      { "COMMAND", false },  { "GPU", true },
+		{ "CLASS", false },   { "PRIORITY", true },  { "STATE", false },
+		{ "QUEUES", true },   { "PREEMPTED", true }, { "HELD", true },
+		{ "MAX WAIT", true }, { "SHARE", true },     { "CLASS BY", false },
+		{ "NOTE", false },
+	};
+	struct libscols_table *t;
+
+	if (v->n_jobs == 0) {
+		printf("\nno process uses a GPU\n");
+		return;
+	}
+	t = table_new(columns, ARRAY_SIZE(columns));
+	for (size_t i = 0; i < v->n_jobs; i++)
+		job_row(t, &v->jobs[i]);
+	printf("\n");
+	table_print(t);
+}
+
+static int tripped_first(const void *a, const void *b)
+{
+	const struct gpreempt_daemon_gpu *x = a, *y = b;
+
+	if (x->tripped != y->tripped)
+		return x->tripped ? -1 : 1;
+	return (x->gpu_id > y->gpu_id) - (x->gpu_id < y->gpu_id);
+}
+
+static int read_view(struct cli *cli, struct gpreempt_daemon *d, struct daemon_view *v)
+{
+	int status;
+
+	v->status.size = sizeof(v->status);
+	if (gpreempt_daemon_get_status(d, &v->status) < 0)
+		return daemon_failed(cli, d);
+	status = daemon_read_gpus(cli, d, &v->gpus, &v->n_gpus);
+	if (status == EXIT_DONE)
+		status = daemon_read_jobs(cli, d, &v->jobs, &v->n_jobs);
+	if (status == EXIT_DONE)
+		qsort(v->gpus, v->n_gpus, sizeof(*v->gpus), tripped_first);
+	return status;
+}
+
+static int print_text(struct cli *cli, const struct daemon_view *v)
+{
+	print_tripped(cli, v);
+	print_head(cli, &v->status);
+	if (v->status.privileged)
+		print_latencies(&v->status);
+	print_gpus(v);
+	print_jobs(v);
+	if (!v->status.privileged)
+		printf("\nthe rest is for root and the daemon's group\n");
+	return EXIT_DONE;
+}
+
+int cmd_status(struct cli *cli, int argc, char **argv)
+{
+	_cleanup_daemon_ struct gpreempt_daemon *d = NULL;
+	struct daemon_view v = { 0 };
+	int status = take_arguments(cli, argc, argv, 0, 0);
+
+	if (status == EXIT_DONE)
+		status = daemon_connect(cli, &d);
+	if (status == EXIT_DONE)
+		status = read_view(cli, d, &v);
+	if (status == EXIT_DONE)
+		status = cli->json ? status_print_json(cli, &v) : print_text(cli, &v);
+	free(v.gpus);
+	free(v.jobs);
+	return status;
+}

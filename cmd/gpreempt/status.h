@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef GPREEMPT_CMD_STATUS_H
+#define GPREEMPT_CMD_STATUS_H
+
+#include "cmd/gpreempt/daemon.h"
+
+/* Everything the daemon says of itself, read at about the same time. */
+struct daemon_view {
+	struct gpreempt_daemon_status status;
+	struct gpreempt_daemon_gpu *gpus; /* those that tripped first */
+	size_t n_gpus;
+	struct gpreempt_daemon_job *jobs;
+	size_t n_jobs;
+};
+
+int status_print_json(struct cli *cli, const struct daemon_view *v);
+
+#endif
