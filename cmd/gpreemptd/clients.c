@@ -130,7 +130,7 @@ static int warn(struct client *client, uint32_t seq)
 	c->figures.limited++;
 	client->warned = true;
 	wire_error_set(&e, seq, EBUSY, WIRE_ERROR_REFUSED,
-		       "ask less often, or raise requests_per_s in gpreempt.conf",
+		       "ask less often, or raise requests_per_second in gpreempt.conf",
 		       "more than %llu requests a second of one user; from now on they wait",
 		       (unsigned long long)(NSEC_PER_SEC / c->token_ns));
 	stop_reading(client);
@@ -210,7 +210,8 @@ static const char *no_room(const struct control *c, const struct user *user)
 {
 	if (!user)
 		return "people of too many users ask at once";
-	if (c->figures.clients >= c->max_clients)
+	/* Strangers, however many, must not keep the machine's owner out. */
+	if (c->figures.clients >= c->max_clients && user->uid != 0 && user->uid != geteuid())
 		return "too many clients are connected";
 	if (user->clients >= c->max_clients_per_uid)
 		return "you have too many connections";
@@ -223,7 +224,7 @@ static void turn_away(struct control *c, int fd, const char *why)
 
 	c->figures.refused++;
 	wire_error_set(&e, 0, EBUSY, WIRE_ERROR_REFUSED,
-		       "close some, or raise clients or requests_per_s in gpreempt.conf", "%s",
+		       "close some, or raise the limits under [control] in gpreempt.conf", "%s",
 		       why);
 	send(fd, &e, sizeof(e), MSG_DONTWAIT | MSG_NOSIGNAL);
 	hang_up(fd);

@@ -9,6 +9,7 @@
 #include <systemd/sd-daemon.h>
 #include <time.h>
 
+#include "cmd/gpreemptd/clean_up.h"
 #include "cmd/gpreemptd/daemon_internal.h"
 
 #define SOCKET_NAME "control.sock"
@@ -106,6 +107,55 @@ static bool is_model(const char *device)
 	return strncmp(device, "model", strlen("model")) == 0;
 }
 
+/* What an earlier daemon left; on a software device nothing outlives its daemon. */
+static enum status clean_up_before(struct daemon *d)
+{
+	_cleanup_free_ char *path = run_dir_file(&d->dir, JOURNAL_NAME);
+	_cleanup_(gkfd_freep) struct gkfd *k = NULL;
+	struct clean_up_result result = { 0 };
+	void *data;
+	int r;
+
+	if (is_model(d->options->device))
+		return STATUS_DONE;
+	data = gkfd_syscall_new(NULL);
+	if (!path || !data || gkfd_new(&gkfd_transport_syscall, data, &k) < 0)
+		return out_of_memory();
+	r = clean_up(k, path, &result);
+	if (result.torn)
+		log_line(LOG_LEVEL_WARNING,
+			 "%s was no journal; whoever needs it: gpreempt release "
+			 "--all",
+			 path);
+	if (result.released)
+		log_line(LOG_LEVEL_WARNING, "let go of %u jobs an earlier daemon held",
+			 result.released);
+	if (r < 0 || result.failed)
+		return fail(STATUS_FAILED, "see gpreempt release --all",
+			    "cannot let go of %u of %u jobs an earlier daemon held: %s",
+			    result.failed, result.left, strerror(r < 0 ? -r : -result.error));
+	return STATUS_DONE;
+}
+
+/* What cannot be let go of now is no reason to leave everybody else without a scheduler. */
+static enum status clean_up_first(struct daemon *d)
+{
+	clean_up_before(d);
+	return STATUS_DONE;
+}
+
+enum status daemon_clean_up(const struct daemon_options *options)
+{
+	struct daemon d = { .options = options, .dir = { .lock_fd = -1 } };
+	enum status status = take_dir(&d);
+
+	if (status == STATUS_DONE)
+		status = clean_up_before(&d);
+	run_dir_done(&d.dir);
+	free(d.metrics_path);
+	return status;
+}
+
 static enum status start_guard(struct daemon *d)
 {
 	int r;
@@ -152,6 +202,8 @@ static enum status open_journal(struct daemon *d)
 	if (!path)
 		return out_of_memory();
 	r = journal_open(path, &d->journal);
+	if (r == -EBADMSG && unlink(path) == 0)
+		r = journal_open(path, &d->journal);
 	if (r < 0)
 		return fail(STATUS_FAILED, "remove it if no gpreemptd runs", "cannot use %s: %s",
 			    path, strerror(-r));
@@ -260,16 +312,11 @@ static enum status begin(struct daemon *d)
 		       STATUS_DONE;
 }
 
-static enum status clean_up_first(struct daemon *d)
-{
-	return STATUS_DONE;
-}
-
 static enum status start(struct daemon *d)
 {
 	static enum status (*const steps[])(struct daemon *) = {
-		read_config, take_dir,	   clean_up_first, make_loop,	 start_guard,
-		open_device, open_journal, make_scheduler, make_control, begin,
+		read_config, take_dir,	   clean_up_first, make_loop,	  start_guard,
+		open_device, open_journal, make_scheduler,  make_control, begin,
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(steps); i++) {
