@@ -57,6 +57,7 @@ int cmd_hqd(struct cli *cli, int argc, char **argv);
 int cmd_accept(struct cli *cli, int argc, char **argv);
 int cmd_demo(struct cli *cli, int argc, char **argv);
 int cmd_sim(struct cli *cli, int argc, char **argv);
+int cmd_load(struct cli *cli, int argc, char **argv);
 int cmd_status(struct cli *cli, int argc, char **argv);
 int cmd_top(struct cli *cli, int argc, char **argv);
 int cmd_policy(struct cli *cli, int argc, char **argv);
@@ -71,7 +72,7 @@ int cmd_rearm(struct cli *cli, int argc, char **argv);
 int cmd_needs_extension(struct cli *cli, int argc, char **argv);
 
 extern const char help_queues[], help_monitor[], help_hold[], help_bench[], help_accept[];
-extern const char help_sim[], help_class[], help_run[];
+extern const char help_load[], help_sim[], help_class[], help_run[];
 
 /* ---- commands.c ---- */
 

@@ -55,6 +55,7 @@ const struct command commands[] = {
 	{ "continue", "", "take up again after a pause", NULL, cmd_continue },
 	{ "rearm", "GPU", "allow preemption on a GPU where one failed",
 	  "GPU is an id as gpreempt status shows it.\n", cmd_rearm },
+	{ "load", "", "be a job on a daemon's software device", help_load, cmd_load },
 	{ "stop-gpu", "GPU --for S --yes", NULL, NULL, cmd_needs_extension },
 	{ NULL },
 };
