@@ -111,6 +111,27 @@ static int connect_to(struct gpreempt_daemon *d, const char *path)
 	return 0;
 }
 
+/* The daemon of the machine; where there is none, one that the same user runs to try it out. */
+static int connect_somewhere(struct gpreempt_daemon *d)
+{
+	const char *folder = secure_getenv("XDG_RUNTIME_DIR");
+	const struct gpreempt_error none = d->last;
+	struct gpreempt_error first;
+	char path[128];
+	int r = connect_to(d, WIRE_SOCKET);
+
+	if (r != -ENOENT || !folder || geteuid() == 0 ||
+	    snprintf(path, sizeof(path), "%s/gpreempt/control.sock", folder) >= (int)sizeof(path))
+		return r;
+	first = d->last;
+	closep(&d->fd);
+	d->last = none;
+	if (connect_to(d, path) >= 0)
+		return 0;
+	d->last = first;
+	return r;
+}
+
 EXPORT int gpreempt_daemon_open(const char *path, struct gpreempt_daemon **ret,
 				struct gpreempt_error *ret_error)
 {
@@ -123,7 +144,7 @@ EXPORT int gpreempt_daemon_open(const char *path, struct gpreempt_daemon **ret,
 	d->last.size = sizeof(d->last);
 	if (!path)
 		path = secure_getenv("GPREEMPT_SOCKET");
-	r = connect_to(d, path ? path : WIRE_SOCKET);
+	r = path ? connect_to(d, path) : connect_somewhere(d);
 	if (r < 0) {
 		if (ret_error)
 			gpreempt_daemon_get_error(d, ret_error);

@@ -56,6 +56,9 @@ void daemon_text(char *to, size_t size, const char *from, size_t room);
 
 enum gpreempt_class daemon_class(uint32_t wire_class);
 
+/* Asks for a page, and closes the connection. */
+struct gpreempt_hint *hint_from(struct gpreempt_daemon *d, struct gpreempt_error *ret_error);
+
 static inline void daemon_closep(struct gpreempt_daemon **d)
 {
 	gpreempt_daemon_close(*d);

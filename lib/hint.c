@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Hints: the word shared with the daemon, and the call for processes that have none. */
 #include <errno.h>
-#include <stdatomic.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -47,19 +46,24 @@ static int ask_page(struct gpreempt_daemon *d, struct gpreempt_hint *ret)
 	return r < 0 ? r : map_page(d, fd, ret);
 }
 
+struct gpreempt_hint *hint_from(struct gpreempt_daemon *d, struct gpreempt_error *ret_error)
+{
+	_cleanup_free_ struct gpreempt_hint *hint = calloc(1, sizeof(*hint));
+	int r = hint ? ask_page(d, hint) :
+		       daemon_fail(d, -ENOMEM, GPREEMPT_ERROR_FAILED, "free some memory",
+				   "out of memory");
+
+	if (r < 0 && ret_error)
+		gpreempt_daemon_get_error(d, ret_error);
+	gpreempt_daemon_close(d);
+	return r < 0 ? NULL : steal_ptr(&hint);
+}
+
 EXPORT struct gpreempt_hint *gpreempt_hint_open(const char *path, struct gpreempt_error *ret_error)
 {
-	_cleanup_(daemon_closep) struct gpreempt_daemon *d = NULL;
-	_cleanup_free_ struct gpreempt_hint *hint = calloc(1, sizeof(*hint));
+	struct gpreempt_daemon *d = NULL;
 
-	if (!hint || gpreempt_daemon_open(path, &d, ret_error) < 0)
-		return NULL;
-	if (ask_page(d, hint) < 0) {
-		if (ret_error)
-			gpreempt_daemon_get_error(d, ret_error);
-		return NULL;
-	}
-	return steal_ptr(&hint);
+	return gpreempt_daemon_open(path, &d, ret_error) < 0 ? NULL : hint_from(d, ret_error);
 }
 
 /* The daemon reads the count first: when it has changed, the time belongs to it or is newer. */
@@ -77,12 +81,14 @@ EXPORT void gpreempt_hint_now(struct gpreempt_hint *hint)
 
 EXPORT void gpreempt_hint_in(struct gpreempt_hint *hint, uint64_t ahead_ns)
 {
-	struct timespec now;
+	struct timespec ts;
+	uint64_t now;
 
 	if (!hint)
 		return;
-	clock_gettime(CLOCK_MONOTONIC, &now); /* of the vDSO: no system call */
-	store(hint, (uint64_t)now.tv_sec * NSEC_PER_SEC + (uint64_t)now.tv_nsec + ahead_ns);
+	clock_gettime(CLOCK_MONOTONIC, &ts); /* of the vDSO: no system call */
+	now = (uint64_t)ts.tv_sec * NSEC_PER_SEC + (uint64_t)ts.tv_nsec;
+	store(hint, ahead_ns > UINT64_MAX - now ? UINT64_MAX : now + ahead_ns);
 }
 
 EXPORT struct gpreempt_hint *gpreempt_hint_close(struct gpreempt_hint *hint)

@@ -41,9 +41,9 @@ struct gpreempt_hint *gpreempt_hint_close(struct gpreempt_hint *hint);
 /* ---- connection ---- */
 
 /*
- * @path: of the socket; NULL: what $GPREEMPT_SOCKET names, else /run/gpreempt/control.sock.
- * -ENOENT, -ECONNREFUSED: no daemon. There is nothing to ask for an error then, so *ret_error,
- * which may be NULL, is filled. Since: 0.1
+ * @path: of the socket; NULL: what $GPREEMPT_SOCKET names, else /run/gpreempt/control.sock, and
+ * where that is missing the same in $XDG_RUNTIME_DIR. -ENOENT, -ECONNREFUSED: no daemon. There is
+ * nothing to ask for an error then, so *ret_error, which may be NULL, is filled. Since: 0.1
  */
 int gpreempt_daemon_open(const char *path, struct gpreempt_daemon **ret,
 			 struct gpreempt_error *ret_error);

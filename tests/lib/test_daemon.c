@@ -1,0 +1,791 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The library's side of the control socket, against a peer that has written its answers before it
+ * is asked: right ones, and whatever a daemon of another version, a broken one or none at all
+ * could say.
+ */
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+
+#include <cmocka.h>
+
+#include "lib/daemon_internal.h"
+
+#define PATIENCE_NS (20 * NSEC_PER_MSEC)
+
+struct pair {
+	struct gpreempt_daemon *d;
+	int peer;
+};
+
+static int make_pair(void **state)
+{
+	struct pair *p = calloc(1, sizeof(*p));
+	int fds[2];
+
+	if (!p || socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, fds) < 0)
+		return -1;
+	p->d = calloc(1, sizeof(*p->d));
+	if (!p->d)
+		return -1;
+	p->d->fd = fds[0];
+	p->d->last.size = sizeof(p->d->last);
+	p->peer = fds[1];
+	gpreempt_daemon_set_timeout(p->d, PATIENCE_NS);
+	*state = p;
+	return 0;
+}
+
+static int drop_pair(void **state)
+{
+	struct pair *p = *state;
+
+	gpreempt_daemon_close(p->d);
+	if (p->peer >= 0)
+		close(p->peer);
+	free(p);
+	return 0;
+}
+
+static struct wire_header header(uint32_t type, size_t bytes, uint32_t seq)
+{
+	return (struct wire_header){ WIRE_MAGIC, WIRE_VERSION, (uint16_t)type, (uint32_t)bytes,
+				     seq };
+}
+
+static void say(struct pair *p, const void *packet, size_t bytes)
+{
+	assert_int_equal(send(p->peer, packet, bytes, 0), bytes);
+}
+
+static void say_count(struct pair *p, uint32_t type, uint32_t seq, uint64_t count)
+{
+	struct wire_answer a = { .h = header(type, sizeof(a), seq), .count = count };
+
+	say(p, &a, sizeof(a));
+}
+
+/* The next request the library has sent; a second is seen as one too. */
+static void heard(struct pair *p, uint32_t type, void *ret, size_t bytes)
+{
+	struct wire_header *h = ret;
+
+	assert_int_equal(recv(p->peer, ret, bytes, MSG_DONTWAIT | MSG_TRUNC), bytes);
+	assert_int_equal(h->magic, WIRE_MAGIC);
+	assert_int_equal(h->version, WIRE_VERSION);
+	assert_int_equal(h->type, type);
+	assert_int_equal(h->bytes, bytes);
+}
+
+static void heard_nothing(struct pair *p)
+{
+	char byte;
+
+	assert_int_equal(recv(p->peer, &byte, 1, MSG_DONTWAIT), -1);
+	assert_int_equal(errno, EAGAIN);
+}
+
+static struct gpreempt_error error_of(const struct pair *p)
+{
+	struct gpreempt_error e = { .size = sizeof(e) };
+
+	gpreempt_daemon_get_error(p->d, &e);
+	return e;
+}
+
+/* ---- right answers ---- */
+
+static void a_status_is_told_in_the_librarys_words(void **state)
+{
+	struct gpreempt_daemon_status s = { .size = sizeof(s) };
+	struct wire_status w = {
+		.h = header(WIRE_STATUS, sizeof(w), 1),
+		.flags = WIRE_STATUS_PAUSED | WIRE_STATUS_GUARDED,
+		.pid = 77,
+		.held = 3,
+		.detection = { 5, 10, 20, 30 },
+		.policy = "wait",
+		.version = "9.9.9",
+	};
+	struct wire_request request;
+
+	memset(w.config, 'x', sizeof(w.config)); /* and no end */
+	say(*state, &w, sizeof(w));
+	assert_int_equal(gpreempt_daemon_get_status(((struct pair *)*state)->d, &s), 0);
+	heard(*state, WIRE_STATUS, &request, sizeof(request));
+	assert_true(s.paused && s.guarded && !s.modelled && !s.privileged);
+	assert_int_equal(s.pid, 77);
+	assert_int_equal(s.held, 3);
+	assert_int_equal(s.detection.p99_ns, 20);
+	assert_string_equal(s.policy, "wait");
+	assert_int_equal(strlen(s.config), sizeof(s.config) - 1);
+}
+
+static void say_jobs(struct pair *p, uint32_t seq, uint32_t first, uint32_t n, uint32_t total)
+{
+	struct wire_jobs w = { .n = n, .total = total };
+	size_t bytes = offsetof(struct wire_jobs, jobs) + n * sizeof(w.jobs[0]);
+
+	w.h = header(WIRE_JOBS, bytes, seq);
+	for (uint32_t i = 0; i < n; i++) {
+		w.jobs[i].key = 10 * (first + i);
+		w.jobs[i].pid = (int32_t)(first + i);
+		w.jobs[i].job_class = WIRE_CLASS_OFFLINE;
+		w.jobs[i].flags = i % 2 ? WIRE_JOB_FULL : 0;
+		w.jobs[i].preempted = 5;
+	}
+	say(p, &w, bytes);
+}
+
+static void a_list_comes_in_pages_and_each_is_asked_for_by_the_last_key(void **state)
+{
+	struct gpreempt_daemon_job jobs[64] = { { .size = sizeof(jobs[0]) } };
+	struct pair *p = *state;
+	struct wire_request request;
+
+	say_jobs(p, 1, 1, 16, 20);
+	say_jobs(p, 2, 17, 4, 20);
+	assert_int_equal(gpreempt_daemon_get_jobs(p->d, jobs, 64), 20);
+	heard(p, WIRE_JOBS, &request, sizeof(request));
+	assert_int_equal(request.from, 0);
+	heard(p, WIRE_JOBS, &request, sizeof(request));
+	assert_int_equal(request.from, 160);
+	heard_nothing(p);
+	assert_int_equal(jobs[19].pid, 20);
+	assert_int_equal(jobs[19].size, sizeof(jobs[0]));
+	assert_int_equal(jobs[1].job_class, GPREEMPT_CLASS_OFFLINE);
+	assert_true(jobs[1].detailed);
+	assert_int_equal(jobs[1].preempted, 5);
+	/* What is not for the caller to see is not shown though it was sent. */
+	assert_false(jobs[2].detailed);
+	assert_int_equal(jobs[2].preempted, 0);
+}
+
+static void what_does_not_fit_is_counted_and_not_asked_for(void **state)
+{
+	struct gpreempt_daemon_job jobs[2] = { { .size = sizeof(jobs[0]) } };
+	struct pair *p = *state;
+	struct wire_request request;
+
+	say_jobs(p, 1, 1, 16, 300);
+	assert_int_equal(gpreempt_daemon_get_jobs(p->d, jobs, 2), 300);
+	say_jobs(p, 2, 1, 16, 300);
+	assert_int_equal(gpreempt_daemon_get_jobs(p->d, NULL, 0), 300);
+	heard(p, WIRE_JOBS, &request, sizeof(request));
+	heard(p, WIRE_JOBS, &request, sizeof(request));
+	heard_nothing(p);
+}
+
+static void an_older_program_gets_the_fields_it_knows(void **state)
+{
+	struct {
+		size_t size;
+		pid_t pid;
+		uid_t uid;
+	} jobs[2] = { { .size = sizeof(jobs[0]) } };
+	struct pair *p = *state;
+
+	say_jobs(p, 1, 7, 2, 2);
+	assert_int_equal(gpreempt_daemon_get_jobs(p->d, (void *)jobs, 2), 2);
+	assert_int_equal(jobs[0].pid, 7);
+	assert_int_equal(jobs[1].pid, 8);
+	jobs[0].size = 3;
+	assert_int_equal(gpreempt_daemon_get_jobs(p->d, (void *)jobs, 2), -EINVAL);
+	assert_int_equal(error_of(p).kind, GPREEMPT_ERROR_USAGE);
+}
+
+static void say_text(struct pair *p, uint32_t seq, const char *text, uint32_t n, uint32_t total)
+{
+	struct wire_text w = { .n = n, .total = total };
+	size_t bytes = offsetof(struct wire_text, text) + n;
+
+	w.h = header(WIRE_METRICS, bytes, seq);
+	memcpy(w.text, text, n);
+	say(p, &w, bytes);
+}
+
+static void a_text_is_put_together_and_begun_again_when_it_changed(void **state)
+{
+	struct pair *p = *state;
+	_cleanup_free_ char *text = NULL;
+	size_t len = 0;
+
+	say_text(p, 1, "abc", 3, 6);
+	say_text(p, 2, "defg", 4, 7); /* another one by now */
+	say_text(p, 3, "abc", 3, 7);
+	say_text(p, 4, "defg", 4, 7);
+	assert_int_equal(gpreempt_daemon_get_metrics(p->d, &text, &len), 0);
+	assert_string_equal(text, "abcdefg");
+	assert_int_equal(len, 7);
+}
+
+static void an_empty_text_is_a_text(void **state)
+{
+	struct pair *p = *state;
+	_cleanup_free_ char *text = NULL;
+	size_t len = 1;
+
+	say_text(p, 1, "", 0, 0);
+	assert_int_equal(gpreempt_daemon_get_metrics(p->d, &text, &len), 0);
+	assert_string_equal(text, "");
+	assert_int_equal(len, 0);
+}
+
+static void a_refusal_is_the_daemons_own_words(void **state)
+{
+	struct pair *p = *state;
+	struct wire_error e = {
+		.h = header(WIRE_ERROR, sizeof(e), 1),
+		.error = EPERM,
+		.kind = GPREEMPT_ERROR_REFUSED,
+		.message = "you may not",
+		.hint = "ask root",
+	};
+
+	say(p, &e, sizeof(e));
+	assert_int_equal(gpreempt_daemon_rearm(p->d, 4), -EPERM);
+	assert_int_equal(error_of(p).kind, GPREEMPT_ERROR_REFUSED);
+	assert_string_equal(error_of(p).message, "you may not");
+	assert_string_equal(error_of(p).hint, "ask root");
+}
+
+/* ---- what is asked ---- */
+
+static void selectors_become_what_the_daemon_matches(void **state)
+{
+	static const struct {
+		const char *text;
+		uint32_t selector;
+		int32_t pid;
+		const char *pattern;
+	} cases[] = {
+		{ "4711", WIRE_BY_PID, 4711, "" },
+		{ "cgroup:/kubepods*", WIRE_BY_CGROUP, 0, "/kubepods*" },
+		{ "name:train*", WIRE_BY_NAME, 0, "train*" },
+		{ "0123456789ab", WIRE_BY_CONTAINER, 0, "0123456789ab" },
+		{ "999999999999", WIRE_BY_CONTAINER, 0, "999999999999" },
+	};
+	struct gpreempt_class_request request = {
+		.size = sizeof(request),
+		.job_class = GPREEMPT_CLASS_ONLINE,
+		.priority = 7,
+		.critical = true,
+		.target_us = 900,
+	};
+	struct pair *p = *state;
+
+	for (uint32_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		struct wire_class w;
+
+		say_count(p, WIRE_CLASS, i + 1, 2);
+		assert_int_equal(gpreempt_daemon_set_class(p->d, cases[i].text, &request), 2);
+		heard(p, WIRE_CLASS, &w, sizeof(w));
+		assert_int_equal(w.selector, cases[i].selector);
+		assert_int_equal(w.pid, cases[i].pid);
+		assert_string_equal(w.pattern, cases[i].pattern);
+		assert_int_equal(w.job_class, WIRE_CLASS_ONLINE);
+		assert_int_equal(w.priority, 7);
+		assert_int_equal(w.flags, WIRE_CLASS_CRITICAL);
+		assert_int_equal(w.target_us, 900);
+	}
+}
+
+static void selectors_that_make_no_sense_are_not_sent(void **state)
+{
+	static const char *const nonsense[] = {
+		"",	 "0",	    "-5",	     "abc",	    "99999999999", "cgroup:", "name:",
+		"12x4", "2147483648", "0123456789abcdefg", "0123456789AB", " 12",
+	};
+	struct gpreempt_error e = { .size = sizeof(e) };
+	struct pair *p = *state;
+	char longest[300] = "name:";
+
+	for (size_t i = 0; i < ARRAY_SIZE(nonsense); i++) {
+		assert_int_equal(gpreempt_daemon_set_class(p->d, nonsense[i], NULL), -EINVAL);
+		assert_int_equal(error_of(p).kind, GPREEMPT_ERROR_USAGE);
+	}
+	memset(longest + 5, 'x', sizeof(longest) - 6);
+	assert_int_equal(gpreempt_daemon_set_class(p->d, longest, NULL), -ENAMETOOLONG);
+	assert_int_equal(gpreempt_check_selector(longest, &e), -ENAMETOOLONG);
+	assert_int_equal(e.kind, GPREEMPT_ERROR_USAGE);
+	heard_nothing(p);
+}
+
+static void priorities_beyond_the_range_are_not_sent(void **state)
+{
+	struct gpreempt_class_request request = { .size = sizeof(request), .priority = 256 };
+	struct pair *p = *state;
+
+	assert_int_equal(gpreempt_daemon_set_class(p->d, "1", &request), -EINVAL);
+	request.priority = -2;
+	assert_int_equal(gpreempt_daemon_set_class(p->d, "1", &request), -EINVAL);
+	heard_nothing(p);
+}
+
+static void an_older_programs_request_keeps_the_priority(void **state)
+{
+	struct {
+		size_t size;
+		enum gpreempt_class job_class;
+	} request = { offsetof(struct gpreempt_class_request, priority), GPREEMPT_CLASS_OFFLINE };
+	struct pair *p = *state;
+	struct wire_class w;
+
+	say_count(p, WIRE_CLASS, 1, 1);
+	assert_int_equal(gpreempt_daemon_set_class(p->d, "12", (void *)&request), 1);
+	heard(p, WIRE_CLASS, &w, sizeof(w));
+	assert_int_equal(w.priority, WIRE_KEEP);
+	assert_int_equal(w.job_class, WIRE_CLASS_OFFLINE);
+}
+
+static void names_of_policies_that_cannot_be_are_not_sent(void **state)
+{
+	struct pair *p = *state;
+
+	assert_int_equal(gpreempt_daemon_set_policy(p->d, ""), -EINVAL);
+	assert_int_equal(gpreempt_daemon_set_policy(p->d, "sixteen-letters!"), -EINVAL);
+	heard_nothing(p);
+}
+
+/* ---- wrong answers ---- */
+
+/* One status request against one packet: what becomes of it. */
+static int ask_against(struct pair *p, const void *packet, size_t bytes)
+{
+	struct gpreempt_daemon_status s = { .size = sizeof(s), .pid = -7 };
+	int r;
+
+	say(p, packet, bytes);
+	r = gpreempt_daemon_get_status(p->d, &s);
+	assert_true(r < 0);
+	assert_int_equal(s.pid, -7); /* untouched */
+	assert_true(error_of(p).message[0] && error_of(p).hint[0]);
+	return r;
+}
+
+static void nonsense_is_refused(void **state)
+{
+	struct pair *p = *state;
+	struct wire_status w = { .h = header(WIRE_STATUS, sizeof(w), 1) };
+	char noise[2 * WIRE_ANSWER_MAX];
+
+	memset(noise, 0xa5, sizeof(noise));
+	assert_int_equal(ask_against(p, noise, 5), -EPROTO);
+	assert_int_equal(ask_against(p, noise, 100), -EPROTO);
+	assert_int_equal(ask_against(p, noise, sizeof(noise)), -EPROTO);
+
+	w.h = header(WIRE_STATUS, sizeof(w), 4);
+	w.h.magic++;
+	assert_int_equal(ask_against(p, &w, sizeof(w)), -EPROTO);
+	w.h = header(WIRE_STATUS, sizeof(w), 5);
+	w.h.version++;
+	assert_int_equal(ask_against(p, &w, sizeof(w)), -EPROTO);
+	w.h = header(WIRE_STATUS, sizeof(w) + 1, 6);
+	assert_int_equal(ask_against(p, &w, sizeof(w)), -EPROTO);
+	w.h = header(WIRE_STATUS, sizeof(w) - 8, 7);
+	assert_int_equal(ask_against(p, &w, sizeof(w) - 8), -EPROTO);
+	w.h = header(WIRE_GPUS, sizeof(w), 8);
+	assert_int_equal(ask_against(p, &w, sizeof(w)), -EPROTO);
+	w.h = header(WIRE_STATUS, sizeof(w.h), 9);
+	assert_int_equal(ask_against(p, &w, sizeof(w.h)), -EPROTO);
+}
+
+static void a_refusal_that_refuses_nothing_is_nonsense(void **state)
+{
+	struct pair *p = *state;
+	struct wire_error e = { .h = header(WIRE_ERROR, sizeof(e), 1), .error = 0, .kind = 1 };
+
+	assert_int_equal(ask_against(p, &e, sizeof(e)), -EPROTO);
+	e.h.seq = 2;
+	e.error = -EPERM;
+	assert_int_equal(ask_against(p, &e, sizeof(e)), -EPROTO);
+	e.h.seq = 3;
+	e.error = EPERM;
+	e.kind = 99;
+	assert_int_equal(ask_against(p, &e, sizeof(e)), -EPROTO);
+}
+
+static void a_refusal_without_an_end_is_cut(void **state)
+{
+	struct pair *p = *state;
+	struct wire_error e = { .h = header(WIRE_ERROR, sizeof(e), 1), .error = EPERM, .kind = 4 };
+
+	memset(e.message, 'm', sizeof(e.message));
+	memset(e.hint, 'h', sizeof(e.hint));
+	assert_int_equal(ask_against(p, &e, sizeof(e)), -EPERM);
+	assert_int_equal(strspn(error_of(p).message, "m"), strlen(error_of(p).message));
+}
+
+static void a_list_longer_than_its_packet_is_refused(void **state)
+{
+	struct gpreempt_daemon_job jobs[64] = { { .size = sizeof(jobs[0]) } };
+	struct pair *p = *state;
+	struct wire_jobs w = { .h = header(WIRE_JOBS, sizeof(w), 1), .n = 17, .total = 17 };
+	size_t half = offsetof(struct wire_jobs, jobs) + sizeof(w.jobs[0]);
+
+	say(p, &w, sizeof(w));
+	assert_int_equal(gpreempt_daemon_get_jobs(p->d, jobs, 64), -EPROTO);
+	w.h = header(WIRE_JOBS, half, 2);
+	w.n = 2;
+	say(p, &w, half);
+	assert_int_equal(gpreempt_daemon_get_jobs(p->d, jobs, 64), -EPROTO);
+	w.h = header(WIRE_JOBS, sizeof(w.h), 3);
+	say(p, &w, sizeof(w.h));
+	assert_int_equal(gpreempt_daemon_get_jobs(p->d, jobs, 64), -EPROTO);
+}
+
+static void a_list_that_would_never_end_is_refused(void **state)
+{
+	struct gpreempt_daemon_job jobs[64] = { { .size = sizeof(jobs[0]) } };
+	struct pair *p = *state;
+
+	say_jobs(p, 1, 1, 16, 1000);
+	say_jobs(p, 2, 1, 16, 1000); /* the same again */
+	assert_int_equal(gpreempt_daemon_get_jobs(p->d, jobs, 64), -EPROTO);
+}
+
+static void a_list_that_promised_more_ends_when_nothing_comes(void **state)
+{
+	struct gpreempt_daemon_job jobs[64] = { { .size = sizeof(jobs[0]) } };
+	struct pair *p = *state;
+
+	say_jobs(p, 1, 1, 3, 5);
+	say_jobs(p, 2, 0, 0, 5);
+	assert_int_equal(gpreempt_daemon_get_jobs(p->d, jobs, 64), 3);
+}
+
+static void gpus_beyond_their_packet_are_refused(void **state)
+{
+	struct gpreempt_daemon_gpu gpus[64] = { { .size = sizeof(gpus[0]) } };
+	struct pair *p = *state;
+	struct wire_gpus w = { .h = header(WIRE_GPUS, sizeof(w), 1), .n = 25, .total = 25 };
+
+	say(p, &w, sizeof(w));
+	assert_int_equal(gpreempt_daemon_get_gpus(p->d, gpus, 64), -EPROTO);
+	w.h.seq = 2;
+	w.n = 2;
+	w.total = 2;
+	w.gpus[1].gpu = 51110;
+	w.gpus[1].flags = WIRE_GPU_TRIPPED;
+	say(p, &w, sizeof(w));
+	assert_int_equal(gpreempt_daemon_get_gpus(p->d, gpus, 64), 2);
+	assert_true(gpus[1].tripped);
+	assert_int_equal(gpus[1].gpu_id, 51110);
+}
+
+static void a_text_that_does_not_add_up_is_refused(void **state)
+{
+	struct pair *p = *state;
+	char *text = NULL;
+	size_t len;
+
+	say_text(p, 1, "abcdef", 6, 3); /* more than there is */
+	assert_int_equal(gpreempt_daemon_get_metrics(p->d, &text, &len), -EPROTO);
+	say_text(p, 2, "abc", 3, 6);
+	say_text(p, 3, "", 0, 6); /* and nothing more comes */
+	assert_int_equal(gpreempt_daemon_get_metrics(p->d, &text, &len), -EPROTO);
+	say_text(p, 4, "abc", 3, UINT32_MAX); /* would fill the memory */
+	assert_int_equal(gpreempt_daemon_get_metrics(p->d, &text, &len), -EPROTO);
+	assert_null(text);
+}
+
+/* ---- no answer ---- */
+
+static void silence_ends(void **state)
+{
+	struct pair *p = *state;
+	struct wire_request request;
+
+	assert_int_equal(gpreempt_daemon_pause(p->d), -ETIMEDOUT);
+	assert_int_equal(error_of(p).kind, GPREEMPT_ERROR_FAILED);
+	heard(p, WIRE_PAUSE, &request, sizeof(request));
+	/* The answer comes after all: it is not taken for that of the next request. */
+	say_count(p, WIRE_RELEASE, 1, 99);
+	say_count(p, WIRE_RELEASE, 2, 5);
+	assert_int_equal(gpreempt_daemon_release(p->d, 1), 5);
+}
+
+static void events_do_not_pass_for_answers(void **state)
+{
+	struct pair *p = *state;
+	struct wire_event e = { .h = header(WIRE_EVENT, sizeof(e), 1) };
+
+	say(p, &e, sizeof(e));
+	say_count(p, WIRE_RELEASE, 1, 5);
+	assert_int_equal(gpreempt_daemon_release(p->d, 0), 5);
+}
+
+static void a_daemon_that_goes_is_told_from_one_that_hangs(void **state)
+{
+	struct gpreempt_daemon_job jobs[64] = { { .size = sizeof(jobs[0]) } };
+	struct pair *p = *state;
+
+	say_jobs(p, 1, 1, 16, 20); /* and in the middle of the list it ends */
+	shutdown(p->peer, SHUT_WR);
+	assert_int_equal(gpreempt_daemon_get_jobs(p->d, jobs, 64), -ECONNRESET);
+	assert_int_equal(error_of(p).kind, GPREEMPT_ERROR_ABSENT);
+	close(p->peer);
+	p->peer = -1;
+	assert_int_equal(gpreempt_daemon_continue(p->d), -ECONNRESET);
+}
+
+/* ---- events ---- */
+
+static void events_come_one_by_one_and_never_make_anybody_wait(void **state)
+{
+	struct gpreempt_event got = { .size = sizeof(got) };
+	struct gpreempt_daemon_status s = { .size = sizeof(s) };
+	struct pair *p = *state;
+	struct wire_event e = {
+		.h = header(WIRE_EVENT, sizeof(e), 0),
+		.kind = WIRE_LET_GO,
+		.pid = 12,
+		.duration_ns = 900,
+		.text = "it runs again",
+	};
+
+	assert_int_equal(gpreempt_daemon_next_event(p->d, &got), -EINVAL);
+	say_count(p, WIRE_SUBSCRIBE, 1, 0);
+	assert_int_equal(gpreempt_daemon_subscribe(p->d), 0);
+	assert_int_equal(gpreempt_daemon_next_event(p->d, &got), 0);
+	assert_int_equal(gpreempt_daemon_get_status(p->d, &s), -EBUSY);
+	say_count(p, WIRE_PAUSE, 1, 0); /* of before; passed over */
+	say(p, &e, sizeof(e));
+	e.kind = 4000;
+	say(p, &e, sizeof(e));
+	assert_int_equal(gpreempt_daemon_next_event(p->d, &got), 1);
+	assert_int_equal(got.kind, GPREEMPT_EVENT_LET_GO);
+	assert_int_equal(got.pid, 12);
+	assert_string_equal(got.text, "it runs again");
+	assert_string_equal(gpreempt_event_name(got.kind), "let-go");
+	assert_int_equal(gpreempt_daemon_next_event(p->d, &got), 1);
+	assert_string_equal(gpreempt_event_name(got.kind), "event");
+	assert_int_equal(gpreempt_daemon_next_event(p->d, &got), 0);
+	e.h.bytes = sizeof(e) - 4;
+	say(p, &e, sizeof(e) - 4);
+	assert_int_equal(gpreempt_daemon_next_event(p->d, &got), -EPROTO);
+	shutdown(p->peer, SHUT_WR);
+	assert_int_equal(gpreempt_daemon_next_event(p->d, &got), -ECONNRESET);
+}
+
+static void kinds_are_those_of_the_wire(void **state)
+{
+	assert_int_equal(GPREEMPT_EVENT_JOB_CAME, WIRE_JOB_CAME);
+	assert_int_equal(GPREEMPT_EVENT_NOT_ATTACHED, WIRE_JOB_NOT_ATTACHED);
+	assert_int_equal(GPREEMPT_EVENT_HELD, WIRE_HELD);
+	assert_int_equal(GPREEMPT_EVENT_POLICY_SET, WIRE_POLICY_SET);
+	assert_int_equal(GPREEMPT_EVENT_MISSED, WIRE_MISSED);
+	for (int kind = 1; kind <= WIRE_MISSED; kind++)
+		assert_string_not_equal(gpreempt_event_name((enum gpreempt_event_kind)kind),
+					"event");
+	assert_string_equal(gpreempt_event_name((enum gpreempt_event_kind)-1), "event");
+}
+
+/* ---- places: a socket with a name ---- */
+
+struct place {
+	char folder[64], path[96];
+	int listener;
+};
+
+static int make_place(void **state)
+{
+	struct place *p = calloc(1, sizeof(*p));
+	struct sockaddr_un a = { .sun_family = AF_UNIX };
+	const char *base = getenv("TMPDIR");
+
+	if (!p)
+		return -1;
+	snprintf(p->folder, sizeof(p->folder), "%.40s/gpreemptXXXXXX", base ? base : P_tmpdir);
+	if (!mkdtemp(p->folder))
+		return -1;
+	snprintf(p->path, sizeof(p->path), "%s/control", p->folder);
+	memcpy(a.sun_path, p->path, strlen(p->path));
+	p->listener = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+	if (bind(p->listener, (struct sockaddr *)&a, sizeof(a)) < 0 || listen(p->listener, 4) < 0)
+		return -1;
+	*state = p;
+	return 0;
+}
+
+static int drop_place(void **state)
+{
+	struct place *p = *state;
+
+	close(p->listener);
+	unlink(p->path);
+	rmdir(p->folder);
+	free(p);
+	return 0;
+}
+
+static void the_environment_names_the_socket(void **state)
+{
+	struct gpreempt_error e = { .size = sizeof(e) };
+	struct gpreempt_daemon *d = NULL;
+	struct place *p = *state;
+
+	assert_int_equal(gpreempt_daemon_open(p->path, &d, &e), 0);
+	assert_null(gpreempt_daemon_close(d));
+	setenv("GPREEMPT_SOCKET", p->path, 1);
+	assert_int_equal(gpreempt_daemon_open(NULL, &d, NULL), 0);
+	gpreempt_daemon_close(d);
+	unsetenv("GPREEMPT_SOCKET");
+	assert_null(gpreempt_daemon_close(NULL));
+}
+
+static void no_daemon_is_said_so(void **state)
+{
+	struct gpreempt_error e = { .size = sizeof(e) };
+	struct gpreempt_daemon *d = NULL;
+	struct place *p = *state;
+	char longest[200];
+
+	assert_int_equal(gpreempt_daemon_open("/nowhere/at/all", &d, &e), -ENOENT);
+	assert_int_equal(e.kind, GPREEMPT_ERROR_ABSENT);
+	assert_non_null(strstr(e.message, "/nowhere/at/all"));
+	close(p->listener); /* the file stays, as after a crash */
+	p->listener = -1;
+	assert_int_equal(gpreempt_daemon_open(p->path, &d, &e), -ECONNREFUSED);
+	assert_int_equal(e.kind, GPREEMPT_ERROR_ABSENT);
+	memset(longest, 'x', sizeof(longest));
+	longest[sizeof(longest) - 1] = '\0';
+	assert_int_equal(gpreempt_daemon_open(longest, &d, &e), -EINVAL);
+	assert_int_equal(gpreempt_daemon_open("", &d, &e), -EINVAL);
+	assert_int_equal(e.kind, GPREEMPT_ERROR_USAGE);
+	assert_null(d);
+}
+
+/* The peer answers before it is asked, with a descriptor. */
+static struct gpreempt_hint *open_hint(struct place *p, int fd, struct gpreempt_error *ret_error)
+{
+	union {
+		struct cmsghdr h;
+		char bytes[CMSG_SPACE(sizeof(int))];
+	} control = { 0 };
+	struct wire_answer a = { .h = header(WIRE_HINT_PAGE, sizeof(a), 1) };
+	struct iovec iov = { &a, sizeof(a) };
+	struct msghdr msg = {
+		.msg_iov = &iov,
+		.msg_iovlen = 1,
+		.msg_control = fd < 0 ? NULL : &control,
+		.msg_controllen = fd < 0 ? 0 : sizeof(control),
+	};
+	struct gpreempt_daemon *d = NULL;
+	struct gpreempt_hint *hint;
+	int peer;
+
+	control.h = (struct cmsghdr){ CMSG_LEN(sizeof(int)), SOL_SOCKET, SCM_RIGHTS };
+	memcpy(CMSG_DATA(&control.h), &fd, sizeof(fd));
+	assert_int_equal(gpreempt_daemon_open(p->path, &d, NULL), 0);
+	peer = accept(p->listener, NULL, NULL);
+	assert_int_equal(sendmsg(peer, &msg, 0), sizeof(a));
+	hint = hint_from(d, ret_error);
+	close(peer);
+	return hint;
+}
+
+static int make_page(size_t bytes, uint32_t magic)
+{
+	struct wire_hint_page page = { .magic = magic, .version = WIRE_VERSION };
+	int fd = memfd_create("page", MFD_CLOEXEC);
+
+	assert_true(fd >= 0);
+	assert_int_equal(ftruncate(fd, (off_t)bytes), 0);
+	if (bytes >= sizeof(page))
+		assert_int_equal(pwrite(fd, &page, sizeof(page), 0), sizeof(page));
+	return fd;
+}
+
+static void a_hint_is_a_store_into_the_shared_page(void **state)
+{
+	_cleanup_close_ int fd = make_page(4096, WIRE_MAGIC);
+	struct wire_hint_page *page = mmap(NULL, 4096, PROT_READ, MAP_SHARED, fd, 0);
+	struct gpreempt_hint *hint = open_hint(*state, fd, NULL);
+
+	assert_non_null(hint);
+	gpreempt_hint_in(hint, 3600 * NSEC_PER_SEC);
+	assert_int_equal(page->calls, 1);
+	assert_true(page->at_ns > 3600 * NSEC_PER_SEC);
+	gpreempt_hint_now(hint);
+	assert_int_equal(page->calls, 2);
+	assert_int_equal(page->at_ns, 0);
+	gpreempt_hint_in(hint, UINT64_MAX); /* for ever, and not in the past */
+	assert_int_equal(page->at_ns, UINT64_MAX);
+	assert_null(gpreempt_hint_close(hint));
+	munmap(page, 4096);
+}
+
+static void pages_that_could_not_be_written_to_are_refused(void **state)
+{
+	struct gpreempt_error e = { .size = sizeof(e) };
+	_cleanup_close_ int empty = make_page(0, 0), foreign = make_page(4096, 5);
+
+	assert_null(open_hint(*state, -1, &e));
+	assert_int_equal(e.error, -EPROTO);
+	assert_null(open_hint(*state, empty, &e));
+	assert_int_equal(e.error, -EPROTO);
+	assert_null(open_hint(*state, foreign, &e));
+	assert_int_equal(e.error, -EPROTO);
+}
+
+static void without_a_page_hints_do_nothing(void **state)
+{
+	struct gpreempt_error e = { .size = sizeof(e) };
+	struct gpreempt_hint *hint = gpreempt_hint_open("/nowhere/at/all", &e);
+
+	assert_null(hint);
+	assert_int_equal(e.kind, GPREEMPT_ERROR_ABSENT);
+	gpreempt_hint_now(hint);
+	gpreempt_hint_in(hint, 5);
+	assert_null(gpreempt_hint_close(hint));
+}
+
+#define PAIR_TEST(f) cmocka_unit_test_setup_teardown(f, make_pair, drop_pair)
+#define PLACE_TEST(f) cmocka_unit_test_setup_teardown(f, make_place, drop_place)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		PAIR_TEST(a_status_is_told_in_the_librarys_words),
+		PAIR_TEST(a_list_comes_in_pages_and_each_is_asked_for_by_the_last_key),
+		PAIR_TEST(what_does_not_fit_is_counted_and_not_asked_for),
+		PAIR_TEST(an_older_program_gets_the_fields_it_knows),
+		PAIR_TEST(a_text_is_put_together_and_begun_again_when_it_changed),
+		PAIR_TEST(an_empty_text_is_a_text),
+		PAIR_TEST(a_refusal_is_the_daemons_own_words),
+		PAIR_TEST(selectors_become_what_the_daemon_matches),
+		PAIR_TEST(selectors_that_make_no_sense_are_not_sent),
+		PAIR_TEST(priorities_beyond_the_range_are_not_sent),
+		PAIR_TEST(an_older_programs_request_keeps_the_priority),
+		PAIR_TEST(names_of_policies_that_cannot_be_are_not_sent),
+		PAIR_TEST(nonsense_is_refused),
+		PAIR_TEST(a_refusal_that_refuses_nothing_is_nonsense),
+		PAIR_TEST(a_refusal_without_an_end_is_cut),
+		PAIR_TEST(a_list_longer_than_its_packet_is_refused),
+		PAIR_TEST(a_list_that_would_never_end_is_refused),
+		PAIR_TEST(a_list_that_promised_more_ends_when_nothing_comes),
+		PAIR_TEST(gpus_beyond_their_packet_are_refused),
+		PAIR_TEST(a_text_that_does_not_add_up_is_refused),
+		PAIR_TEST(silence_ends),
+		PAIR_TEST(events_do_not_pass_for_answers),
+		PAIR_TEST(a_daemon_that_goes_is_told_from_one_that_hangs),
+		PAIR_TEST(events_come_one_by_one_and_never_make_anybody_wait),
+		cmocka_unit_test(kinds_are_those_of_the_wire),
+		PLACE_TEST(the_environment_names_the_socket),
+		PLACE_TEST(no_daemon_is_said_so),
+		PLACE_TEST(a_hint_is_a_store_into_the_shared_page),
+		PLACE_TEST(pages_that_could_not_be_written_to_are_refused),
+		cmocka_unit_test(without_a_page_hints_do_nothing),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL) != 0;
+}
