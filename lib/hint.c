@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Hints: the word shared with the daemon, and the call for processes that have none. */
 #include <errno.h>
+#include <fcntl.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -14,14 +15,24 @@ struct gpreempt_hint {
 	size_t bytes;
 };
 
-/* Mapped whole: a page that is not as long as it should be would end the program when touched. */
+/* One that is too short, or could become so, would end the program when it is touched. */
+static bool stays_long_enough(int fd)
+{
+	struct stat st;
+	int seals;
+
+	if (fd < 0 || fstat(fd, &st) < 0 || st.st_size < (off_t)sizeof(struct wire_hint_page))
+		return false;
+	seals = fcntl(fd, F_GET_SEALS);
+	return seals >= 0 && (seals & F_SEAL_SHRINK);
+}
+
 static int map_page(struct gpreempt_daemon *d, int fd, struct gpreempt_hint *ret)
 {
 	struct wire_hint_page *page;
 	size_t bytes = (size_t)sysconf(_SC_PAGESIZE);
-	struct stat st;
 
-	if (fd < 0 || fstat(fd, &st) < 0 || st.st_size < (off_t)sizeof(*page))
+	if (!stays_long_enough(fd))
 		return daemon_fail_nonsense(d);
 	page = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 	if (page == MAP_FAILED)

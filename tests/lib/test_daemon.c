@@ -5,6 +5,7 @@
  * could say.
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -301,8 +302,8 @@ static void selectors_become_what_the_daemon_matches(void **state)
 static void selectors_that_make_no_sense_are_not_sent(void **state)
 {
 	static const char *const nonsense[] = {
-		"",	 "0",	    "-5",	     "abc",	    "99999999999", "cgroup:", "name:",
-		"12x4", "2147483648", "0123456789abcdefg", "0123456789AB", " 12",
+		"",	 "0",	 "-5",	      "abc",		   "99999999999",  "cgroup:",
+		"name:", "12x4", "2147483648", "0123456789abcdefg", "0123456789AB", " 12",
 	};
 	struct gpreempt_error e = { .size = sizeof(e) };
 	struct pair *p = *state;
@@ -696,7 +697,7 @@ static struct gpreempt_hint *open_hint(struct place *p, int fd, struct gpreempt_
 static int make_page(size_t bytes, uint32_t magic)
 {
 	struct wire_hint_page page = { .magic = magic, .version = WIRE_VERSION };
-	int fd = memfd_create("page", MFD_CLOEXEC);
+	int fd = memfd_create("page", MFD_CLOEXEC | MFD_ALLOW_SEALING);
 
 	assert_true(fd >= 0);
 	assert_int_equal(ftruncate(fd, (off_t)bytes), 0);
@@ -705,9 +706,15 @@ static int make_page(size_t bytes, uint32_t magic)
 	return fd;
 }
 
+static int seal(int fd)
+{
+	assert_int_equal(fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK), 0);
+	return fd;
+}
+
 static void a_hint_is_a_store_into_the_shared_page(void **state)
 {
-	_cleanup_close_ int fd = make_page(4096, WIRE_MAGIC);
+	_cleanup_close_ int fd = seal(make_page(4096, WIRE_MAGIC));
 	struct wire_hint_page *page = mmap(NULL, 4096, PROT_READ, MAP_SHARED, fd, 0);
 	struct gpreempt_hint *hint = open_hint(*state, fd, NULL);
 
@@ -727,13 +734,17 @@ static void a_hint_is_a_store_into_the_shared_page(void **state)
 static void pages_that_could_not_be_written_to_are_refused(void **state)
 {
 	struct gpreempt_error e = { .size = sizeof(e) };
-	_cleanup_close_ int empty = make_page(0, 0), foreign = make_page(4096, 5);
+	_cleanup_close_ int empty = seal(make_page(0, 0));
+	_cleanup_close_ int foreign = seal(make_page(4096, 5));
+	_cleanup_close_ int shrinks = make_page(4096, WIRE_MAGIC);
 
 	assert_null(open_hint(*state, -1, &e));
 	assert_int_equal(e.error, -EPROTO);
 	assert_null(open_hint(*state, empty, &e));
 	assert_int_equal(e.error, -EPROTO);
 	assert_null(open_hint(*state, foreign, &e));
+	assert_int_equal(e.error, -EPROTO);
+	assert_null(open_hint(*state, shrinks, &e));
 	assert_int_equal(e.error, -EPROTO);
 }
 
