@@ -196,7 +196,8 @@ static bool is_invented(struct live *l, pid_t pid)
 
 /*
  * Whose business a path below /proc is. The pids that the model's driver knows are those of our
- * own namespace, whichever that is, so nobody is told of it.
+ * own namespace, whichever that is, so nobody is told of it; and what a process has open on the
+ * device, its real descriptors do not show.
  */
 static bool is_machines(struct live *l, enum gkfd_tree tree, const char *path)
 {
@@ -204,8 +205,11 @@ static bool is_machines(struct live *l, enum gkfd_tree tree, const char *path)
 
 	if (tree != GKFD_TREE_PROC || !strncmp(path, "self/ns/", strlen("self/ns/")))
 		return false;
-	return !model_path_take_number(&path, &pid) || pid > INT32_MAX ||
-	       !is_invented(l, (pid_t)pid);
+	if (!model_path_take_number(&path, &pid) || pid > INT32_MAX)
+		return true;
+	if (model_path_take(&path, "fd") && (pid_t)pid != l->device.self)
+		return false;
+	return !is_invented(l, (pid_t)pid);
 }
 
 static int live_read_file(void *data, enum gkfd_tree tree, const char *path, char **ret_text,

@@ -268,7 +268,7 @@ static char *read_proc(struct live *l, pid_t pid, const char *name, int *ret)
 static void proc_is_the_machines_own(void **state)
 {
 	struct live *l = *state;
-	char *text, *ns = NULL;
+	char path[32], *text, *ns = NULL;
 	size_t len;
 	int r;
 
@@ -277,6 +277,9 @@ static void proc_is_the_machines_own(void **state)
 	assert_int_equal(r, 0);
 	assert_non_null(strstr(text, "VmRSS:"));
 	free(text);
+	/* But what is of the device is not there: its descriptors, and whose pids it knows. */
+	snprintf(path, sizeof(path), "%d/fd", getppid());
+	assert_true(t->list_dir(l, GKFD_TREE_PROC, path, &ns) < 0);
 	assert_int_equal(t->read_file(l, GKFD_TREE_PROC, "self/ns/pid", &ns, &len), -ENOENT);
 }
 
