@@ -2,9 +2,8 @@
 /*
  * The daemon's heart: processes and their jobs, looked at and acted on as the engine says.
  *
- * scheduler.c owns everything; processes.c knows who there is (found, classed, gone), attach.c
- * whom to attach, observe.c what waits, act.c what is done about it. Only scheduler.h is seen by
- * the rest of the daemon; everything here is called from the event loop's one thread.
+ * scheduler_internal.h says what its files do. Only scheduler.h is seen by the rest of the daemon;
+ * everything here is called from the event loop's one thread.
  */
 #ifndef GPREEMPT_CMD_GPREEMPTD_SCHEDULER_H
 #define GPREEMPT_CMD_GPREEMPTD_SCHEDULER_H
@@ -30,9 +29,14 @@ struct scheduler_parts {
 	struct events *events;
 };
 
+/* @config is borrowed until scheduler_configure() brings another. */
 int scheduler_new(const struct scheduler_parts *parts, const struct config *config,
 		  struct scheduler **ret);
-/* Lets everything go. Accepts NULL. */
+/*
+ * Lets everything go; for what is still on its way back then the backend's close waits, and it
+ * stays written down. Pause and wait for scheduler_is_idle() first where there is time. Accepts
+ * NULL.
+ */
 void scheduler_free(struct scheduler *s);
 
 /*
@@ -41,6 +45,13 @@ void scheduler_free(struct scheduler *s);
  * backend's clock; sooner when the backend's fd is readable, or after a call that says so.
  */
 uint64_t scheduler_turn(struct scheduler *s);
+/* Readable when a turn is due: the backend has done something, a process ended, the guard died. */
+int scheduler_fd(const struct scheduler *s);
+/*
+ * 0, or -EOWNERDEAD: the guard is dead. Everything is let go of and nothing is held any more: end
+ * when scheduler_is_idle(), so that whoever started the daemon starts another.
+ */
+int scheduler_failed(const struct scheduler *s);
 
 /* Another configuration: classes are judged anew, holds stay until the next turn judges them. */
 void scheduler_configure(struct scheduler *s, const struct config *config);
@@ -66,8 +77,8 @@ struct class_request {
 int scheduler_class(struct scheduler *s, const struct class_request *request);
 
 /*
- * Work comes at @at_ns (0: now). -EPERM: the job is not online; -ENOENT: it is not known. To be
- * followed by scheduler_act() at once.
+ * Work comes at @at_ns (0: now). -EPERM: the job is not online; -ENOENT: it is not known; -EINVAL:
+ * that is more than a second ahead. To be followed by scheduler_act() at once.
  */
 int scheduler_hint(struct scheduler *s, pid_t pid, uint64_t at_ns);
 /* A step of the engine without looking, and what follows from it: the way of a hint. */
@@ -90,7 +101,7 @@ void scheduler_set_backend(struct scheduler *s, struct gpu_backend *backend);
 int scheduler_rearm(struct scheduler *s, uint32_t gpu); /* -ENOENT */
 /*
  * Ends holds on @pid (0: on all) and makes no new one on them for a while; how many ended. The
- * resumes are on their way when it returns.
+ * resumes are on their way when it returns. -ESRCH.
  */
 int scheduler_release(struct scheduler *s, pid_t pid);
 

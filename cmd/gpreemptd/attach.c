@@ -1,0 +1,152 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Whom to attach. Attaching stops everybody on a GPU for a moment, so it is done only to offline
+ * jobs that have lived for a while and share a GPU with an online one, and never to online jobs.
+ */
+#include <errno.h>
+#include <string.h>
+
+#include "cmd/gpreemptd/scheduler_internal.h"
+#include "cmd/wire/wire.h"
+
+#define AT_ONCE 4u /* attaches under way */
+#define LINGER_NS (5 * NSEC_PER_SEC) /* attached without an online job beside it */
+#define RETRY_FIRST_NS (5 * NSEC_PER_SEC)
+#define RETRY_LAST_NS (300 * NSEC_PER_SEC)
+#define SETTLED_NS (60 * NSEC_PER_SEC) /* attached for so long it is no longer fought over */
+
+bool is_holdable(const struct scheduler *s, const struct process *p)
+{
+	return p->tie == TIE_ATTACHED && p->verdict.job_class == JOB_OFFLINE && !s->paused &&
+	       !s->failed && p->free_until_ns <= s->now_ns;
+}
+
+static bool shares_with_online(const struct process *p)
+{
+	for_each_job(p, j) {
+		if (j->on && j->on->online && !j->on->tripped)
+			return true;
+	}
+	return false;
+}
+
+/* One of its gang is wanted: they stop together or not at all. */
+static bool is_needed_by_gang(const struct scheduler *s, const struct process *p)
+{
+	if (!p->verdict.gang[0])
+		return false;
+	for_each_process(s, other) {
+		if (other->gang == p->gang && other->verdict.job_class == JOB_OFFLINE &&
+		    shares_with_online(other))
+			return true;
+	}
+	return false;
+}
+
+static bool is_wanted(const struct scheduler *s, const struct process *p)
+{
+	return p->verdict.job_class == JOB_OFFLINE && p->n_jobs && !p->left_alone &&
+	       s->engine_config.policy != &gpol_none &&
+	       (shares_with_online(p) || is_needed_by_gang(s, p));
+}
+
+static void tell_why(struct scheduler *s, struct process *p)
+{
+	if (p->told)
+		return;
+	p->told = true;
+	process_tell(s, p, &(struct wire_event){ .kind = WIRE_JOB_NOT_ATTACHED },
+		     "process %d (%s) is not attached and runs on: %s; trying again in %llu s",
+		     p->pid, p->identity.comm, p->why,
+		     (unsigned long long)((p->retry_ns - s->now_ns) / NSEC_PER_SEC));
+}
+
+void attach_later(struct scheduler *s, struct process *p, const char *why)
+{
+	bool settled = p->attached_ns && s->now_ns - p->attached_ns >= SETTLED_NS;
+	uint64_t after_ns = p->retry_after_ns && !settled ? p->retry_after_ns : RETRY_FIRST_NS;
+
+	p->attached_ns = 0;
+	p->retry_ns = s->now_ns + after_ns;
+	p->retry_after_ns = MIN(2 * after_ns, RETRY_LAST_NS);
+	wire_text_set(p->why, sizeof(p->why), why);
+	tell_why(s, p);
+}
+
+static void attach(struct scheduler *s, struct process *p)
+{
+	int r = ops(s)->attach(s->b, p->pid, act_cookie(s, p), &p->target);
+
+	if (r < 0) {
+		p->target = NULL;
+		attach_later(s, p, strerror(-r));
+		return;
+	}
+	p->tie = TIE_ATTACHING;
+	s->attaching++;
+	s->targets++;
+	s->outstanding++;
+}
+
+static void consider(struct scheduler *s, struct process *p)
+{
+	if (p->free_until_ns && p->free_until_ns <= s->now_ns) {
+		p->free_until_ns = 0;
+		jobs_change(s, p);
+	}
+	p->wanted = is_wanted(s, p);
+	if (p->wanted)
+		p->wanted_ns = s->now_ns;
+	else if (s->now_ns - p->wanted_ns >= LINGER_NS)
+		attach_let_go(s, p);
+	if (p->wanted && p->tie == TIE_NONE && !p->target && s->attaching < AT_ONCE &&
+	    s->now_ns - p->seen_ns >= s->config->attach_age_ns && s->now_ns >= p->retry_ns)
+		attach(s, p);
+}
+
+void attach_all(struct scheduler *s)
+{
+	s->attach_due = false;
+	for_each_process(s, p)
+		consider(s, p);
+}
+
+void attach_let_go(struct scheduler *s, struct process *p)
+{
+	if (p->tie != TIE_ATTACHING && p->tie != TIE_ATTACHED)
+		return;
+	s->attaching -= p->tie == TIE_ATTACHING;
+	p->tie = TIE_RELEASING;
+	jobs_start_over(s, p);
+	if (ops(s)->release(p->target, act_cookie(s, p)) == 0) {
+		s->outstanding++;
+		return;
+	}
+	p->tie = TIE_NONE;
+	p->target = NULL;
+	s->targets--;
+	act_let_go(s, p, "released");
+}
+
+void attach_done(struct scheduler *s, struct process *p, const struct gpu_done *d)
+{
+	if (p->tie != TIE_ATTACHING)
+		return;
+	s->attach_due = true;
+	if (d->gpu_failed)
+		act_trip(s, p, d->gpu, d->why);
+	if (d->result < 0) {
+		attach_later(s, p, d->why[0] ? d->why : strerror(-d->result));
+		attach_let_go(s, p);
+		return;
+	}
+	s->attaching--;
+	p->tie = TIE_ATTACHED;
+	p->attached_ns = s->now_ns;
+	p->told = false;
+	p->why[0] = 0;
+	jobs_change(s, p);
+	process_tell(s, p, &(struct wire_event){ .kind = WIRE_JOB_ATTACHED_NOW },
+		     "process %d (%s) is attached: it can make room for online jobs", p->pid,
+		     p->identity.comm);
+}

@@ -1,0 +1,179 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What people asked processes to be. The last request that matches a process counts; those of
+ * users who may not do everything are told apart, because they only lower.
+ */
+#include <errno.h>
+#include <string.h>
+
+#include "cmd/gpreemptd/scheduler_internal.h"
+
+#define GENERATIONS_MAX 64 /* of parents that are asked after */
+#define ANYBODY ((uid_t)-1)
+
+static bool is_of_user(const struct class_request *r)
+{
+	return r->only_uid != ANYBODY;
+}
+
+/* Is @p the process of the request, or a descendant of it? */
+static bool descends(struct scheduler *s, const struct process *p, const struct class_entry *e)
+{
+	pid_t pid = p->pid, parent = p->identity.parent;
+	uint64_t start = p->identity.start_ticks;
+	char comm[16];
+
+	for (int i = 0; i < GENERATIONS_MAX; i++) {
+		if (pid == e->request.pid)
+			return start == e->start_ticks;
+		pid = parent;
+		if (pid <= 1 || process_stat(s, pid, &parent, &start, comm) < 0)
+			return false;
+	}
+	return false;
+}
+
+static bool matches(struct scheduler *s, const struct process *p, const struct class_entry *e)
+{
+	const struct class_request *r = &e->request;
+
+	if (is_of_user(r) && p->identity.uid != r->only_uid)
+		return false;
+	switch (r->selector) {
+	case WIRE_BY_PID:
+		return descends(s, p, e);
+	case WIRE_BY_CGROUP:
+		return p->identity.cgroup && match_cgroup(r->pattern, p->identity.cgroup);
+	case WIRE_BY_NAME:
+		return match_glob(r->pattern, p->identity.comm);
+	case WIRE_BY_CONTAINER:
+		return match_container(r->pattern, p->identity.container);
+	default:
+		return false;
+	}
+}
+
+void class_requests_match(struct scheduler *s, struct process *p)
+{
+	/* What was asked by pid stays with it; patterns may no longer fit after an exec. */
+	if (p->by_root.selector != WIRE_BY_PID)
+		p->by_root = (struct asked){ 0 };
+	if (p->by_user.selector != WIRE_BY_PID)
+		p->by_user = (struct asked){ 0 };
+	for (size_t i = 0; i < s->n_requests; i++) {
+		const struct class_entry *e = &s->requests[i];
+		struct asked *asked = is_of_user(&e->request) ? &p->by_user : &p->by_root;
+
+		if (e->number <= asked->number || !matches(s, p, e))
+			continue;
+		*asked = (struct asked){
+			.number = e->number,
+			.selector = e->request.selector,
+			.verdict = e->request.verdict,
+			.keep_priority = e->request.keep_priority,
+		};
+	}
+}
+
+static void forget(struct scheduler *s, size_t at)
+{
+	s->n_requests--;
+	memmove(&s->requests[at], &s->requests[at + 1],
+		(s->n_requests - at) * sizeof(*s->requests));
+}
+
+void class_requests_forget_dead(struct scheduler *s)
+{
+	for (size_t i = s->n_requests; i-- > 0;) {
+		const struct class_entry *e = &s->requests[i];
+		uint64_t start;
+		char comm[16];
+		pid_t parent;
+		int r;
+
+		if (e->request.selector != WIRE_BY_PID)
+			continue;
+		r = process_stat(s, e->request.pid, &parent, &start, comm);
+		if (r == -ESRCH || (r == 0 && start != e->start_ticks))
+			forget(s, i);
+	}
+}
+
+static bool is_same(const struct class_request *a, const struct class_request *b)
+{
+	return a->selector == b->selector && a->only_uid == b->only_uid &&
+	       (a->selector == WIRE_BY_PID ? a->pid == b->pid :
+					     strcmp(a->pattern, b->pattern) == 0);
+}
+
+/* One in place of the same one before it. */
+static int add(struct scheduler *s, const struct class_request *request, uint64_t start_ticks,
+	       uint64_t *ret_number)
+{
+	uint32_t of_user = 0;
+
+	for (size_t i = s->n_requests; i-- > 0;) {
+		if (is_same(&s->requests[i].request, request))
+			forget(s, i);
+		else
+			of_user += s->requests[i].request.only_uid == request->only_uid;
+	}
+	if (s->n_requests == CLASS_REQUESTS_MAX ||
+	    (is_of_user(request) && of_user >= CLASS_REQUESTS_PER_USER))
+		return -ENOSPC;
+	*ret_number = ++s->request_numbers;
+	s->requests[s->n_requests++] = (struct class_entry){
+		.request = *request,
+		.number = *ret_number,
+		.start_ticks = start_ticks,
+	};
+	return 0;
+}
+
+/* By pid: which process that is, and whether it is the asker's. */
+static int find_subject(struct scheduler *s, const struct class_request *request,
+			uint64_t *ret_start_ticks)
+{
+	uid_t uid;
+	char comm[16];
+	pid_t parent;
+	int r;
+
+	r = process_stat(s, request->pid, &parent, ret_start_ticks, comm);
+	if (r < 0)
+		return -ESRCH;
+	if (!is_of_user(request))
+		return 0;
+	r = scheduler_uid_of(s, request->pid, &uid);
+	if (r < 0)
+		return r;
+	return uid == request->only_uid ? 0 : -EPERM;
+}
+
+int scheduler_class(struct scheduler *s, const struct class_request *request)
+{
+	uint64_t start_ticks = 0, number;
+	int count = 0, r;
+
+	if (!s->b)
+		return -EAGAIN;
+	if (is_of_user(request) && request->verdict.job_class != JOB_OFFLINE)
+		return -EPERM;
+	if (request->selector == WIRE_BY_PID) {
+		r = find_subject(s, request, &start_ticks);
+		if (r < 0)
+			return r;
+	}
+	r = add(s, request, start_ticks, &number);
+	if (r < 0)
+		return r;
+	scheduler_now(s);
+	for_each_process(s, p) {
+		class_requests_match(s, p);
+		if (p->by_root.number != number && p->by_user.number != number)
+			continue;
+		process_judge(s, p);
+		count++;
+	}
+	return count;
+}

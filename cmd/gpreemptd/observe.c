@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: MIT */
+#include <errno.h>
+
+#include "cmd/gpreemptd/scheduler_internal.h"
+
+/*
+ * Packets are consumed before they are done, so that the end of the last one may not be seen. An
+ * offline job gets the worse of it: to be held in vain costs less than to be in the way.
+ */
+static bool is_busy(const struct gpu_sample *g, bool online)
+{
+	if (g->state == GPU_UNKNOWN)
+		return !online;
+	return g->state == GPU_BUSY && g->read == g->write;
+}
+
+/* @works: so far in this look, of jobs in the order of the process's list. */
+static struct job *job_of(const struct process *p, struct job *guess, uint32_t gpu)
+{
+	if (guess && guess->gpu == gpu)
+		return guess;
+	for_each_job(p, j) {
+		if (j->gpu == gpu)
+			return j;
+	}
+	return NULL;
+}
+
+static size_t convert(struct scheduler *s, struct process *p, size_t n,
+		      struct engine_sample *ret)
+{
+	bool online = p->verdict.job_class == JOB_ONLINE;
+	struct job *j = NULL;
+	size_t written = 0;
+
+	for_each_job(p, each)
+		each->marked = false;
+	for (size_t i = 0; i < n; i++) {
+		const struct gpu_sample *g = &s->looked[i];
+		bool busy = is_busy(g, online);
+
+		j = job_of(p, j, g->gpu);
+		if (!j || j->engine_job == NO_JOB)
+			continue;
+		j->marked |= busy || g->read != g->write;
+		ret[written++] = (struct engine_sample){
+			.job = (uint32_t)j->engine_job,
+			.queue = g->queue,
+			.read = g->read,
+			.write = g->write,
+			.busy = busy,
+		};
+	}
+	for_each_job(p, each) {
+		if (each->marked)
+			each->hinted_ns = 0;
+		job_set(s, each, each->marked, each->away);
+		each->marked = false;
+	}
+	return written;
+}
+
+static int look(struct scheduler *s, struct process *p, size_t at)
+{
+	int n = ops(s)->look(p->watch, s->looked, SCHEDULER_MAX_QUEUES - at);
+
+	if (n < 0 || (uint32_t)n != p->n_known) {
+		/* Queues came or went: asked for at once, but not each time. */
+		p->stale = true;
+		s->scan_ns = MIN(s->scan_ns, s->now_ns + s->engine_config.idle_interval_ns);
+	}
+	return n < 0 ? n : (int)convert(s, p, (size_t)n, &s->samples[at]);
+}
+
+/* On a grid, so that all that are due are due together. */
+static uint64_t next_look(const struct scheduler *s, const struct process *p)
+{
+	if (p->period_ns == NEVER)
+		return NEVER;
+	return (s->now_ns / p->period_ns + 1) * p->period_ns;
+}
+
+size_t observe(struct scheduler *s, bool all, bool *ret_complete)
+{
+	size_t n = 0;
+
+	*ret_complete = all;
+	for_each_process(s, p) {
+		int r;
+
+		if (!p->watch || (!all && p->look_ns > s->now_ns))
+			continue;
+		p->look_ns = next_look(s, p);
+		hint_page_look(s, p);
+		r = look(s, p, n);
+		if (r < 0)
+			*ret_complete = false;
+		else
+			n += (size_t)r;
+	}
+	return n;
+}
+
+uint64_t observe_next(const struct scheduler *s)
+{
+	uint64_t next_ns = NEVER;
+
+	for_each_process(s, p)
+		next_ns = MIN(next_ns, p->look_ns);
+	return next_ns;
+}

@@ -1,0 +1,373 @@
+/* SPDX-License-Identifier: MIT */
+#include <errno.h>
+#include <stdarg.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <time.h>
+
+#include "cmd/gpreemptd/rules_internal.h"
+#include "cmd/gpreemptd/scheduler_internal.h"
+#include "cmd/wire/wire.h"
+
+#define IDENTITY_NS (10 * NSEC_PER_SEC) /* a cgroup may change without anything else doing so */
+
+void process_tell(struct scheduler *s, const struct process *p, const struct wire_event *event,
+		  const char *fmt, ...)
+{
+	struct wire_event e = *event;
+	char text[sizeof(e.text)];
+	va_list ap;
+
+	e.pid = p->pid;
+	e.uid = p->identity.uid;
+	e.job_class = (uint16_t)p->verdict.job_class;
+	wire_text_set(e.comm, sizeof(e.comm), p->identity.comm);
+	va_start(ap, fmt);
+	vsnprintf(text, sizeof(text), fmt, ap);
+	va_end(ap);
+	events_tell(s->parts.events, &e, "%s", text);
+}
+
+/* ---- the table ---- */
+
+/* Where @pid is or would be. */
+static size_t place_of(const struct scheduler *s, pid_t pid)
+{
+	size_t low = 0, high = s->n_processes;
+
+	while (low < high) {
+		size_t middle = (low + high) / 2;
+
+		if (s->table[middle]->pid < pid)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
+}
+
+struct process *process_find(const struct scheduler *s, pid_t pid)
+{
+	size_t at = place_of(s, pid);
+
+	return at < s->n_processes && s->table[at]->pid == pid ? s->table[at] : NULL;
+}
+
+static void insert(struct scheduler *s, struct process *p)
+{
+	size_t at = place_of(s, p->pid);
+
+	memmove(&s->table[at + 1], &s->table[at], (s->n_processes - at) * sizeof(*s->table));
+	s->table[at] = p;
+	s->n_processes++;
+}
+
+static void take_out(struct scheduler *s, const struct process *p)
+{
+	size_t at = place_of(s, p->pid);
+
+	s->n_processes--;
+	memmove(&s->table[at], &s->table[at + 1], (s->n_processes - at) * sizeof(*s->table));
+}
+
+/* ---- who it is ---- */
+
+int process_stat(struct scheduler *s, pid_t pid, pid_t *ret_parent, uint64_t *ret_start_ticks,
+		 char ret_comm[static 16])
+{
+	_cleanup_free_ char *text = NULL;
+	struct identity id = { 0 };
+	char path[32];
+	size_t len;
+	int r;
+
+	snprintf(path, sizeof(path), "%d/stat", pid);
+	r = ops(s)->read_proc(s->b, path, &text, &len);
+	if (r < 0)
+		return r == -ENOENT ? -ESRCH : r;
+	r = identity_parse_stat(text, len, &id);
+	if (r < 0)
+		return r;
+	*ret_parent = id.parent;
+	*ret_start_ticks = id.start_ticks;
+	memcpy(ret_comm, id.comm, sizeof(id.comm));
+	return 0;
+}
+
+/* The number of its gang: that of others of the name, or one of its own. */
+static uint32_t gang_of(struct scheduler *s, const struct process *p)
+{
+	if (p->verdict.gang[0]) {
+		for_each_process(s, other) {
+			if (other != p && other->gang &&
+			    strcmp(other->verdict.gang, p->verdict.gang) == 0)
+				return other->gang;
+		}
+	}
+	if (++s->gangs == 0)
+		s->gangs = 1;
+	return s->gangs;
+}
+
+/* What root says of class, priority and targets; the rest is as the rules have it. */
+static void apply_root(const struct asked *asked, struct verdict *v)
+{
+	const struct verdict *said = &asked->verdict;
+
+	v->job_class = said->job_class;
+	if (!asked->keep_priority)
+		v->priority = said->priority;
+	v->critical = said->critical;
+	v->lazy = said->lazy;
+	v->target_ns = said->target_ns;
+	memcpy(v->source, said->source, sizeof(v->source));
+}
+
+/* A user only lowers. */
+static void apply_user(const struct scheduler *s, const struct asked *asked, struct verdict *v)
+{
+	if (v->job_class == JOB_UNMANAGED)
+		return;
+	if (v->job_class == JOB_ONLINE)
+		v->priority = MIN(v->priority, s->config->rules.fallback.priority);
+	if (!asked->keep_priority)
+		v->priority = MIN(v->priority, asked->verdict.priority);
+	v->job_class = JOB_OFFLINE;
+	v->critical = false;
+	v->target_ns = 0;
+	memcpy(v->source, asked->verdict.source, sizeof(v->source));
+}
+
+static struct verdict verdict_of(const struct scheduler *s, const struct process *p)
+{
+	struct verdict v;
+
+	rules_judge(&s->config->rules, &p->identity, &v);
+	if (p->by_root.number)
+		apply_root(&p->by_root, &v);
+	if (p->by_user.number > p->by_root.number)
+		apply_user(s, &p->by_user, &v);
+	return v;
+}
+
+static bool is_managed(const struct process *p)
+{
+	return p->verdict.job_class != JOB_UNMANAGED && !p->left_alone;
+}
+
+static int start_watching(struct scheduler *s, struct process *p)
+{
+	int r;
+
+	if (p->watch || !is_managed(p) || s->paused)
+		return 0;
+	r = ops(s)->watch(s->b, p->pid, &p->watch);
+	if (r < 0)
+		return r;
+	jobs_follow(s, p);
+	return 0;
+}
+
+static void stop_watching(struct scheduler *s, struct process *p)
+{
+	if (p->watch)
+		ops(s)->unwatch(steal_ptr(&p->watch));
+	p->look_ns = p->period_ns = NEVER;
+}
+
+void process_look_away(struct scheduler *s, struct process *p)
+{
+	stop_watching(s, p);
+	if (p->pidfd >= 0)
+		close(p->pidfd);
+	p->pidfd = -1;
+}
+
+void process_judge(struct scheduler *s, struct process *p)
+{
+	struct verdict old = p->verdict;
+
+	class_requests_match(s, p);
+	p->verdict = verdict_of(s, p);
+	if (!p->gang || strcmp(old.gang, p->verdict.gang) != 0)
+		p->gang = gang_of(s, p);
+	if (p->verdict.job_class != JOB_OFFLINE)
+		attach_let_go(s, p);
+	if (!is_managed(p)) {
+		jobs_remove(s, p);
+		stop_watching(s, p);
+	} else {
+		start_watching(s, p);
+	}
+	jobs_change(s, p);
+	s->attach_due = true;
+	if (p->seen_ns && old.job_class != p->verdict.job_class)
+		process_tell(s, p, &(struct wire_event){ .kind = WIRE_JOB_CLASSED },
+			     "process %d (%s) is %s now, by %s", p->pid, p->identity.comm,
+			     wire_class_name(p->verdict.job_class), p->verdict.source);
+}
+
+int process_identify(struct scheduler *s, struct process *p)
+{
+	struct identity id = { 0 };
+	int r = identity_read(s->b, p->pid, rules_want_environment(&s->config->rules), &id);
+
+	if (r < 0)
+		return r;
+	if (id.start_ticks != p->identity.start_ticks) {
+		identity_done(&id);
+		return -ESRCH;
+	}
+	identity_done(&p->identity);
+	p->identity = id;
+	p->identified_ns = s->now_ns;
+	process_judge(s, p);
+	return 0;
+}
+
+/* ---- coming and going ---- */
+
+static uint64_t realtime_ns(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_REALTIME, &ts);
+	return (uint64_t)ts.tv_sec * NSEC_PER_SEC + (uint64_t)ts.tv_nsec;
+}
+
+static void watch_exit(struct scheduler *s, struct process *p)
+{
+	struct epoll_event e = { .events = EPOLLIN, .data.u64 = (uint64_t)p->pid };
+
+	if (p->pidfd >= 0)
+		return;
+	p->pidfd = ops(s)->pidfd(s->b, p->pid);
+	if (p->pidfd >= 0)
+		epoll_ctl(s->epoll, EPOLL_CTL_ADD, p->pidfd, &e);
+}
+
+static struct process *process_new(struct scheduler *s, pid_t pid)
+{
+	_cleanup_free_ struct process *p = calloc(1, sizeof(*p));
+
+	if (!p || identity_read(s->b, pid, rules_want_environment(&s->config->rules),
+				&p->identity) < 0)
+		return NULL;
+	p->pid = pid;
+	p->pidfd = p->page_fd = p->journal_slot = -1;
+	p->look_ns = p->period_ns = NEVER;
+	p->identified_ns = s->now_ns;
+	p->seen_realtime_ns = realtime_ns();
+	SLIST_INIT(&p->jobs);
+	SLIST_INIT(&p->tickets);
+	return steal_ptr(&p);
+}
+
+static void process_came(struct scheduler *s, pid_t pid)
+{
+	struct process *p;
+
+	if (s->n_processes == SCHEDULER_MAX_PROCESSES) {
+		if (!s->told_limit)
+			log_line(LOG_LEVEL_WARNING,
+				 "process %d is left alone: there are more than %d", pid,
+				 SCHEDULER_MAX_PROCESSES);
+		s->told_limit = true;
+		return;
+	}
+	p = process_new(s, pid);
+	if (!p)
+		return;
+	p->listed = true;
+	insert(s, p);
+	job_init(s, p, 0, &p->self);
+	watch_exit(s, p);
+	process_judge(s, p);
+	p->seen_ns = s->now_ns;
+	process_tell(s, p, &(struct wire_event){ .kind = WIRE_JOB_CAME },
+		     "process %d (%s) uses a GPU: %s, by %s", pid, p->identity.comm,
+		     wire_class_name(p->verdict.job_class), p->verdict.source);
+}
+
+void process_free(struct scheduler *s, struct process *p)
+{
+	if (p->journal_slot >= 0)
+		journal_remove(s->parts.journal, p->journal_slot);
+	identity_done(&p->identity);
+	free(p);
+}
+
+void process_gone(struct scheduler *s, struct process *p)
+{
+	act_let_go(s, p, "it is gone");
+	attach_let_go(s, p);
+	process_tell(s, p, &(struct wire_event){ .kind = WIRE_JOB_WENT },
+		     "process %d (%s) is gone", p->pid, p->identity.comm);
+	take_out(s, p);
+	jobs_remove(s, p);
+	TAILQ_REMOVE(&s->jobs, &p->self, link);
+	process_look_away(s, p);
+	hint_page_close(p);
+	s->gpus_due = s->attach_due = true;
+	if (p->target)
+		TAILQ_INSERT_TAIL(&s->leaving, p, link);
+	else
+		process_free(s, p);
+}
+
+/* -ESRCH: it is gone, or its pid is another's. */
+static int check(struct scheduler *s, struct process *p)
+{
+	char comm[sizeof(p->identity.comm)];
+	uint64_t start;
+	pid_t parent;
+	int r = process_stat(s, p->pid, &parent, &start, comm);
+
+	if (r == -ESRCH || (r == 0 && start != p->identity.start_ticks))
+		return -ESRCH;
+	if (r == 0 && (strcmp(comm, p->identity.comm) != 0 ||
+		       s->now_ns - p->identified_ns >= IDENTITY_NS))
+		r = process_identify(s, p);
+	if (r == -ESRCH)
+		return r;
+	watch_exit(s, p);
+	if (!p->watch)
+		return start_watching(s, p) == -ESRCH ? -ESRCH : 0;
+	r = ops(s)->refresh(p->watch);
+	if (r == 1 || p->stale)
+		jobs_follow(s, p);
+	return r == -ESRCH ? r : 0;
+}
+
+static void meet(struct scheduler *s, pid_t pid)
+{
+	struct process *p = process_find(s, pid);
+
+	if (p && check(s, p) == -ESRCH) {
+		process_gone(s, p);
+		p = NULL;
+	}
+	if (p)
+		p->listed = true;
+	else
+		process_came(s, pid);
+}
+
+void processes_scan(struct scheduler *s)
+{
+	int n = ops(s)->processes(s->b, s->pids, SCHEDULER_MAX_PROCESSES);
+
+	s->figures.scans++;
+	if (n < 0)
+		return;
+	for_each_process(s, p)
+		p->listed = false;
+	for (int i = 0; i < MIN(n, SCHEDULER_MAX_PROCESSES); i++)
+		meet(s, s->pids[i]);
+	for (size_t i = s->n_processes; i-- > 0;) {
+		if (!s->table[i]->listed && n <= SCHEDULER_MAX_PROCESSES)
+			process_gone(s, s->table[i]);
+	}
+	class_requests_forget_dead(s);
+	s->attach_due = true;
+}

@@ -1,0 +1,398 @@
+/* SPDX-License-Identifier: MIT */
+#include <errno.h>
+#include <sys/epoll.h>
+
+#include "cmd/gpreemptd/scheduler_internal.h"
+
+#define FREE_NS (60 * NSEC_PER_SEC) /* after people ended a hold */
+/* In epoll data; pids are the others. */
+#define THE_BACKEND UINT64_MAX
+#define THE_GUARD (UINT64_MAX - 1)
+
+uint64_t scheduler_now(struct scheduler *s)
+{
+	if (s->b)
+		s->now_ns = MAX(s->now_ns, ops(s)->now_ns(s->b));
+	return s->now_ns;
+}
+
+/* ---- the guard ---- */
+
+static void let_all_go(struct scheduler *s)
+{
+	for_each_process(s, p)
+		attach_let_go(s, p);
+}
+
+static void check_guard(struct scheduler *s)
+{
+	if (!s->parts.guard || s->failed || guard_alive(s->parts.guard))
+		return;
+	s->failed = -EOWNERDEAD;
+	if (s->guard_polled)
+		epoll_ctl(s->epoll, EPOLL_CTL_DEL, guard_fd(s->parts.guard), NULL);
+	s->guard_polled = false;
+	log_line(LOG_LEVEL_ERROR, "the guard is dead: every job is let go, and none is held");
+	let_all_go(s);
+}
+
+/* Before anything is attached, and until everything is let go. */
+static void keep_guard(struct scheduler *s, bool wanted)
+{
+	struct guard *g = s->parts.guard;
+
+	if (!g)
+		return;
+	if (wanted && s->guard_slot < 0)
+		s->guard_slot = guard_arm(g, 0, GUARD_SILENCE_NS);
+	else if (wanted)
+		guard_beat(g, s->guard_slot, GUARD_SILENCE_NS);
+	if (!wanted && s->guard_slot >= 0) {
+		guard_disarm(g, s->guard_slot);
+		s->guard_slot = -1;
+	}
+}
+
+/* ---- a turn ---- */
+
+static void take_steps(struct scheduler *s, size_t n_samples, bool complete)
+{
+	struct engine_step step = {
+		.now_ns = s->now_ns,
+		.samples = s->samples,
+		.n_samples = n_samples,
+		.complete = complete,
+		.actions = s->actions,
+		.max = SCHEDULER_MAX_JOBS,
+	};
+
+	s->step_due = false;
+	engine_step(s->engine, &step);
+	s->figures.steps++;
+	s->wake_ns = step.wake_ns;
+	act(s, s->actions, step.n_actions);
+}
+
+static void take_exits(struct scheduler *s)
+{
+	struct epoll_event events[32];
+	int n = epoll_wait(s->epoll, events, ARRAY_SIZE(events), 0);
+
+	for (int i = 0; i < n; i++) {
+		struct process *p;
+
+		if (events[i].data.u64 >= THE_GUARD)
+			continue;
+		p = process_find(s, (pid_t)events[i].data.u64);
+		if (p)
+			process_gone(s, p);
+	}
+}
+
+static void look_and_act(struct scheduler *s)
+{
+	bool all = s->now_ns >= s->scan_ns, complete;
+	size_t n;
+
+	if (all) {
+		s->scan_ns = s->now_ns + s->config->scan_ns;
+		processes_scan(s);
+	}
+	if (s->gpus_due)
+		gpus_count(s);
+	if (s->attach_due) {
+		keep_guard(s, true);
+		attach_all(s);
+	}
+	n = observe(s, all, &complete);
+	if (n || all || s->step_due || (s->targets && s->now_ns >= s->wake_ns))
+		take_steps(s, n, complete);
+	jobs_tick(s);
+	if (s->gpus_due)
+		gpus_count(s);
+}
+
+static uint64_t next_turn(const struct scheduler *s)
+{
+	uint64_t next_ns = NEVER;
+
+	if (s->targets && s->parts.guard)
+		next_ns = s->now_ns + GUARD_BEAT_NS;
+	if (s->paused || s->failed)
+		return next_ns;
+	if (s->step_due || s->attach_due)
+		return s->now_ns;
+	next_ns = MIN(next_ns, s->scan_ns);
+	next_ns = MIN(next_ns, observe_next(s));
+	return s->targets ? MIN(next_ns, s->wake_ns) : next_ns;
+}
+
+uint64_t scheduler_turn(struct scheduler *s)
+{
+	if (!s->b)
+		return NEVER;
+	scheduler_now(s);
+	take_exits(s);
+	act_take_done(s);
+	check_guard(s);
+	if (!s->paused && !s->failed)
+		look_and_act(s);
+	keep_guard(s, s->targets > 0);
+	return next_turn(s);
+}
+
+void scheduler_act(struct scheduler *s)
+{
+	if (!s->b || s->paused || s->failed)
+		return;
+	scheduler_now(s);
+	take_steps(s, 0, false);
+}
+
+int scheduler_fd(const struct scheduler *s)
+{
+	return s->epoll;
+}
+
+int scheduler_failed(const struct scheduler *s)
+{
+	return s->failed;
+}
+
+/* ---- what people ask for ---- */
+
+static void tell(struct scheduler *s, uint32_t kind, uint32_t gpu, const char *text)
+{
+	const struct wire_event e = { .kind = kind, .gpu = gpu };
+
+	events_tell(s->parts.events, &e, "%s", text);
+}
+
+void scheduler_pause(struct scheduler *s)
+{
+	if (s->paused || !s->b)
+		return;
+	scheduler_now(s);
+	s->paused = true;
+	tell(s, WIRE_PAUSED, 0, "paused: every job and every device is let go of");
+	for_each_process(s, p) {
+		attach_let_go(s, p);
+		process_look_away(s, p);
+	}
+}
+
+void scheduler_continue(struct scheduler *s)
+{
+	if (!s->paused || !s->b)
+		return;
+	scheduler_now(s);
+	s->paused = false;
+	s->scan_ns = s->now_ns;
+	gpus_read(s);
+	tell(s, WIRE_CONTINUED, 0, "continued: jobs are looked for again");
+}
+
+bool scheduler_is_paused(const struct scheduler *s)
+{
+	return s->paused;
+}
+
+bool scheduler_is_idle(const struct scheduler *s)
+{
+	return !s->targets && !s->outstanding;
+}
+
+int scheduler_rearm(struct scheduler *s, uint32_t gpu)
+{
+	struct gpu *g = gpu_find(s, gpu);
+
+	if (!g || engine_rearm(s->engine, gpu) < 0)
+		return -ENOENT;
+	g->tripped = false;
+	g->tripped_by[0] = 0;
+	for_each_process(s, p)
+		jobs_change(s, p);
+	s->attach_due = true;
+	tell(s, WIRE_REARMED, gpu, "a GPU is rearmed: preemptions happen on it again");
+	return 0;
+}
+
+int scheduler_release(struct scheduler *s, pid_t pid)
+{
+	int count = 0;
+
+	if (pid && !process_find(s, pid))
+		return -ESRCH;
+	scheduler_now(s);
+	for_each_process(s, p) {
+		bool held = false;
+
+		if ((pid && p->pid != pid) || p->verdict.job_class != JOB_OFFLINE)
+			continue;
+		for_each_job(p, j)
+			held |= j->off && !j->returning;
+		count += held;
+		p->free_until_ns = s->now_ns + FREE_NS;
+		jobs_change(s, p);
+	}
+	scheduler_act(s);
+	return count;
+}
+
+static void configure_engine(struct scheduler *s)
+{
+	const struct gpu_caps *caps = &s->b->caps;
+
+	s->engine_config.costs = (struct engine_costs){
+		.suspend_ns = caps->suspend_ns,
+		.resume_ns = caps->resume_ns,
+		.cycle_ns = caps->cycle_ns,
+		.disturbs_all = caps->disturbs_all,
+		.counts_progress = caps->counts_progress,
+	};
+	if (s->engine)
+		engine_configure(s->engine, &s->engine_config);
+	s->gpus_due = s->attach_due = s->step_due = true;
+}
+
+void scheduler_configure(struct scheduler *s, const struct config *config)
+{
+	s->config = config;
+	s->engine_config = config->engine;
+	if (!s->b)
+		return;
+	scheduler_now(s);
+	configure_engine(s);
+	for_each_process(s, p)
+		process_judge(s, p);
+	s->scan_ns = s->now_ns;
+}
+
+void scheduler_set_policy(struct scheduler *s, const struct gpol_ops *policy)
+{
+	s->engine_config.policy = policy;
+	if (s->b)
+		configure_engine(s);
+	tell(s, WIRE_POLICY_SET, 0, policy->name);
+}
+
+const struct gpol_ops *scheduler_policy(const struct scheduler *s)
+{
+	return s->engine_config.policy;
+}
+
+/* ---- beginning and end ---- */
+
+static int allocate(struct scheduler *s)
+{
+	const struct engine_limits limits = {
+		.gpus = GPU_NODES_MAX,
+		.jobs = SCHEDULER_MAX_JOBS,
+		.queues = SCHEDULER_MAX_QUEUES,
+	};
+
+	s->engine_memory = calloc(1, engine_bytes(&limits));
+	s->table = calloc(SCHEDULER_MAX_PROCESSES, sizeof(struct process *));
+	s->by_index = calloc(SCHEDULER_MAX_JOBS, sizeof(struct job *));
+	s->requests = calloc(CLASS_REQUESTS_MAX, sizeof(*s->requests));
+	s->pids = calloc(SCHEDULER_MAX_PROCESSES, sizeof(*s->pids));
+	s->looked = calloc(SCHEDULER_MAX_QUEUES, sizeof(*s->looked));
+	s->samples = calloc(SCHEDULER_MAX_QUEUES, sizeof(*s->samples));
+	s->actions = calloc(SCHEDULER_MAX_JOBS, sizeof(*s->actions));
+	s->ids = calloc(SCHEDULER_MAX_QUEUES, sizeof(*s->ids));
+	s->ticket_memory = calloc(2 * SCHEDULER_MAX_JOBS, sizeof(*s->ticket_memory));
+	if (!s->engine_memory || !s->table || !s->by_index || !s->requests || !s->pids ||
+	    !s->looked || !s->samples || !s->actions || !s->ids || !s->ticket_memory)
+		return -ENOMEM;
+	for (size_t i = 0; i < 2 * SCHEDULER_MAX_JOBS; i++)
+		SLIST_INSERT_HEAD(&s->free_tickets, &s->ticket_memory[i], link);
+	s->engine = engine_init(s->engine_memory, &limits, &s->engine_config);
+	return s->engine ? 0 : -EINVAL;
+}
+
+static void poll_fd(struct scheduler *s, int fd, uint64_t what)
+{
+	struct epoll_event e = { .events = EPOLLIN, .data.u64 = what };
+
+	if (fd >= 0)
+		epoll_ctl(s->epoll, EPOLL_CTL_ADD, fd, &e);
+}
+
+int scheduler_new(const struct scheduler_parts *parts, const struct config *config,
+		  struct scheduler **ret)
+{
+	struct scheduler *s = calloc(1, sizeof(*s));
+	int r;
+
+	if (!s)
+		return -ENOMEM;
+	s->parts = *parts;
+	s->b = parts->backend;
+	s->config = config;
+	s->engine_config = config->engine;
+	s->guard_slot = -1;
+	TAILQ_INIT(&s->jobs);
+	TAILQ_INIT(&s->leaving);
+	SLIST_INIT(&s->free_tickets);
+	s->epoll = epoll_create1(EPOLL_CLOEXEC);
+	configure_engine(s);
+	r = s->epoll < 0 ? -errno : allocate(s);
+	if (r < 0) {
+		scheduler_free(s);
+		return r;
+	}
+	poll_fd(s, ops(s)->fd(s->b), THE_BACKEND);
+	if (parts->guard && guard_fd(parts->guard) >= 0) {
+		poll_fd(s, guard_fd(parts->guard), THE_GUARD);
+		s->guard_polled = true;
+	}
+	s->scan_ns = s->tick_ns = scheduler_now(s);
+	gpus_read(s);
+	*ret = s;
+	return 0;
+}
+
+void scheduler_set_backend(struct scheduler *s, struct gpu_backend *b)
+{
+	if (b == s->b)
+		return;
+	if (s->b && ops(s)->fd(s->b) >= 0)
+		epoll_ctl(s->epoll, EPOLL_CTL_DEL, ops(s)->fd(s->b), NULL);
+	s->b = b;
+	if (!b)
+		return;
+	poll_fd(s, ops(s)->fd(b), THE_BACKEND);
+	configure_engine(s);
+}
+
+void scheduler_free(struct scheduler *s)
+{
+	if (!s)
+		return;
+	while (s->n_processes)
+		process_gone(s, s->table[s->n_processes - 1]);
+	if (s->b && s->engine)
+		act_take_done(s);
+	while (!TAILQ_EMPTY(&s->leaving)) {
+		struct process *p = TAILQ_FIRST(&s->leaving);
+
+		TAILQ_REMOVE(&s->leaving, p, link);
+		/* Not reported yet, so what is written down of it stays. */
+		p->journal_slot = -1;
+		process_free(s, p);
+	}
+	keep_guard(s, false);
+	if (s->epoll >= 0)
+		close(s->epoll);
+	free(s->engine_memory);
+	free(s->table);
+	free(s->by_index);
+	free(s->requests);
+	free(s->pids);
+	free(s->looked);
+	free(s->samples);
+	free(s->actions);
+	free(s->ids);
+	free(s->ticket_memory);
+	free(s);
+}

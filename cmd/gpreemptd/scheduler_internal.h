@@ -1,0 +1,282 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What the files of the scheduler share.
+ *
+ *   processes.c       who there is: found, identified, classed, gone
+ *   jobs.c            a process on one GPU, as the engine knows it, and its accounts
+ *   class_requests.c  what people asked processes to be
+ *   attach.c          whom to attach, and letting go
+ *   observe.c         what waits in the queues
+ *   hint_pages.c      hints without a system call
+ *   act.c             what the engine wants done, and what came of it
+ *   report.c          all of it for people
+ *   scheduler.c       the turns, and what binds these together
+ */
+#ifndef GPREEMPT_CMD_GPREEMPTD_SCHEDULER_INTERNAL_H
+#define GPREEMPT_CMD_GPREEMPTD_SCHEDULER_INTERNAL_H
+
+#include <sys/queue.h>
+
+#include "cmd/gpreemptd/scheduler.h"
+#include "util/macros.h"
+
+#define NO_JOB (-1)
+#define NEVER UINT64_MAX
+#define CLASS_REQUESTS_MAX 256u
+#define CLASS_REQUESTS_PER_USER 16u
+#define HINT_AHEAD_MAX_NS NSEC_PER_SEC
+#define HISTORY_SECONDS 14
+
+struct process;
+struct gpu;
+
+/* A process on one GPU. */
+struct job {
+	struct process *process;
+	uint32_t gpu; /* 0: the process has no queues anywhere, or is left alone */
+	uint64_t key;
+	TAILQ_ENTRY(job) link; /* all, by key */
+	SLIST_ENTRY(job) sibling; /* of the process */
+	int engine_job; /* or NO_JOB */
+	uint32_t queues;
+	uint64_t since_ns;
+
+	struct gpu *on; /* NULL: gpu is 0, or not known */
+	bool works; /* at the last look */
+	bool off; /* from asking for a suspend until its resume is done */
+	bool away; /* from when the suspend is done until a resume is asked for */
+	bool returning; /* a resume was asked for after the last suspend */
+	bool marked; /* scratch of one walk over the jobs of a process */
+	uint64_t off_since_ns;
+	pid_t because; /* whom it was held for last; 0: nobody */
+	uint64_t hinted_ns; /* when a hint came that no work followed yet; 0: none */
+
+	/* accounts, as of accounted_ns; of earlier lives in the engine the rest */
+	uint64_t accounted_ns, held_ns, stolen_ns, detect_ns;
+	uint64_t preempted, made_room, ran_ns, longest_wait_ns;
+	uint64_t ran_before_ns; /* at the last tick */
+	uint16_t share_permille;
+	uint8_t history[HISTORY_SECONDS];
+};
+
+TAILQ_HEAD(jobs, job);
+SLIST_HEAD(siblings, job);
+
+/* An action of the engine that is outstanding. */
+struct ticket {
+	SLIST_ENTRY(ticket) link;
+	uint64_t ticket, cookie, asked_ns;
+	struct job *job;
+};
+
+SLIST_HEAD(tickets, ticket);
+
+/* What was asked of a process, remembered by it: a request by pid may be gone before it. */
+struct asked {
+	uint64_t number; /* of the request; 0: nothing */
+	uint32_t selector;
+	struct verdict verdict;
+	bool keep_priority;
+};
+
+enum tie { TIE_NONE, TIE_ATTACHING, TIE_ATTACHED, TIE_RELEASING };
+
+struct process {
+	pid_t pid;
+	struct identity identity;
+	struct verdict verdict;
+	struct asked by_root, by_user;
+	uint64_t seen_ns, identified_ns;
+	uint64_t seen_realtime_ns;
+	bool listed; /* in this scan */
+	bool left_alone; /* past a limit */
+	int pidfd;
+
+	struct gpu_watch *watch;
+	bool stale; /* its queues are not those that are known */
+	uint64_t look_ns, period_ns; /* when it is to be looked at, and how often; or NEVER */
+	struct job self; /* stands for it while it has no jobs */
+	struct siblings jobs;
+	uint32_t n_jobs, n_queues, n_known;
+	uint32_t gang; /* 0: none */
+
+	struct gpu_target *target;
+	enum tie tie;
+	bool wanted; /* shares a GPU with an online job, or its gang does */
+	uint64_t wanted_ns; /* when that was so last */
+	uint64_t retry_ns, retry_after_ns; /* not attached before; the next interval */
+	uint64_t attached_ns;
+	uint64_t free_until_ns; /* no holds on it before: somebody said so */
+	bool told; /* that it is not attached, and why */
+	char why[sizeof(((struct wire_job *)0)->why)];
+	int journal_slot; /* -1: none */
+	struct tickets tickets;
+
+	struct wire_hint_page *page; /* NULL: none */
+	int page_fd;
+	uint32_t page_calls;
+
+	TAILQ_ENTRY(process) link; /* gone, but its target is not released yet */
+};
+
+TAILQ_HEAD(processes, process);
+
+struct gpu {
+	struct gpu_node node;
+	bool present; /* the driver has it */
+	uint32_t online, offline; /* jobs */
+	uint32_t holdable; /* offline jobs that could be preempted now */
+	uint32_t critical; /* online jobs that are looked at more often */
+	uint32_t online_working, offline_running;
+	bool inverted;
+	bool tripped;
+	uint64_t trips;
+	char tripped_by[sizeof(((struct wire_gpu *)0)->tripped_by)];
+};
+
+struct class_entry {
+	struct class_request request;
+	uint64_t number; /* ascends: the later counts */
+	uint64_t start_ticks; /* by pid: which process of that pid */
+};
+
+struct scheduler {
+	struct scheduler_parts parts;
+	struct gpu_backend *b;
+	const struct config *config;
+	struct engine_config engine_config;
+	struct engine *engine;
+	void *engine_memory;
+	uint64_t now_ns; /* never goes back */
+	uint64_t started_realtime_ns;
+	int epoll;
+	int failed;
+	bool paused;
+
+	struct gpu gpus[GPU_NODES_MAX];
+	uint32_t n_gpus;
+	struct process **table; /* by pid, ascending */
+	size_t n_processes;
+	struct processes leaving;
+	struct jobs jobs;
+	struct job **by_index; /* of an engine job */
+	uint32_t n_jobs, n_queues;
+	uint64_t keys;
+	uint32_t gangs;
+	bool told_limit;
+
+	struct class_entry *requests;
+	size_t n_requests;
+	uint64_t request_numbers;
+
+	uint64_t scan_ns, tick_ns; /* when, and when it was last */
+	uint64_t wake_ns; /* of the engine */
+	bool attach_due, gpus_due, step_due; /* something changed that each of them judges by */
+	uint32_t attaching;
+	uint32_t targets; /* not yet released */
+	uint32_t outstanding; /* calls */
+	uint32_t calls;
+	int guard_slot; /* -1: not armed */
+	bool guard_polled;
+
+	pid_t *pids; /* of a scan */
+	struct gpu_sample *looked;
+	struct engine_sample *samples;
+	struct engine_action *actions;
+	uint32_t *ids;
+	struct ticket *ticket_memory;
+	struct tickets free_tickets;
+
+	struct scheduler_figures figures;
+};
+
+static inline const struct gpu_ops *ops(const struct scheduler *s)
+{
+	return s->b->ops;
+}
+
+#define for_each_process(s, p) \
+	for (struct process **p##_at = (s)->table, *p; \
+	     p##_at < (s)->table + (s)->n_processes && (p = *p##_at); p##_at++)
+#define for_each_job(p, j) \
+	for (struct job *j = SLIST_FIRST(&(p)->jobs); j; j = SLIST_NEXT(j, sibling))
+
+/* The backend's clock, kept from going back. */
+uint64_t scheduler_now(struct scheduler *s);
+
+/* ---- processes.c ---- */
+
+struct process *process_find(const struct scheduler *s, pid_t pid);
+void processes_scan(struct scheduler *s);
+/* Class and figures anew, after a request or another configuration. */
+void process_judge(struct scheduler *s, struct process *p);
+void process_gone(struct scheduler *s, struct process *p);
+/* Neither its queues nor its end are looked at, until the next scan. */
+void process_look_away(struct scheduler *s, struct process *p);
+void process_free(struct scheduler *s, struct process *p);
+/* Is it still the same program? If not it is judged anew. -ESRCH. */
+int process_identify(struct scheduler *s, struct process *p);
+/* One line of /proc: parent and start. -ESRCH. */
+int process_stat(struct scheduler *s, pid_t pid, pid_t *ret_parent, uint64_t *ret_start_ticks,
+		 char ret_comm[static 16]);
+void process_tell(struct scheduler *s, const struct process *p, const struct wire_event *event,
+		  const char *fmt, ...) _printf_(4, 5);
+
+/* ---- jobs.c ---- */
+
+struct job *job_find(const struct scheduler *s, uint32_t engine_job);
+struct gpu *gpu_find(struct scheduler *s, uint32_t gpu);
+void gpus_read(struct scheduler *s);
+/* Counts who is on which GPU, and when each process is to be looked at. */
+void gpus_count(struct scheduler *s);
+void job_init(struct scheduler *s, struct process *p, uint32_t gpu, struct job *j);
+/* Jobs follow the queues the watch knows. */
+void jobs_follow(struct scheduler *s, struct process *p);
+/* The engine is told what they are now. */
+void jobs_change(struct scheduler *s, struct process *p);
+/* The engine forgets what it did to them: they are on the GPU, and no longer ours to hold. */
+void jobs_start_over(struct scheduler *s, struct process *p);
+void jobs_remove(struct scheduler *s, struct process *p);
+void job_account(struct scheduler *s, struct job *j);
+void job_set(struct scheduler *s, struct job *j, bool works, bool away);
+void jobs_tick(struct scheduler *s);
+
+/* ---- class_requests.c ---- */
+
+/* Writes down in @p what is asked of it. */
+void class_requests_match(struct scheduler *s, struct process *p);
+void class_requests_forget_dead(struct scheduler *s);
+
+/* ---- attach.c ---- */
+
+bool is_holdable(const struct scheduler *s, const struct process *p);
+void attach_all(struct scheduler *s);
+/* Resumes and releases the process if it is attached; its jobs begin anew. */
+void attach_let_go(struct scheduler *s, struct process *p);
+/* Not before long: it was refused, or lost. */
+void attach_later(struct scheduler *s, struct process *p, const char *why);
+void attach_done(struct scheduler *s, struct process *p, const struct gpu_done *d);
+
+/* ---- observe.c ---- */
+
+/* One look at those that are due; how many samples there are for the engine. */
+size_t observe(struct scheduler *s, bool all, bool *ret_complete);
+uint64_t observe_next(const struct scheduler *s);
+
+/* ---- hint_pages.c ---- */
+
+void hint_page_look(struct scheduler *s, struct process *p);
+void hint_page_close(struct process *p);
+int hint_take(struct scheduler *s, struct process *p, uint64_t at_ns);
+
+/* ---- act.c ---- */
+
+void act(struct scheduler *s, struct engine_action *actions, size_t n);
+void act_take_done(struct scheduler *s);
+void act_drop_tickets(struct scheduler *s, struct process *p, const struct job *j);
+uint64_t act_cookie(struct scheduler *s, const struct process *p);
+/* What it was held of it is back, or nobody's any more. */
+void act_let_go(struct scheduler *s, struct process *p, const char *how);
+void act_trip(struct scheduler *s, struct process *p, uint32_t gpu, const char *why);
+
+#endif
