@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: MIT */
+/* A scheduler and a control socket that only have figures, for the tests of what is written. */
+#include "tests/daemon/fake_figures.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "util/macros.h"
+
+struct scheduler {
+	struct scheduler_figures figures;
+};
+
+struct scheduler *fake_scheduler(void)
+{
+	static struct scheduler s;
+
+	s.figures = (struct scheduler_figures){ .steps = 1000, .preemptions = 7, .trips = 1 };
+	histogram_add(&s.figures.suspend, 1500);
+	histogram_add(&s.figures.suspend, 300 * NSEC_PER_USEC);
+	histogram_add(&s.figures.suspend, 20 * NSEC_PER_SEC);
+	return &s;
+}
+
+const struct control *fake_control(void)
+{
+	static const char nothing;
+
+	return (const struct control *)&nothing;
+}
+
+const struct scheduler_figures *scheduler_figures(const struct scheduler *s)
+{
+	return &s->figures;
+}
+
+const struct control_figures *control_figures(const struct control *c)
+{
+	static const struct control_figures figures = { .connections = 12, .clients = 3 };
+
+	return &figures;
+}
+
+void scheduler_status(struct scheduler *s, struct wire_status *ret)
+{
+	ret->flags = WIRE_STATUS_MODELLED;
+	ret->gpus = FAKE_GPUS;
+	ret->jobs = FAKE_JOBS;
+	ret->online = 2;
+	ret->offline = 5;
+	snprintf(ret->policy, sizeof(ret->policy), "share");
+	snprintf(ret->backend, sizeof(ret->backend), "model");
+}
+
+size_t scheduler_gpus(struct scheduler *s, uint64_t from, struct wire_gpu *ret, size_t max,
+		      uint32_t *ret_total)
+{
+	size_t n = 0;
+
+	for (; from + n < FAKE_GPUS && n < max; n++) {
+		ret[n] = (struct wire_gpu){ .gpu = (uint32_t)(1000 + from + n), .slots = 32 };
+		snprintf(ret[n].name, sizeof(ret[n].name), "AMD \"Instinct\" \\ %zu", n);
+		ret[n].flags = from + n == 1 ? WIRE_GPU_TRIPPED : 0;
+	}
+	*ret_total = FAKE_GPUS;
+	return n;
+}
+
+static struct wire_job job(uint64_t key)
+{
+	struct wire_job j = {
+		.key = key,
+		.pid = (int32_t)(2000 + key),
+		.gpu = 1000,
+		.job_class = (uint16_t)(key % 3),
+		.flags = key == 2 ? WIRE_JOB_HELD | WIRE_JOB_WAITING : 0,
+		.held_ns = 1234567890,
+		.stolen_ns = 1000000000,
+		.target_us = 20000,
+		.share_permille = 125,
+	};
+
+	/* All of the field, without an end. */
+	memcpy(j.comm, key == 1 ? "\"\\\n\x01\xff\xc3\xa4\xe2\x82\xac....." : "python3\0........",
+	       16);
+	snprintf(j.container, sizeof(j.container), "pod%d", (int)key);
+	return j;
+}
+
+/* Keys are 1 to FAKE_JOBS, and asked for above one. */
+size_t scheduler_jobs(struct scheduler *s, uint64_t from, struct wire_job *ret, size_t max,
+		      uint32_t *ret_total)
+{
+	size_t n = 0;
+
+	for (; from + n < FAKE_JOBS && n < max; n++)
+		ret[n] = job(from + n + 1);
+	*ret_total = FAKE_JOBS;
+	return n;
+}

@@ -1,0 +1,215 @@
+/* SPDX-License-Identifier: MIT */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+/* cmocka.h wants the four above first */
+#include <cmocka.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/wait.h>
+
+#include "cmd/gpreemptd/rules_internal.h"
+#include "gpu/backend.h"
+#include "gpu/kfd/transport.h"
+#include "util/macros.h"
+
+#define HEX16 "0123456789abcdef"
+#define ID HEX16 HEX16 HEX16 HEX16
+
+/* ---- parsers ---- */
+
+static void stat_of_a_name_with_brackets_is_read(void **state)
+{
+	static const char text[] = "7 (a) S 9 (b)) R 5 7 7 0 -1 4194304 1 2 3 4 5 6 7 8 20 0 1 0 "
+				   "18446744073709551615 1 2\n";
+	struct identity id = { 0 };
+
+	assert_int_equal(identity_parse_stat(text, strlen(text), &id), 0);
+	assert_int_equal(id.pid, 7);
+	assert_int_equal(id.parent, 5);
+	assert_string_equal(id.comm, "a) S 9 (b)");
+	assert_true(id.start_ticks == UINT64_MAX);
+}
+
+static void stat_that_is_cut_is_refused(void **state)
+{
+	static const char *const bad[] = {
+		"",
+		"7",
+		"7 (",
+		"7 )",
+		"x (a) R 5",
+		"7 (a) R 5 7 7 0 -1",
+		"7 (a) R x 7 7 0 -1 4194304 1 2 3 4 5 6 7 8 20 0 1 0 55 1 2\n",
+		"7 (a) R 5 7 7 0 -1 4194304 1 2 3 4 5 6 7 8 20 0 1 0 18446744073709551616 1\n",
+		"99999999999 (a) R 5 7 7 0 -1 4194304 1 2 3 4 5 6 7 8 20 0 1 0 55 1 2\n",
+	};
+	struct identity id = { .pid = 3 };
+
+	for (size_t i = 0; i < ARRAY_SIZE(bad); i++)
+		assert_int_equal(identity_parse_stat(bad[i], strlen(bad[i]), &id), -EBADMSG);
+	assert_int_equal(id.pid, 3);
+}
+
+static void the_real_user_counts_and_not_the_effective_one(void **state)
+{
+	static const char text[] = "Name:\tUid:\nUid:\t1000\t0\t0\t0\nGid:\t100\t5\t5\t5\n";
+	struct identity id = { 0 };
+
+	assert_int_equal(identity_parse_status(text, strlen(text), &id), 0);
+	assert_int_equal(id.uid, 1000);
+	assert_int_equal(id.gid, 100);
+	assert_int_equal(identity_parse_status("Uid:\t1\n", 7, &id), -EBADMSG);
+	assert_int_equal(identity_parse_status("Uid:\nGid:\t1\n", 12, &id), -EBADMSG);
+	assert_int_equal(id.uid, 1000);
+}
+
+static void cgroups_are_found_in_both_hierarchies(void **state)
+{
+	static const char *const cases[][3] = {
+		{ "0::/system.slice/a.service\n", "/system.slice/a.service", "" },
+		{ "1:cpu:/much/longer/than/that\n0::/a\n2:b:/c\n", "/a", "" },
+		{ "3:cpu:/a\n2:memory:/docker/" ID "\n1:name=systemd:/b\n", "/docker/" ID, ID },
+		{ "1:cpu:/docker/" ID "\n0::/\n", "/docker/" ID, ID },
+		{ "0::/k.slice/cri-containerd-" ID ".scope", "/k.slice/cri-containerd-" ID ".scope",
+		  ID },
+		{ "0::/docker/" ID "/docker/f" ID "\n", "/docker/" ID "/docker/f" ID, ID },
+		{ "0::/x/" ID "0\n", "/x/" ID "0", "" },
+		{ "0::/\n", "/", "" },
+		{ "", "/", "" },
+		{ "nonsense\n0:\n0::\n", "/", "" },
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		struct identity id = { 0 };
+
+		assert_int_equal(identity_parse_cgroup(cases[i][0], strlen(cases[i][0]), &id), 0);
+		assert_string_equal(id.cgroup, cases[i][1]);
+		assert_string_equal(id.container, cases[i][2]);
+		identity_done(&id);
+	}
+}
+
+static void what_a_user_named_is_told_from_what_the_system_did(void **state)
+{
+	assert_int_equal(cgroup_trusted_bytes("/a/b"), 4);
+	assert_int_equal(cgroup_trusted_bytes("/user.slice/user@7.service"), 26);
+	assert_int_equal(cgroup_trusted_bytes("/user.slice/user@7.service/x"), 26);
+	assert_int_equal(cgroup_trusted_bytes("/user.slice/user@7.service/user@8.service"), 26);
+}
+
+/* ---- real processes ---- */
+
+static int read_real_proc(struct gpu_backend *b, const char *path, char **ret_text, size_t *ret_len)
+{
+	void *kernel = gkfd_syscall_new(NULL);
+	int r = gkfd_transport_syscall.read_file(kernel, GKFD_TREE_PROC, path, ret_text, ret_len);
+
+	gkfd_transport_syscall.close(kernel);
+	return r;
+}
+
+static const struct gpu_ops real_ops = { .read_proc = read_real_proc };
+
+/* Stands still in its own program, with arguments and an environment. */
+static pid_t start_program(void)
+{
+	char name[] = "tail", follow[] = "-f", blank[] = "", file[] = "/dev/null";
+	char variable[] = "GPREEMPT_TEST=a b";
+	char *const argv[] = { name, follow, blank, file, NULL };
+	char *const envp[] = { variable, NULL };
+	int ready[2];
+	char byte;
+	pid_t pid;
+
+	assert_int_equal(pipe2(ready, O_CLOEXEC), 0);
+	pid = fork();
+	if (pid == 0) {
+		execve("/usr/bin/tail", argv, envp);
+		_exit(1);
+	}
+	close(ready[1]);
+	assert_int_equal(read(ready[0], &byte, 1), 0); /* closed by the exec */
+	close(ready[0]);
+	return pid;
+}
+
+static void a_process_is_known_by_all_it_shows(void **state)
+{
+	struct gpu_backend b = { .ops = &real_ops };
+	struct identity id;
+	pid_t pid = start_program();
+
+	assert_int_equal(identity_read(&b, pid, true, &id), 0);
+	assert_int_equal(id.pid, pid);
+	assert_int_equal(id.parent, getpid());
+	assert_int_equal(id.uid, getuid());
+	assert_int_equal(id.gid, getgid());
+	assert_string_equal(id.comm, "tail");
+	assert_string_equal(id.path, "/usr/bin/tail");
+	assert_string_equal(id.command, "tail -f  /dev/null");
+	assert_string_equal(id.environment, "GPREEMPT_TEST=a b");
+	assert_true(id.start_ticks > 0);
+	assert_int_equal(id.cgroup[0], '/');
+	identity_done(&id);
+	assert_int_equal(identity_read(&b, pid, false, &id), 0);
+	assert_null(id.environment);
+	identity_done(&id);
+
+	kill(pid, SIGKILL);
+	waitpid(pid, NULL, 0);
+	assert_int_equal(identity_read(&b, pid, true, &id), -ESRCH);
+}
+
+/* ---- a process that is another one in the end ---- */
+
+static int calls_of_stat;
+
+static int read_passing_pid(struct gpu_backend *b, const char *path, char **ret, size_t *ret_len)
+{
+	int r;
+
+	if (!strcmp(path, "7/stat"))
+		r = asprintf(ret, "7 (a) R 5 7 7 0 -1 4 1 2 3 4 5 6 7 8 20 0 1 0 %d 1\n",
+			     calls_of_stat++ ? 99 : 55);
+	else if (!strcmp(path, "7/status"))
+		r = asprintf(ret, "Uid:\t0\t0\t0\t0\nGid:\t0\t0\t0\t0\n");
+	else
+		return -EACCES;
+	*ret_len = (size_t)r;
+	return 0;
+}
+
+static void a_pid_that_passed_on_while_we_read_is_nobody(void **state)
+{
+	static const struct gpu_ops ops = { .read_proc = read_passing_pid };
+	struct gpu_backend b = { .ops = &ops };
+	struct identity id = { 0 };
+
+	calls_of_stat = 0;
+	assert_int_equal(identity_read(&b, 7, true, &id), -ESRCH);
+	assert_int_equal(id.pid, 0);
+	assert_int_equal(identity_read(&b, 7, true, &id), 0); /* the second one stays */
+	assert_string_equal(id.cgroup, "/");
+	assert_null(id.path);
+	assert_null(id.command);
+	identity_done(&id);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(stat_of_a_name_with_brackets_is_read),
+		cmocka_unit_test(stat_that_is_cut_is_refused),
+		cmocka_unit_test(the_real_user_counts_and_not_the_effective_one),
+		cmocka_unit_test(cgroups_are_found_in_both_hierarchies),
+		cmocka_unit_test(what_a_user_named_is_told_from_what_the_system_did),
+		cmocka_unit_test(a_process_is_known_by_all_it_shows),
+		cmocka_unit_test(a_pid_that_passed_on_while_we_read_is_nobody),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL) != 0;
+}
