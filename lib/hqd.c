@@ -33,7 +33,7 @@ static int count_process(struct gpreempt_ctx *ctx, const struct gkfd_proc *proc,
 	for (size_t i = 0; i < proc->n_queues; i++) {
 		struct gpreempt_hqd_status *gpu = find(a, proc->queues[i].gpu_id);
 
-		if (!gpu || !type_is_compute(proc->queues[i].type))
+		if (!gpu || !gkfd_type_is_compute(proc->queues[i].type))
 			continue;
 		gpu->queues++;
 		gpu->offline_used += offline;

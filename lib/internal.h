@@ -10,6 +10,7 @@
 #include "gpu/guard.h"
 #include "gpu/kfd/debugfs.h"
 #include "gpu/kfd/kfd.h"
+#include "gpu/kfd/match.h"
 #include "gpu/kfd/own.h"
 #include "gpu/kfd/procs.h"
 #include "gpu/kfd/target.h"
@@ -97,7 +98,6 @@ const struct gkfd_mqd *mqds_find(const struct gkfd_mqds *m, pid_t pid, uint32_t 
 size_t mqds_of(const struct gkfd_mqds *m, pid_t pid, const struct gkfd_mqd **ret_first);
 /* @n_compute: the compute queues it has, which all must be among @mqds. */
 enum gpreempt_class mqds_class(const struct gkfd_mqd *mqds, size_t n, size_t n_compute);
-bool type_is_compute(uint32_t type);
 
 /* ---- snapshot.c ---- */
 

@@ -70,7 +70,7 @@ static void count_ids(struct lookalikes *l, const struct gkfd_proc *proc)
 		const struct gkfd_proc_queue *q = &proc->queues[i];
 		struct lookalike *kind = find(l, q->gpu_id, q->ring_bytes);
 
-		if (kind && type_is_compute(q->type))
+		if (kind && gkfd_type_is_compute(q->type))
 			kind->ids++;
 	}
 }
@@ -84,14 +84,7 @@ static int look(struct gpreempt_ctx *ctx, pid_t pid, const struct gkfd_mqd *mqds
 	if (!addrs || !progress)
 		return -ENOMEM;
 	for (size_t i = 0; i < n; i++)
-		/* ROCm programs make no other compute queues; a descriptor does not say. */
-		addrs[i] = (struct gkfd_queue_addr){
-			.type = KFD_IOC_QUEUE_TYPE_COMPUTE_AQL,
-			.ring_base = mqds[i].ring_base,
-			.ring_bytes = mqds[i].ring_bytes,
-			.read_ptr_addr = mqds[i].read_ptr_addr,
-			.write_ptr_addr = mqds[i].write_ptr_addr,
-		};
+		addrs[i] = gkfd_mqd_addr(&mqds[i]);
 	/* Memory of another user's process cannot be read: state and indices stay unknown. */
 	if (gkfd_progress_read(ctx->k, pid, addrs, n, progress) < 0)
 		return 0;

@@ -83,8 +83,3 @@ enum gpreempt_class mqds_class(const struct gkfd_mqd *mqds, size_t n, size_t n_c
 	}
 	return n > 0 && n >= n_compute && all_low ? GPREEMPT_CLASS_OFFLINE : GPREEMPT_CLASS_UNKNOWN;
 }
-
-bool type_is_compute(uint32_t type)
-{
-	return type == KFD_IOC_QUEUE_TYPE_COMPUTE || type == KFD_IOC_QUEUE_TYPE_COMPUTE_AQL;
-}

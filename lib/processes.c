@@ -23,7 +23,7 @@ size_t proc_compute_queues(const struct gkfd_proc *proc)
 	size_t n = 0;
 
 	for (size_t i = 0; i < proc->n_queues; i++)
-		n += type_is_compute(proc->queues[i].type);
+		n += gkfd_type_is_compute(proc->queues[i].type);
 	return n;
 }
 

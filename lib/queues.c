@@ -26,7 +26,7 @@ EXPORT const char *gpreempt_queue_type_name(enum gpreempt_queue_type type)
 
 static enum gpreempt_queue_type sysfs_type(uint32_t type)
 {
-	if (type_is_compute(type))
+	if (gkfd_type_is_compute(type))
 		return GPREEMPT_QUEUE_COMPUTE;
 	return type == GKFD_QUEUE_TYPE_OTHER ? GPREEMPT_QUEUE_OTHER
 					     : (enum gpreempt_queue_type)type;

@@ -13,7 +13,7 @@ static bool mqds_are_current(const struct gpreempt_process *p, const struct gpre
 	size_t compute = 0;
 
 	for (size_t i = 0; i < n; i++) {
-		if (!type_is_compute(queues[i].type))
+		if (!gkfd_type_is_compute(queues[i].type))
 			continue;
 		compute++;
 		if (!mqds_find(&p->mqds, p->pid, queues[i].gpu_id, queues[i].ring_base))
@@ -53,7 +53,7 @@ static void add_priorities(struct gpreempt_process *p, struct gpreempt_queue *qu
 
 	refresh_mqds(p, queues, n);
 	for (size_t i = 0; i < n; i++)
-		compute += type_is_compute(queues[i].type);
+		compute += gkfd_type_is_compute(queues[i].type);
 	job_class = mqds_class(p->mqds.mqds, p->mqds.n, compute);
 	for (size_t i = 0; i < n; i++) {
 		const struct gkfd_mqd *mqd =
@@ -110,7 +110,7 @@ static void drop_unknown(struct gpreempt_queue *queues, size_t n)
 {
 	for (size_t i = 0; i < n; i++) {
 		queues[i].valid = 0;
-		if (type_is_compute(queues[i].type))
+		if (gkfd_type_is_compute(queues[i].type))
 			queues[i].type = GPREEMPT_QUEUE_COMPUTE;
 	}
 }

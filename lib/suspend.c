@@ -89,7 +89,7 @@ static void read_saved(struct gpreempt_process *p, struct gpreempt_timing *t)
 		const struct gkfd_node *node = gkfd_topology_find(topology, e->gpu_id);
 		struct gkfd_saved saved;
 
-		if (!type_is_compute(e->queue_type) || !process_holds(p, e->queue_id))
+		if (!gkfd_type_is_compute(e->queue_type) || !process_holds(p, e->queue_id))
 			continue;
 		if (!node || !(node->known & GKFD_NODE_NUM_XCC) ||
 		    gkfd_saved_read(p->ctx->k, p->pid, e->ctx_save_restore_address,

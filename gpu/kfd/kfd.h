@@ -48,6 +48,9 @@ uint64_t gkfd_now_ns(struct gkfd *k);
 int gkfd_wait(struct gkfd *k, struct pollfd *fds, size_t n, uint64_t timeout_ns);
 int gkfd_read_file(struct gkfd *k, enum gkfd_tree tree, const char *path, char **ret_text,
 		   size_t *ret_len);
+/* read_mem_again, or read_mem where the transport has no other. */
+int gkfd_read_mem(struct gkfd *k, pid_t pid, struct gkfd_mem *mem, struct gkfd_span *spans,
+		  size_t n);
 int gkfd_list_dir(struct gkfd *k, enum gkfd_tree tree, const char *path, char **ret_names);
 
 /* ---- queues of one's own ---- */

@@ -17,7 +17,8 @@
 struct reader {
 	pid_t pid;
 	int mem; /* /proc/PID/mem; -1 until it is needed */
-	bool no_fast_path; /* not in this kernel, or filtered (seccomp) */
+	bool no_fast_path; /* not in this kernel, filtered (seccomp), or refused last time */
+	bool file_helped; /* where the fast path refused even the first span */
 };
 
 static int open_mem(struct reader *rd)
@@ -110,20 +111,32 @@ static int read_all(struct reader *rd, struct gkfd_span *spans, size_t n)
 		if (r < 0)
 			return i ? 0 : r;
 		spans[i].ok = read_whole(rd->mem, &spans[i]);
+		rd->file_helped |= i == 0 && spans[i].ok;
 		i++;
 	}
 	return 0;
 }
 
-int gkfd_syscall_read_mem(void *data, pid_t pid, struct gkfd_span *spans, size_t n)
+int gkfd_syscall_read_mem_again(void *data, pid_t pid, struct gkfd_mem *mem,
+				struct gkfd_span *spans, size_t n)
 {
-	struct reader rd = { .pid = pid, .mem = -1 };
+	struct reader rd = { .pid = pid, .mem = mem->fd, .no_fast_path = mem->file_only };
 	int r;
 
 	for (size_t i = 0; i < n; i++)
 		spans[i].ok = false;
 	r = read_all(&rd, spans, n);
-	if (rd.mem >= 0)
-		close(rd.mem);
+	/* GPU buffers do not turn into ordinary memory: what was of use will be again. */
+	mem->file_only = rd.no_fast_path || rd.file_helped;
+	mem->fd = rd.mem;
+	return r;
+}
+
+int gkfd_syscall_read_mem(void *data, pid_t pid, struct gkfd_span *spans, size_t n)
+{
+	struct gkfd_mem mem = GKFD_MEM_NONE;
+	int r = gkfd_syscall_read_mem_again(data, pid, &mem, spans, n);
+
+	closep(&mem.fd);
 	return r;
 }

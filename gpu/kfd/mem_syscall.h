@@ -10,5 +10,8 @@
  * root the transport's trees have. -ESRCH, -EPERM; no descriptor outlives the call.
  */
 int gkfd_syscall_read_mem(void *data, pid_t pid, struct gkfd_span *spans, size_t n);
+/* Its read_mem_again: only @mem's descriptor outlives the call. */
+int gkfd_syscall_read_mem_again(void *data, pid_t pid, struct gkfd_mem *mem,
+				struct gkfd_span *spans, size_t n);
 
 #endif

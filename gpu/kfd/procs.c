@@ -137,9 +137,25 @@ static int read_counter(struct gkfd *k, const char *path, uint64_t max, bool *re
 	return r == -EBADMSG || r == -ENOMEM ? r : 0;
 }
 
-static int read_gpu(struct gkfd *k, pid_t pid, struct gkfd_proc_gpu *gpu)
+int gkfd_proc_occupancy(struct gkfd *k, pid_t pid, uint32_t gpu_id, uint32_t *ret)
 {
 	uint64_t occupancy = 0;
+	char path[PATH_BYTES];
+	bool known;
+	int r;
+
+	snprintf(path, sizeof(path), "proc/%d/stats_%u/cu_occupancy", pid, gpu_id);
+	r = read_counter(k, path, UINT32_MAX, &known, &occupancy);
+	if (r < 0)
+		return r;
+	if (!known)
+		return -ENOENT;
+	*ret = (uint32_t)occupancy;
+	return 0;
+}
+
+static int read_gpu(struct gkfd *k, pid_t pid, struct gkfd_proc_gpu *gpu)
+{
 	char path[PATH_BYTES];
 	int r;
 
@@ -147,12 +163,9 @@ static int read_gpu(struct gkfd *k, pid_t pid, struct gkfd_proc_gpu *gpu)
 	r = read_counter(k, path, UINT64_MAX, &gpu->has_vram, &gpu->vram_bytes);
 	if (r < 0)
 		return r;
-	snprintf(path, sizeof(path), "proc/%d/stats_%u/cu_occupancy", pid, gpu->gpu_id);
-	r = read_counter(k, path, UINT32_MAX, &gpu->has_occupancy, &occupancy);
-	if (r < 0)
-		return r;
-	gpu->cu_occupancy = (uint32_t)occupancy;
-	return 0;
+	r = gkfd_proc_occupancy(k, pid, gpu->gpu_id, &gpu->cu_occupancy);
+	gpu->has_occupancy = r == 0;
+	return r < 0 && r != -ENOENT ? r : 0;
 }
 
 static int by_gpu_id(const void *a, const void *b)

@@ -41,6 +41,8 @@ struct gkfd_proc {
 /* Reads one process. -ESRCH: it has no KFD process. -EBADMSG: the tree makes no sense. */
 int gkfd_proc_read(struct gkfd *k, pid_t pid, struct gkfd_proc *ret);
 void gkfd_proc_done(struct gkfd_proc *p);
+/* gkfd_proc_gpu's; -ENOENT: not known here. */
+int gkfd_proc_occupancy(struct gkfd *k, pid_t pid, uint32_t gpu_id, uint32_t *ret);
 /* Only the pids, ascending; *ret is the caller's to free. A process may vanish meanwhile. */
 int gkfd_proc_list(struct gkfd *k, pid_t **ret, size_t *ret_n);
 

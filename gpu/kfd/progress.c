@@ -5,6 +5,7 @@
  * before it becomes an address or a count.
  */
 #include <errno.h>
+#include <string.h>
 
 #include "abi/aql.h"
 #include "gpu/kfd/progress.h"
@@ -35,6 +36,13 @@ struct look { /* at one queue */
 struct round {
 	struct gkfd_span *spans;
 	size_t n;
+};
+
+struct gkfd_progress_room {
+	size_t scan;
+	struct look *looks;
+	struct gkfd_span *spans;
+	struct aql_barrier *packets; /* @scan for each look */
 };
 
 static void ask(struct round *rd, struct look *l, uint64_t addr, void *buf, size_t len)
@@ -117,9 +125,9 @@ static void ask_pointers(struct round *rd, struct look *l)
 	ask(rd, l, l->queue->write_ptr_addr, &l->write, sizeof(uint64_t));
 }
 
-static void take_pointers(struct look *l)
+static void take_pointers(struct look *l, size_t scan)
 {
-	if (!all_answered(l) || l->write < l->write_before || l->read > l->write ||
+	if (l->read > l->write ||
 	    l->write - l->read > ring_units(l->queue) + RESERVED_BEYOND_RING)
 		return;
 	l->out->pointers_known = true;
@@ -127,7 +135,7 @@ static void take_pointers(struct look *l)
 	l->out->write_index = l->write;
 	if (l->queue->type == KFD_IOC_QUEUE_TYPE_COMPUTE_AQL) {
 		l->n_packets = MIN(l->write - l->read, ring_units(l->queue));
-		l->n_packets = MIN(l->n_packets, GKFD_PROGRESS_SCAN);
+		l->n_packets = MIN(l->n_packets, scan);
 		return;
 	}
 	/* No packet of these can be followed: consumed is not finished. */
@@ -252,77 +260,134 @@ static void take_signals(struct look *l)
 		l->out->state = l->values[0] > 0 ? GKFD_QUEUE_RUNNING : GKFD_QUEUE_IDLE;
 }
 
-static int read_round(struct gkfd *k, pid_t pid, struct round *rd)
-{
-	return rd->n == 0 ? 0 : k->transport->read_mem(k->data, pid, rd->spans, rd->n);
-}
+struct source { /* what is read from */
+	struct gkfd *k;
+	pid_t pid;
+	struct gkfd_mem *mem;
+};
 
-static struct aql_barrier *allot_packets(struct look *looks, size_t n)
+static int read_round(const struct source *from, struct round *rd)
 {
-	struct aql_barrier *all;
-	size_t total = 0;
-
-	for (size_t i = 0; i < n; i++)
-		total += looks[i].n_packets;
-	all = calloc(total + 1, sizeof(*all)); /* never of size 0: NULL means ENOMEM */
-	for (size_t i = 0, at = 0; all && i < n; i++) {
-		looks[i].packets = all + at;
-		at += looks[i].n_packets;
-	}
-	return all;
+	return gkfd_read_mem(from->k, from->pid, from->mem, rd->spans, rd->n);
 }
 
 /* The rounds after the pointers. A target that dies meanwhile leaves what is known so far. */
-static int follow(struct gkfd *k, pid_t pid, struct look *looks, size_t n, struct round *rd)
+static void follow(const struct source *from, struct look *looks, size_t n, struct round *rd)
 {
-	_cleanup_free_ struct aql_barrier *packets = allot_packets(looks, n);
-
-	if (!packets)
-		return -ENOMEM;
 	begin_round(rd, looks, n);
 	for (size_t i = 0; i < n; i++) {
 		if (is_followed(&looks[i]))
 			ask_packets(rd, &looks[i]);
 	}
-	if (read_round(k, pid, rd) < 0)
-		return 0;
+	if (read_round(from, rd) < 0)
+		return;
 	for (size_t i = 0; i < n; i++)
 		looks[i].packets_known = is_followed(&looks[i]) && none_refused(&looks[i]);
 
 	begin_round(rd, looks, n);
 	for (size_t i = 0; i < n; i++)
 		ask_signals(rd, &looks[i]);
-	if (read_round(k, pid, rd) < 0) {
+	if (read_round(from, rd) < 0) {
 		for (size_t i = 0; i < rd->n; i++)
 			rd->spans[i].ok = false;
 	}
 	for (size_t i = 0; i < n; i++)
 		take_signals(&looks[i]);
+}
+
+int gkfd_progress_room_new(size_t queues, size_t scan, struct gkfd_progress_room **ret)
+{
+	struct gkfd_progress_room *room = calloc(1, sizeof(*room));
+
+	if (!room)
+		return -ENOMEM;
+	room->scan = scan;
+	/* Never of size 0: NULL means ENOMEM. */
+	room->looks = calloc(queues + 1, sizeof(*room->looks));
+	room->spans = calloc(queues + 1, SPANS_PER_QUEUE * sizeof(*room->spans));
+	room->packets = calloc(queues + 1, scan * sizeof(*room->packets));
+	if (!room->looks || !room->spans || !room->packets) {
+		gkfd_progress_room_free(room);
+		return -ENOMEM;
+	}
+	*ret = room;
 	return 0;
+}
+
+void gkfd_progress_room_free(struct gkfd_progress_room *room)
+{
+	if (!room)
+		return;
+	free(room->looks);
+	free(room->spans);
+	free(room->packets);
+	free(room);
+}
+
+static void room_freep(struct gkfd_progress_room **room)
+{
+	gkfd_progress_room_free(*room);
+}
+
+/* The indices of @ret, where the caller has read them, are the pointers to begin with. */
+static void begin(struct gkfd_progress_room *room, const struct gkfd_queue_addr *queues, size_t n,
+		  struct gkfd_progress *ret)
+{
+	for (size_t i = 0; i < n; i++) {
+		room->looks[i] = (struct look){
+			.queue = &queues[i],
+			.out = &ret[i],
+			.packets = room->packets + i * room->scan,
+			.read = ret[i].read_index,
+			.write = ret[i].write_index,
+		};
+		ret[i] = (struct gkfd_progress){ .state = GKFD_QUEUE_UNKNOWN };
+	}
+}
+
+void gkfd_progress_follow(struct gkfd *k, pid_t pid, struct gkfd_mem *mem,
+			  struct gkfd_progress_room *room, const struct gkfd_queue_addr *queues,
+			  size_t n, struct gkfd_progress *ret)
+{
+	struct source from = { .k = k, .pid = pid, .mem = mem };
+	struct round rd = { .spans = room->spans };
+
+	begin(room, queues, n, ret);
+	for (size_t i = 0; i < n; i++) {
+		if (makes_sense(&queues[i]))
+			take_pointers(&room->looks[i], room->scan);
+	}
+	follow(&from, room->looks, n, &rd);
 }
 
 int gkfd_progress_read(struct gkfd *k, pid_t pid, const struct gkfd_queue_addr *queues, size_t n,
 		       struct gkfd_progress *ret)
 {
-	_cleanup_free_ struct look *looks = calloc(n + 1, sizeof(*looks));
-	_cleanup_free_ struct gkfd_span *spans = calloc(n + 1, SPANS_PER_QUEUE * sizeof(*spans));
-	struct round rd = { .spans = spans };
-	int r;
+	_cleanup_(room_freep) struct gkfd_progress_room *room = NULL;
+	struct gkfd_mem mem = GKFD_MEM_NONE;
+	struct source from = { .k = k, .pid = pid, .mem = &mem };
+	struct round rd;
+	int r = gkfd_progress_room_new(n, GKFD_PROGRESS_SCAN, &room);
 
-	if (!looks || !spans)
-		return -ENOMEM;
-	for (size_t i = 0; i < n; i++) {
-		ret[i] = (struct gkfd_progress){ .state = GKFD_QUEUE_UNKNOWN };
-		looks[i].queue = &queues[i];
-		looks[i].out = &ret[i];
-		ask_pointers(&rd, &looks[i]);
-	}
-	r = read_round(k, pid, &rd);
 	if (r < 0)
 		return r;
+	rd = (struct round){ .spans = room->spans };
+	if (n > 0)
+		memset(ret, 0, n * sizeof(*ret));
+	begin(room, queues, n, ret);
 	for (size_t i = 0; i < n; i++)
-		take_pointers(&looks[i]);
-	return follow(k, pid, looks, n, &rd);
+		ask_pointers(&rd, &room->looks[i]);
+	r = read_round(&from, &rd);
+	for (size_t i = 0; i < n && r >= 0; i++) {
+		struct look *l = &room->looks[i];
+
+		if (all_answered(l) && l->write >= l->write_before)
+			take_pointers(l, room->scan);
+	}
+	if (r >= 0)
+		follow(&from, room->looks, n, &rd);
+	closep(&mem.fd);
+	return r < 0 ? r : 0;
 }
 
 const char *gkfd_queue_state_name(enum gkfd_queue_state state)

@@ -51,6 +51,21 @@ struct gkfd_progress {
  */
 int gkfd_progress_read(struct gkfd *k, pid_t pid, const struct gkfd_queue_addr *queues, size_t n,
 		       struct gkfd_progress *ret);
+
+/*
+ * For looking again and again: memory for @queues at a time, of each of which @scan packets at
+ * most are looked at.
+ */
+struct gkfd_progress_room;
+int gkfd_progress_room_new(size_t queues, size_t scan, struct gkfd_progress_room **ret);
+void gkfd_progress_room_free(struct gkfd_progress_room *room); /* accepts NULL */
+/*
+ * gkfd_progress_read() less its first step: the caller has read the pointers, the read before the
+ * write pointer, into the indices of @ret. Allocates nothing; @n is at most the room's.
+ */
+void gkfd_progress_follow(struct gkfd *k, pid_t pid, struct gkfd_mem *mem,
+			  struct gkfd_progress_room *room, const struct gkfd_queue_addr *queues,
+			  size_t n, struct gkfd_progress *ret);
 const char *gkfd_queue_state_name(enum gkfd_queue_state state); /* "pending", ... */
 
 /* What a suspend left in the save area of one queue; 0 on all XCCs: no wave was running. */

@@ -196,7 +196,7 @@ static int answer_event(struct gkfd_session *s, uint64_t pending)
 	return 0;
 }
 
-static bool is_held(const struct gkfd_session *s, uint32_t id)
+bool gkfd_session_holds(const struct gkfd_session *s, uint32_t id)
 {
 	for (uint32_t i = 0; i < s->n_held; i++)
 		if (s->held[i] == id)
@@ -216,10 +216,11 @@ static int hold_newcomers(struct gkfd_session *s, struct gkfd_failure *fail)
 	if (r < 0)
 		return r;
 	for (uint32_t i = 0; i < n; i++)
-		new_queues += !is_held(s, entries[i].queue_id);
+		new_queues += !gkfd_session_holds(s, entries[i].queue_id);
 	if (!new_queues)
 		return 0;
 	s->holding = false; /* those already suspended count as suspended again */
+	s->n_held = 0;
 	return gkfd_session_hold(s, &again, &hold, fail);
 }
 

@@ -19,7 +19,8 @@ struct gkfd_session {
 	pid_t pid;
 	int event_fd[2]; /* the driver writes a byte per event to [1] */
 	bool enabled;
-	bool touched; /* a suspend was tried since the last resume */
+	bool touched; /* a suspend was tried since all was resumed */
+	bool tried; /* ... by the last hold */
 	bool holding;
 	bool holds_all; /* queues created meanwhile are held too */
 	uint32_t grace_kclk;
@@ -46,6 +47,11 @@ int gkfd_session_hold(struct gkfd_session *s, const struct gkfd_hold_request *re
 		      struct gkfd_hold *ret, struct gkfd_failure *fail);
 int gkfd_session_resume(struct gkfd_session *s, struct gkfd_resumed *ret,
 			struct gkfd_failure *fail);
+/* Only these, as far as they are held; what is created from now on is not held any more. */
+int gkfd_session_resume_some(struct gkfd_session *s, const uint32_t *ids, uint32_t n,
+			     struct gkfd_resumed *ret, struct gkfd_failure *fail);
+
+bool gkfd_session_holds(const struct gkfd_session *s, uint32_t id);
 
 /* Call when event_fd[0] is readable. An error means the hold could not be kept whole. */
 int gkfd_session_service(struct gkfd_session *s, struct gkfd_failure *fail);

@@ -14,9 +14,11 @@ void target_set_state(struct gkfd_target *t, enum gkfd_target_state state)
 	__atomic_store_n(&t->state, state, __ATOMIC_RELEASE);
 	while (write(t->state_fd, &one, sizeof(one)) < 0 && errno == EINTR)
 		;
+	if (t->hooks)
+		t->hooks->state(t->hooks_user);
 }
 
-static int fail_by_state(struct gkfd_target *t, struct gkfd_failure *fail)
+int target_check_here(struct gkfd_target *t, struct gkfd_failure *fail)
 {
 	switch (gkfd_target_state(t)) {
 	case GKFD_TARGET_ATTACHED:
@@ -33,7 +35,10 @@ static int fail_by_state(struct gkfd_target *t, struct gkfd_failure *fail)
 		return gkfd_fail(fail, -EAGAIN, GKFD_WHY_LET_GO, "use");
 	case GKFD_TARGET_FAILED:
 	default:
-		return gkfd_fail(fail, -EIO, GKFD_WHY_PREEMPTION_FAILED, "use");
+		gkfd_fail(fail, -EIO, GKFD_WHY_PREEMPTION_FAILED, "use");
+		fail->queue_id = t->last.queue_id;
+		fail->gpu_id = t->last.gpu_id;
+		return -EIO;
 	}
 }
 
@@ -41,6 +46,7 @@ void target_note_failure(struct gkfd_target *t, const struct gkfd_failure *fail)
 {
 	if (gkfd_target_state(t) != GKFD_TARGET_ATTACHED)
 		return;
+	t->last = *fail;
 	if (fail->why == GKFD_WHY_EXITED)
 		target_set_state(t, GKFD_TARGET_EXITED);
 	else if (fail->why == GKFD_WHY_TAKEN)
@@ -74,27 +80,73 @@ void target_disarm(struct gkfd_target *t)
 
 /* ---- on the tracer thread ---- */
 
-struct begin_args {
-	struct gkfd_target *t;
-	struct gkfd_failure *fail;
-};
-
-static int do_begin(void *arg)
+/* Before the seizure: from then on a target whose tracer is stopped stops at its next signal. */
+static int arm(struct gkfd_target *t, struct gkfd_failure *fail)
 {
-	struct begin_args *a = arg;
-	struct gkfd_target *t = a->t;
+	int slot = t->guard ? guard_arm(t->guard, t->ident.pid, GUARD_DRIVER_CALL_NS) : -1;
+
+	if (slot == -EOWNERDEAD)
+		return gkfd_fail(fail, slot, GKFD_WHY_GUARD_DIED, "attach");
+	if (slot == -ENOSPC)
+		return gkfd_fail(fail, slot, GKFD_WHY_SYSTEM, "guard");
+	t->slot = slot;
+	return 0;
+}
+
+/* What is seized. */
+static int begin(struct gkfd_target *t, struct gkfd_failure *fail)
+{
 	struct gkfd_proc_ident now;
 	int r;
 
 	/* The pid may have passed to another process between the look and the seizure. */
 	r = gkfd_proc_identify(t->k, t->ident.pid, &now);
 	if (r < 0 && r != -ESRCH)
-		return gkfd_fail(a->fail, r, GKFD_WHY_SYSTEM, "identify");
+		return gkfd_fail(fail, r, GKFD_WHY_SYSTEM, "identify");
 	if (r < 0 || now.start_ticks != t->ident.start_ticks)
-		return gkfd_fail(a->fail, -ESRCH, GKFD_WHY_NO_PROCESS, "seize");
-	r = way_begin(t, a->fail);
+		return gkfd_fail(fail, -ESRCH, GKFD_WHY_NO_PROCESS, "seize");
+	r = way_begin(t, fail);
 	target_beat(t, GUARD_SILENCE_NS);
 	return r;
+}
+
+static int seize(struct gkfd_target *t, struct gkfd_failure *fail)
+{
+	int r = arm(t, fail);
+
+	if (r < 0)
+		return r;
+	r = tracer_seize(t->tracer);
+	if (r < 0)
+		return gkfd_seize_failed(t->k, t->ident.pid, r, fail);
+	return begin(t, fail);
+}
+
+int target_attach_here(struct gkfd_target *t, struct gkfd_failure *fail)
+{
+	enum gkfd_cap cap = t->way == GKFD_BY_DEBUG ? GKFD_CAP_DEBUG : GKFD_CAP_CRIU;
+	int r = gkfd_target_find(t->k, t->ident.pid, cap, &t->ident, fail);
+
+	if (r < 0)
+		return r;
+	r = seize(t, fail);
+	if (r < 0) {
+		tracer_let_go(t->tracer);
+		target_disarm(t);
+	}
+	return r;
+}
+
+struct attach_args {
+	struct gkfd_target *t;
+	struct gkfd_failure *fail;
+};
+
+static int do_attach(void *arg)
+{
+	struct attach_args *a = arg;
+
+	return target_attach_here(a->t, a->fail);
 }
 
 struct snapshot_args {
@@ -107,7 +159,7 @@ struct snapshot_args {
 static int do_snapshot(void *arg)
 {
 	struct snapshot_args *a = arg;
-	int r = fail_by_state(a->t, a->fail);
+	int r = target_check_here(a->t, a->fail);
 
 	if (r < 0)
 		return r;
@@ -124,8 +176,11 @@ struct hold_args {
 	struct gkfd_failure *fail;
 };
 
+/* A model's queues are nobody's: they may be held unguarded where the owner wants it so. */
 static int check_guard(const struct gkfd_target *t, struct gkfd_failure *fail)
 {
+	if (!t->guard && t->k->transport->modelled)
+		return 0;
 	if (t->slot < 0 || !guard_alive(t->guard))
 		return gkfd_fail(fail, -EOWNERDEAD, GKFD_WHY_GUARD_DIED, "hold");
 	return 0;
@@ -146,34 +201,63 @@ static int check_vms(struct gkfd_target *t, struct gkfd_failure *fail)
 	return 0;
 }
 
-static int do_hold(void *arg)
+static int check_hold(struct gkfd_target *t, const struct gkfd_hold_request *request,
+		      struct gkfd_failure *fail)
 {
-	struct hold_args *a = arg;
-	struct gkfd_target *t = a->t;
-	int r = fail_by_state(t, a->fail);
+	int r = target_check_here(t, fail);
 
 	if (r < 0)
 		return r;
-	if (target_holding(t))
-		return gkfd_fail(a->fail, -EALREADY, GKFD_WHY_ALREADY_HELD, "hold");
+	if (target_holding(t) && !request->more)
+		return gkfd_fail(fail, -EALREADY, GKFD_WHY_ALREADY_HELD, "hold");
 	if (t->way == GKFD_BY_DEBUG && gkfd_is_stained())
-		return gkfd_fail(a->fail, -EUCLEAN, GKFD_WHY_STAINED, "hold");
-	r = check_guard(t, a->fail);
-	if (r >= 0)
-		r = check_vms(t, a->fail);
+		return gkfd_fail(fail, -EUCLEAN, GKFD_WHY_STAINED, "hold");
+	if (request->since_ns && request->longest_ns &&
+	    gkfd_now_ns(t->k) - request->since_ns >= request->longest_ns)
+		return gkfd_fail(fail, -ETIMEDOUT, GKFD_WHY_TOO_LATE, "hold");
+	r = check_guard(t, fail);
+	return r < 0 ? r : check_vms(t, fail);
+}
+
+static uint64_t resume_at_ns(struct gkfd_target *t, const struct gkfd_hold_request *request)
+{
+	uint64_t since_ns = request->since_ns ? request->since_ns : gkfd_now_ns(t->k), at_ns;
+
+	if (!request->longest_ns ||
+	    __builtin_add_overflow(since_ns, request->longest_ns, &at_ns))
+		return UINT64_MAX;
+	return at_ns;
+}
+
+int target_hold_here(struct gkfd_target *t, const struct gkfd_hold_request *request,
+		     struct gkfd_hold *ret, struct gkfd_failure *fail)
+{
+	bool held = target_holding(t);
+	uint64_t at_ns;
+	int r = check_hold(t, request, fail);
+
 	if (r < 0)
 		return r;
 	target_beat(t, GUARD_DRIVER_CALL_NS);
-	r = way_hold(t, a->request, &a->hold, a->fail);
+	r = way_hold(t, request, ret, fail);
 	target_publish(t);
 	target_beat(t, GUARD_SILENCE_NS);
 	if (r < 0) {
-		target_note_failure(t, a->fail);
+		target_note_failure(t, fail);
+		if (held && !target_holding(t) && gkfd_target_state(t) == GKFD_TARGET_ATTACHED)
+			target_set_state(t, GKFD_TARGET_LET_GO);
 		return r;
 	}
-	t->longest_ns = a->request->longest_ns;
-	t->held_since_ns = gkfd_now_ns(t->k);
+	at_ns = resume_at_ns(t, request);
+	t->resume_at_ns = held ? MAX(t->resume_at_ns, at_ns) : at_ns;
 	return 0;
+}
+
+static int do_hold(void *arg)
+{
+	struct hold_args *a = arg;
+
+	return target_hold_here(a->t, a->request, &a->hold, a->fail);
 }
 
 struct resume_args {
@@ -182,56 +266,58 @@ struct resume_args {
 	struct gkfd_failure *fail;
 };
 
-static int do_resume(void *arg)
+int target_resume_here(struct gkfd_target *t, const uint32_t *ids, uint32_t n,
+		       struct gkfd_resumed *ret, struct gkfd_failure *fail)
 {
-	struct resume_args *a = arg;
-	struct gkfd_target *t = a->t;
-	int r = fail_by_state(t, a->fail);
+	int r = target_check_here(t, fail);
 
 	if (r < 0)
 		return r;
 	target_beat(t, GUARD_DRIVER_CALL_NS);
-	r = way_resume(t, &a->resumed, a->fail);
+	r = way_resume(t, ids, n, ret, fail);
 	target_publish(t);
 	target_beat(t, GUARD_SILENCE_NS);
 	if (r < 0)
-		target_note_failure(t, a->fail);
+		target_note_failure(t, fail);
 	return r;
+}
+
+static int do_resume(void *arg)
+{
+	struct resume_args *a = arg;
+
+	return target_resume_here(a->t, NULL, 0, &a->resumed, a->fail);
 }
 
 /* ---- for the owner ---- */
 
-/* Before the seizure: from then on a target whose tracer is stopped stops at its next signal. */
-static int arm(struct gkfd_target *t, struct gkfd_failure *fail)
+int target_launch(struct gkfd *k, pid_t pid, enum gkfd_way way, struct guard *guard,
+		  const struct target_hooks *hooks, void *user, struct gkfd_target **ret)
 {
-	int slot = t->guard ? guard_arm(t->guard, t->ident.pid, GUARD_DRIVER_CALL_NS) : -1;
-
-	if (slot == -EOWNERDEAD)
-		return gkfd_fail(fail, slot, GKFD_WHY_GUARD_DIED, "attach");
-	if (slot == -ENOSPC)
-		return gkfd_fail(fail, slot, GKFD_WHY_SYSTEM, "guard");
-	t->slot = slot;
-	return 0;
-}
-
-static int target_new(struct gkfd *k, const struct gkfd_proc_ident *ident, enum gkfd_way way,
-		      struct guard *guard, struct gkfd_target **ret)
-{
-	struct gkfd_target *t = calloc(1, sizeof(*t));
+	_cleanup_(gkfd_target_releasep) struct gkfd_target *t = calloc(1, sizeof(*t));
+	int r;
 
 	if (!t)
 		return -ENOMEM;
-	*t = (struct gkfd_target){ .k = k, .ident = *ident, .guard = guard, .slot = -1 };
+	*t = (struct gkfd_target){ .k = k, .ident.pid = pid, .guard = guard, .slot = -1 };
 	t->way = way;
+	t->hooks = hooks;
+	t->hooks_user = user;
 	t->session.event_fd[0] = t->session.event_fd[1] = -1;
 	t->pause.fd = -1;
 	t->state_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-	if (t->state_fd < 0) {
-		free(t);
+	if (t->state_fd < 0)
 		return -errno;
-	}
-	*ret = t;
+	r = tracer_launch(k, pid, &target_tracer_ops, t, &t->tracer);
+	if (r < 0)
+		return r;
+	*ret = steal_ptr(&t);
 	return 0;
+}
+
+void target_leave(struct gkfd_target *t)
+{
+	tracer_leave(t->tracer);
 }
 
 int gkfd_target_attach(struct gkfd *k, pid_t pid, struct guard *guard, struct gkfd_target **ret,
@@ -243,26 +329,15 @@ int gkfd_target_attach(struct gkfd *k, pid_t pid, struct guard *guard, struct gk
 int gkfd_target_attach_by(struct gkfd *k, pid_t pid, enum gkfd_way way, struct guard *guard,
 			  struct gkfd_target **ret, struct gkfd_failure *ret_failure)
 {
-	enum gkfd_cap cap = way == GKFD_BY_DEBUG ? GKFD_CAP_DEBUG : GKFD_CAP_CRIU;
 	_cleanup_(gkfd_target_releasep) struct gkfd_target *t = NULL;
-	struct gkfd_proc_ident ident;
-	struct begin_args args;
+	struct attach_args args;
 	int r;
 
-	r = gkfd_target_find(k, pid, cap, &ident, ret_failure);
-	if (r < 0)
-		return r;
-	r = target_new(k, &ident, way, guard, &t);
+	r = target_launch(k, pid, way, guard, NULL, NULL, &t);
 	if (r < 0)
 		return gkfd_fail(ret_failure, r, GKFD_WHY_SYSTEM, "attach");
-	r = arm(t, ret_failure);
-	if (r < 0)
-		return r;
-	r = tracer_start(k, pid, &target_tracer_ops, t, &t->tracer);
-	if (r < 0)
-		return gkfd_seize_failed(k, pid, r, ret_failure);
-	args = (struct begin_args){ .t = t, .fail = ret_failure };
-	r = tracer_call(t->tracer, do_begin, &args);
+	args = (struct attach_args){ .t = t, .fail = ret_failure };
+	r = tracer_call(t->tracer, do_attach, &args);
 	if (r < 0)
 		return r;
 	*ret = steal_ptr(&t);

@@ -49,6 +49,7 @@ enum gkfd_why {
 	GKFD_WHY_WHOLE_ONLY, /* -EINVAL: single queues were asked for, a pause takes them all */
 	GKFD_WHY_NO_RING, /* -EOPNOTSUPP: without debugging its ring must be known: queue_id */
 	GKFD_WHY_NO_VM, /* -EOPNOTSUPP: gpu_id has no address space of it (vms.h) */
+	GKFD_WHY_TOO_LATE, /* -ETIMEDOUT: the hold would have been over before it began */
 	GKFD_WHY_STAINED, /* -EUCLEAN: our death would not resume it any more (gkfd_stain) */
 };
 
@@ -104,17 +105,24 @@ struct gkfd_hold_request {
 	uint32_t n;
 	uint32_t grace_kclk; /* clamped to 1..255 */
 	uint64_t longest_ns; /* resumed by itself after so long; 0: no limit but the owner's */
+	uint64_t since_ns; /* when that begins; 0: once held */
+	/*
+	 * In addition to what is held, of which nothing is asked again; all of it is resumed at
+	 * the latest time any of its parts was held for. Else a second hold is refused.
+	 */
+	bool more;
 };
 
 struct gkfd_hold {
-	uint32_t *ids; /* what is held; borrowed until resume */
+	uint32_t *ids; /* what this call took; borrowed until the next call */
 	uint32_t n;
 	uint64_t began_ns, done_ns; /* around the driver call, by the transport's clock */
 };
 
 /*
  * Takes the queues off the GPU in one batch: all of them or, with an error, none. A process
- * without queues is held with n = 0.
+ * without queues is held with n = 0. What was held before stays held after an error, unless the
+ * state has changed.
  */
 int gkfd_target_hold(struct gkfd_target *t, const struct gkfd_hold_request *request,
 		     struct gkfd_hold *ret, struct gkfd_failure *ret_failure);

@@ -9,6 +9,12 @@
 #include "gpu/kfd/target.h"
 #include "gpu/kfd/tracer.h"
 
+/* For whoever does not wait: what happens by itself. Called on the tracer thread. */
+struct target_hooks {
+	void (*state)(void *user); /* it has left ATTACHED */
+	void (*gone)(void *user); /* after target_leave(): the last thing the thread does */
+};
+
 struct gkfd_target {
 	struct gkfd *k;
 	struct gkfd_proc_ident ident;
@@ -18,16 +24,36 @@ struct gkfd_target {
 	int state; /* enum gkfd_target_state; read by any thread */
 	bool holds; /* as holding(); read by any thread */
 	enum gkfd_way way;
+	const struct target_hooks *hooks; /* NULL: none */
+	void *hooks_user;
 
 	/* the tracer thread's */
+	struct gkfd_failure last; /* why it left ATTACHED, where that is known */
 	struct gkfd_session session; /* GKFD_BY_DEBUG */
 	struct gkfd_pause pause; /* GKFD_BY_PAUSE */
 	int slot; /* in the guard's page, -1: none */
-	uint64_t longest_ns, held_since_ns;
+	uint64_t resume_at_ns; /* what is held, at the latest; UINT64_MAX: no limit */
 	bool guard_gone;
 	bool vms_checked; /* once it has them all it keeps them */
 	bool vanished; /* the driver knew no such process at the last look */
 };
+
+/* ---- without waiting ---- */
+
+/* A target that nobody is attached to yet. Its first order has to be one that attaches. */
+int target_launch(struct gkfd *k, pid_t pid, enum gkfd_way way, struct guard *guard,
+		  const struct target_hooks *hooks, void *user, struct gkfd_target **ret);
+/* Begins what gkfd_target_release() does, which need not wait once the hook has told. */
+void target_leave(struct gkfd_target *t);
+
+/* For orders, on the tracer thread. */
+int target_attach_here(struct gkfd_target *t, struct gkfd_failure *fail);
+int target_hold_here(struct gkfd_target *t, const struct gkfd_hold_request *request,
+		     struct gkfd_hold *ret, struct gkfd_failure *fail);
+/* @ids NULL: everything. */
+int target_resume_here(struct gkfd_target *t, const uint32_t *ids, uint32_t n,
+		       struct gkfd_resumed *ret, struct gkfd_failure *fail);
+int target_check_here(struct gkfd_target *t, struct gkfd_failure *fail); /* still attached? */
 
 /* ---- target.c; all but the first on the tracer thread ---- */
 
@@ -50,7 +76,9 @@ void way_end(struct gkfd_target *t);
 void way_forget(struct gkfd_target *t);
 int way_hold(struct gkfd_target *t, const struct gkfd_hold_request *request, struct gkfd_hold *ret,
 	     struct gkfd_failure *fail);
-int way_resume(struct gkfd_target *t, struct gkfd_resumed *ret, struct gkfd_failure *fail);
+/* @ids NULL: everything. */
+int way_resume(struct gkfd_target *t, const uint32_t *ids, uint32_t n, struct gkfd_resumed *ret,
+	       struct gkfd_failure *fail);
 int way_snapshot(struct gkfd_target *t, struct kfd_queue_snapshot_entry **ret, uint32_t *ret_n,
 		 struct gkfd_failure *fail);
 

@@ -30,7 +30,7 @@ static void resume_now(struct gkfd_target *t)
 	struct gkfd_resumed resumed;
 	struct gkfd_failure fail;
 
-	if (way_resume(t, &resumed, &fail) < 0)
+	if (way_resume(t, NULL, 0, &resumed, &fail) < 0)
 		target_note_failure(t, &fail);
 }
 
@@ -109,17 +109,23 @@ static void on_turn(void *user, const struct pollfd *fds, size_t n)
 		look_for_exec(t);
 	if (t->pause.paused)
 		look_for_leader(t);
-	if (target_holding(t) && t->longest_ns &&
-	    gkfd_now_ns(t->k) - t->held_since_ns >= t->longest_ns)
+	if (target_holding(t) && gkfd_now_ns(t->k) >= t->resume_at_ns)
 		resume_now(t);
 	target_publish(t);
 }
 
+/* A turn too early costs nothing, one too late is a hold too long. */
 static int on_timeout(void *user)
 {
 	struct gkfd_target *t = user;
+	uint64_t now_ns, left_ns = GUARD_BEAT_NS;
 
-	return t->slot >= 0 ? (int)(GUARD_BEAT_NS / NSEC_PER_MSEC) : -1;
+	if (!target_holding(t))
+		return t->slot >= 0 ? (int)(GUARD_BEAT_NS / NSEC_PER_MSEC) : -1;
+	now_ns = gkfd_now_ns(t->k);
+	if (t->resume_at_ns != UINT64_MAX)
+		left_ns = MIN(left_ns, t->resume_at_ns > now_ns ? t->resume_at_ns - now_ns : 0);
+	return (int)((left_ns + NSEC_PER_MSEC - 1) / NSEC_PER_MSEC);
 }
 
 static void on_leave(void *user)
@@ -130,10 +136,21 @@ static void on_leave(void *user)
 	way_end(t);
 }
 
+static void on_gone(void *user)
+{
+	struct gkfd_target *t = user;
+
+	if (!t->hooks)
+		return; /* somebody waits for the thread */
+	target_disarm(t);
+	t->hooks->gone(t->hooks_user);
+}
+
 const struct tracer_ops target_tracer_ops = {
 	.ended = on_ended,
 	.watch = on_watch,
 	.turn = on_turn,
 	.timeout_ms = on_timeout,
 	.leave = on_leave,
+	.gone = on_gone,
 };

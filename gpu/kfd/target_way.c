@@ -64,6 +64,11 @@ int way_hold(struct gkfd_target *t, const struct gkfd_hold_request *request, str
 
 	if (t->way == GKFD_BY_DEBUG)
 		return gkfd_session_hold(&t->session, request, ret, fail);
+	if (t->pause.paused && request->more && !request->ids) {
+		*ret = (struct gkfd_hold){ .began_ns = gkfd_now_ns(t->k) };
+		ret->done_ns = ret->began_ns;
+		return 0;
+	}
 	if (guard_has_to_undo(t))
 		guard_set_due(t->guard, t->slot, true);
 	r = gkfd_pause_hold(&t->pause, request, ret, fail);
@@ -72,12 +77,16 @@ int way_hold(struct gkfd_target *t, const struct gkfd_hold_request *request, str
 	return r;
 }
 
-int way_resume(struct gkfd_target *t, struct gkfd_resumed *ret, struct gkfd_failure *fail)
+int way_resume(struct gkfd_target *t, const uint32_t *ids, uint32_t n, struct gkfd_resumed *ret,
+	       struct gkfd_failure *fail)
 {
 	int r;
 
 	if (t->way == GKFD_BY_DEBUG)
-		return gkfd_session_resume(&t->session, ret, fail);
+		return ids ? gkfd_session_resume_some(&t->session, ids, n, ret, fail) :
+			     gkfd_session_resume(&t->session, ret, fail);
+	if (ids)
+		return gkfd_fail(fail, -EINVAL, GKFD_WHY_WHOLE_ONLY, "unpause");
 	r = gkfd_pause_resume(&t->pause, ret, fail);
 	if (r >= 0 && guard_has_to_undo(t))
 		guard_set_due(t->guard, t->slot, false);

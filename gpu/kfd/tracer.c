@@ -39,9 +39,12 @@ struct tracer {
 	pthread_mutex_t lock;
 	pthread_cond_t answered;
 	struct call *call;
+	STAILQ_HEAD(, tracer_order) orders;
 	bool leaving;
 
-	bool ended; /* tracer thread only */
+	/* the tracer thread's */
+	bool seized;
+	bool ended;
 };
 
 static const struct gkfd_trace_ops *trace_of(const struct tracer *tr)
@@ -145,10 +148,9 @@ static bool take_call(struct tracer *tr)
 	bool leaving;
 	int result;
 
-	hush(tr->wake_fd);
 	pthread_mutex_lock(&tr->lock);
 	call = tr->call;
-	leaving = tr->leaving;
+	leaving = tr->leaving && STAILQ_EMPTY(&tr->orders);
 	pthread_mutex_unlock(&tr->lock);
 	if (!call)
 		return leaving;
@@ -161,6 +163,31 @@ static bool take_call(struct tracer *tr)
 	pthread_cond_signal(&tr->answered);
 	pthread_mutex_unlock(&tr->lock);
 	return leaving;
+}
+
+static struct tracer_order *next_order(struct tracer *tr)
+{
+	struct tracer_order *order;
+
+	pthread_mutex_lock(&tr->lock);
+	order = STAILQ_FIRST(&tr->orders);
+	if (order)
+		STAILQ_REMOVE_HEAD(&tr->orders, link);
+	pthread_mutex_unlock(&tr->lock);
+	return order;
+}
+
+static void run_orders(struct tracer *tr)
+{
+	struct tracer_order *order;
+
+	while ((order = next_order(tr)))
+		order->run(order);
+}
+
+static bool is_tracing(const struct tracer *tr)
+{
+	return tr->seized && !tr->ended;
 }
 
 static int next_look_ms(const struct tracer *tr)
@@ -179,13 +206,17 @@ static void loop(struct tracer *tr)
 	while (!leaving) {
 		struct pollfd fds[3 + TRACER_MAX_FDS] = {
 			{ .fd = tr->wake_fd, .events = POLLIN },
-			{ .fd = tr->ended ? -1 : tr->stop_fd, .events = POLLIN },
-			{ .fd = tr->ended ? -1 : tr->pid_fd, .events = POLLIN },
+			{ .fd = is_tracing(tr) ? tr->stop_fd : -1, .events = POLLIN },
+			{ .fd = is_tracing(tr) ? tr->pid_fd : -1, .events = POLLIN },
 		};
 		size_t n = tr->ops ? tr->ops->watch(tr->user, &fds[3]) : 0;
 
 		if (poll(fds, 3 + n, next_look_ms(tr)) < 0)
 			continue; /* EINTR: the host program's signal, not for us */
+		if (fds[0].revents) {
+			hush(tr->wake_fd);
+			run_orders(tr); /* somebody may wait for the GPU: before all else */
+		}
 		if (fds[1].revents || fds[2].revents || tr->has_waiter)
 			take_stops(tr);
 		if (fds[1].revents) {
@@ -206,6 +237,8 @@ static void detach(struct tracer *tr)
 	struct pollfd stop = { .fd = tr->stop_fd, .events = POLLIN };
 	int status, sig = 0;
 
+	if (!is_tracing(tr))
+		return;
 	if (!tr->has_waiter) {
 		trace->detach(tr->k->data, tr->pid, 0);
 		return;
@@ -238,7 +271,7 @@ static int load_unwinder(void)
 	return errno ? -errno : -ELIBACC;
 }
 
-static int begin(struct tracer *tr)
+int tracer_seize(struct tracer *tr)
 {
 	int r = trace_of(tr)->peek ? load_unwinder() : 0;
 
@@ -246,35 +279,33 @@ static int begin(struct tracer *tr)
 		r = trace_of(tr)->seize(tr->k->data, tr->pid);
 	if (r < 0)
 		return r;
-	if (!trace_of(tr)->peek)
-		return 0;
-	r = pthread_create(&tr->waiter, NULL, waiter_main, tr);
-	if (r != 0)
-		return -r; /* the end of this thread undoes the seizure */
-	tr->has_waiter = true;
+	if (trace_of(tr)->peek) {
+		r = pthread_create(&tr->waiter, NULL, waiter_main, tr);
+		if (r != 0)
+			return -r; /* the end of this thread undoes the seizure */
+		tr->has_waiter = true;
+	}
+	tr->seized = true;
 	return 0;
+}
+
+void tracer_let_go(struct tracer *tr)
+{
+	detach(tr);
+	end_waiter(tr);
+	tr->seized = false;
 }
 
 static void *tracer_main(void *arg)
 {
 	struct tracer *tr = arg;
-	int r = begin(tr);
-
-	pthread_mutex_lock(&tr->lock);
-	tr->call->result = r;
-	tr->call->done = true;
-	tr->call = NULL;
-	pthread_cond_signal(&tr->answered);
-	pthread_mutex_unlock(&tr->lock);
-	if (r < 0)
-		return NULL;
 
 	loop(tr);
 	if (tr->ops)
 		tr->ops->leave(tr->user);
-	if (!tr->ended)
-		detach(tr);
-	end_waiter(tr);
+	tracer_let_go(tr);
+	if (tr->ops && tr->ops->gone)
+		tr->ops->gone(tr->user);
 	return NULL;
 }
 
@@ -300,6 +331,7 @@ static int tracer_new(struct gkfd *k, pid_t pid, const struct tracer_ops *ops, v
 	pthread_mutex_init(&tr->lock, NULL);
 	pthread_cond_init(&tr->answered, NULL);
 	sem_init(&tr->look_again, 0, 0);
+	STAILQ_INIT(&tr->orders);
 	tr->pid_fd = k->transport->trace->pidfd(k->data, pid);
 	tr->wake_fd = eventfd(0, EFD_CLOEXEC);
 	tr->stop_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
@@ -334,28 +366,41 @@ static int create_thread(struct tracer *tr)
 	return -r;
 }
 
-int tracer_start(struct gkfd *k, pid_t pid, const struct tracer_ops *ops, void *user,
-		 struct tracer **ret)
+int tracer_launch(struct gkfd *k, pid_t pid, const struct tracer_ops *ops, void *user,
+		  struct tracer **ret)
 {
-	struct call started = { 0 };
 	struct tracer *tr = NULL;
 	int r;
 
 	r = tracer_new(k, pid, ops, user, &tr);
 	if (r < 0)
 		return r;
-	tr->call = &started;
 	r = create_thread(tr);
 	if (r < 0) {
 		tracer_free(tr);
 		return r;
 	}
-	pthread_mutex_lock(&tr->lock);
-	r = await(tr, &started);
-	pthread_mutex_unlock(&tr->lock);
+	*ret = tr;
+	return 0;
+}
+
+static int do_seize(void *arg)
+{
+	return tracer_seize(arg);
+}
+
+int tracer_start(struct gkfd *k, pid_t pid, const struct tracer_ops *ops, void *user,
+		 struct tracer **ret)
+{
+	struct tracer *tr = NULL;
+	int r;
+
+	r = tracer_launch(k, pid, ops, user, &tr);
+	if (r < 0)
+		return r;
+	r = tracer_call(tr, do_seize, tr);
 	if (r < 0) {
-		pthread_join(tr->thread, NULL);
-		tracer_free(tr);
+		tracer_stop(tr);
 		return r;
 	}
 	*ret = tr;
@@ -375,12 +420,30 @@ int tracer_call(struct tracer *tr, int (*fn)(void *arg), void *arg)
 	return r;
 }
 
-void tracer_stop(struct tracer *tr)
+void tracer_post(struct tracer *tr, struct tracer_order *order)
+{
+	pthread_mutex_lock(&tr->lock);
+	STAILQ_INSERT_TAIL(&tr->orders, order, link);
+	pthread_mutex_unlock(&tr->lock);
+	ring(tr->wake_fd);
+}
+
+void tracer_leave(struct tracer *tr)
 {
 	pthread_mutex_lock(&tr->lock);
 	tr->leaving = true;
 	ring(tr->wake_fd);
 	pthread_mutex_unlock(&tr->lock);
+}
+
+void tracer_join(struct tracer *tr)
+{
 	pthread_join(tr->thread, NULL);
 	tracer_free(tr);
+}
+
+void tracer_stop(struct tracer *tr)
+{
+	tracer_leave(tr);
+	tracer_join(tr);
 }

@@ -10,9 +10,17 @@
 #ifndef GPREEMPT_GPU_KFD_TRACER_H
 #define GPREEMPT_GPU_KFD_TRACER_H
 
+#include <sys/queue.h>
+
 #include "gpu/kfd/kfd.h"
 
 struct tracer;
+
+/* Something to be run on the tracer thread; the poster's to keep until it has run. */
+struct tracer_order {
+	void (*run)(struct tracer_order *order);
+	STAILQ_ENTRY(tracer_order) link;
+};
 
 enum tracer_end { TRACER_EXITED, TRACER_EXECED };
 
@@ -26,6 +34,7 @@ struct tracer_ops {
 	void (*turn)(void *user, const struct pollfd *fds, size_t n);
 	int (*timeout_ms)(void *user); /* until the next turn at the latest; -1: none */
 	void (*leave)(void *user); /* the thread is about to let the target go */
+	void (*gone)(void *user); /* it has; the thread does nothing more. May be NULL */
 };
 #define TRACER_MAX_FDS 4
 
@@ -34,7 +43,21 @@ int tracer_start(struct gkfd *k, pid_t pid, const struct tracer_ops *ops, void *
 		 struct tracer **ret);
 /* Runs @fn on the tracer thread and returns what it returns. */
 int tracer_call(struct tracer *tr, int (*fn)(void *arg), void *arg);
-/* Lets the target go and ends the threads. */
+/* Lets the target go and ends the threads: tracer_leave() and tracer_join(). */
 void tracer_stop(struct tracer *tr);
+
+/* ---- without waiting ---- */
+
+/* Starts the thread alone; it is for an order, or a call, to seize. */
+int tracer_launch(struct gkfd *k, pid_t pid, const struct tracer_ops *ops, void *user,
+		  struct tracer **ret);
+/* Runs on the tracer thread only, once. What seizing says. */
+int tracer_seize(struct tracer *tr);
+void tracer_let_go(struct tracer *tr); /* undoes it; on the tracer thread only */
+/* Orders are run one after the other as posted, before anything else the thread has to do. */
+void tracer_post(struct tracer *tr, struct tracer_order *order);
+/* Once the orders before it are run, the thread goes. Nothing may be asked of it afterwards. */
+void tracer_leave(struct tracer *tr);
+void tracer_join(struct tracer *tr); /* waits until it is gone, and frees */
 
 #endif

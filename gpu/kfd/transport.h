@@ -36,6 +36,13 @@ struct gkfd_span { /* one piece of a target's memory */
 	bool ok; /* out: all of it was read */
 };
 
+/* What reading one process's memory again and again can keep; the reader's to begin and end. */
+struct gkfd_mem {
+	int fd; /* -1: nothing is open */
+	bool file_only; /* the fast way was refused for what is read */
+};
+#define GKFD_MEM_NONE ((struct gkfd_mem){ .fd = -1 })
+
 /*
  * Process control. A thread that seizes is the tracer; only it may call the others for that
  * pid, except peek and pidfd.
@@ -96,6 +103,12 @@ struct gkfd_transport {
 
 	/* Fills the spans it can and marks them; an error only when none could be tried. */
 	int (*read_mem)(void *data, pid_t pid, struct gkfd_span *spans, size_t n);
+	/*
+	 * The same, opening nothing it has kept in @mem. A kept file is of the program that ran
+	 * when it was opened: once nothing can be read, close it. NULL: there is nothing to keep.
+	 */
+	int (*read_mem_again)(void *data, pid_t pid, struct gkfd_mem *mem, struct gkfd_span *spans,
+			      size_t n);
 
 	/* A clock for measuring: CLOCK_MONOTONIC, or the model's. */
 	uint64_t (*now_ns)(void *data);

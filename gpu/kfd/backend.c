@@ -1,0 +1,218 @@
+/* SPDX-License-Identifier: MIT */
+#include <errno.h>
+#include <string.h>
+#include <sys/eventfd.h>
+
+#include "gpu/kfd/backend_internal.h"
+#include "gpu/kfd/procs.h"
+#include "gpu/kfd/text.h"
+#include "gpu/kfd/topology.h"
+#include "util/macros.h"
+
+static struct backend *backend_of(struct gpu_backend *base)
+{
+	return (struct backend *)base;
+}
+
+static void backend_free(struct backend *b)
+{
+	if (!b)
+		return;
+	gkfd_mqds_done(&b->mqds);
+	gkfd_progress_room_free(b->room);
+	closep(&b->done_fd);
+	pthread_mutex_destroy(&b->lock);
+	gkfd_free(b->k);
+	free(b);
+}
+
+static void backend_freep(struct backend **b)
+{
+	backend_free(*b);
+}
+
+static void backend_close(struct gpu_backend *base)
+{
+	struct backend *b = backend_of(base);
+
+	act_close(b);
+	while (!LIST_EMPTY(&b->watches))
+		watch_free(LIST_FIRST(&b->watches));
+	backend_free(b);
+}
+
+static uint64_t backend_now_ns(struct gpu_backend *base)
+{
+	return gkfd_now_ns(backend_of(base)->k);
+}
+
+static int backend_nodes(struct gpu_backend *base, struct gpu_node *ret, size_t max)
+{
+	_cleanup_(gkfd_topology_done) struct gkfd_topology topology = { 0 };
+	int r = gkfd_topology_read(backend_of(base)->k, &topology);
+
+	if (r < 0)
+		return r;
+	for (size_t i = 0; i < MIN(topology.n, max); i++) {
+		const struct gkfd_node *node = &topology.nodes[i];
+
+		ret[i] = (struct gpu_node){ .gpu = node->gpu_id };
+		if (node->known & GKFD_NODE_CP_QUEUES)
+			ret[i].slots = node->num_cp_queues;
+		snprintf(ret[i].name, sizeof(ret[i].name), "%s", node->name);
+	}
+	return (int)topology.n;
+}
+
+/* We have the device open ourselves, which the driver counts as using it. */
+static int backend_processes(struct gpu_backend *base, pid_t *ret, size_t max)
+{
+	_cleanup_free_ pid_t *pids = NULL;
+	struct backend *b = backend_of(base);
+	size_t n = 0, others = 0;
+	int r = gkfd_proc_list(b->k, &pids, &n);
+
+	if (r < 0)
+		return r;
+	for (size_t i = 0; i < n; i++) {
+		if (pids[i] == b->own_pid)
+			continue;
+		if (others < max)
+			ret[others] = pids[i];
+		others++;
+	}
+	return (int)others;
+}
+
+static int backend_read_proc(struct gpu_backend *base, const char *path, char **ret_text,
+			     size_t *ret_len)
+{
+	return gkfd_read_file(backend_of(base)->k, GKFD_TREE_PROC, path, ret_text, ret_len);
+}
+
+static int backend_pidfd(struct gpu_backend *base, pid_t pid)
+{
+	struct gkfd *k = backend_of(base)->k;
+
+	return k->transport->trace->pidfd(k->data, pid);
+}
+
+static int backend_fd(struct gpu_backend *base)
+{
+	return backend_of(base)->done_fd;
+}
+
+static const struct gpu_ops ops = {
+	.close = backend_close,
+	.now_ns = backend_now_ns,
+	.nodes = backend_nodes,
+	.processes = backend_processes,
+	.read_proc = backend_read_proc,
+	.pidfd = backend_pidfd,
+	.watch = watch_new,
+	.unwatch = watch_free,
+	.refresh = watch_refresh,
+	.queues = watch_queues,
+	.look = watch_look,
+	.attach = act_attach,
+	.suspend = act_suspend,
+	.resume = act_resume,
+	.release = act_release,
+	.fd = backend_fd,
+	.take = act_take,
+};
+
+/* Times of nobody's hardware in particular, until there are measured ones. */
+static struct gpu_caps caps_of(const struct backend *b)
+{
+	bool pauses = b->way == GKFD_BY_PAUSE, modelled = b->k->transport->modelled;
+
+	return (struct gpu_caps){
+		.name = modelled ? "model" : "kfd",
+		.level = pauses ? "K1" : "K2",
+		.modelled = modelled,
+		.unit = pauses ? GPU_UNIT_CONTEXT : GPU_UNIT_QUEUE,
+		.counts_progress = true,
+		.disturbs_all = true,
+		.outlives_owner = pauses,
+		.suspend_ns = 500 * NSEC_PER_USEC,
+		.resume_ns = 400 * NSEC_PER_USEC,
+		.cycle_ns = 100 * NSEC_PER_USEC,
+	};
+}
+
+static int refuse(const struct gkfd_backend_options *options, int error, const char *why)
+{
+	if (options->why)
+		snprintf(options->why, GPU_WHY_SIZE, "%s", why);
+	return error;
+}
+
+static pid_t own_pid(struct gkfd *k)
+{
+	_cleanup_free_ char *text = NULL;
+	struct gkfd_text t;
+	uint64_t pid;
+	size_t len;
+
+	if (gkfd_read_file(k, GKFD_TREE_PROC, "self/stat", &text, &len) < 0)
+		return getpid();
+	t = gkfd_text_of(text, len);
+	return gkfd_text_dec(&t, INT32_MAX, &pid) ? (pid_t)pid : getpid();
+}
+
+static int open_device(struct backend *b, const struct gkfd_backend_options *options)
+{
+	bool pauses = options->way == GKFD_BY_PAUSE;
+	char why[GPU_WHY_SIZE];
+	int r;
+
+	if (!gkfd_pids_are_global(b->k))
+		return refuse(options, -EOPNOTSUPP,
+			      "in a pid namespace of its own a program cannot tell whose the "
+			      "queues are: start it on the host, or with --pid=host");
+	r = gkfd_open_device(b->k);
+	if (r < 0) {
+		snprintf(why, sizeof(why), "opening the GPU driver: %s", strerror(-r));
+		return refuse(options, r, why);
+	}
+	if (gkfd_has(b->k, pauses ? GKFD_CAP_CRIU : GKFD_CAP_DEBUG))
+		return 0;
+	snprintf(why, sizeof(why), "the GPU driver is too old: KFD %u.%u, need %s", b->k->major,
+		 b->k->minor, pauses ? "1.7" : "1.13");
+	return refuse(options, -EOPNOTSUPP, why);
+}
+
+int gkfd_backend_open(struct gkfd *k, const struct gkfd_backend_options *options,
+		      struct gpu_backend **ret)
+{
+	_cleanup_(backend_freep) struct backend *b = calloc(1, sizeof(*b));
+	int r;
+
+	if (!b) {
+		gkfd_free(k);
+		return refuse(options, -ENOMEM, strerror(ENOMEM));
+	}
+	b->k = k;
+	b->way = options->way;
+	b->guard = options->guard;
+	pthread_mutex_init(&b->lock, NULL);
+	STAILQ_INIT(&b->done);
+	b->done_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	if (b->done_fd < 0)
+		return refuse(options, -errno, strerror(errno));
+	if (gkfd_progress_room_new(LOOK_QUEUES, LOOK_PACKETS, &b->room) < 0)
+		return refuse(options, -ENOMEM, strerror(ENOMEM));
+	r = open_device(b, options);
+	if (r < 0)
+		return r;
+	b->own_pid = own_pid(k);
+	b->base = (struct gpu_backend){ .ops = &ops, .caps = caps_of(b) };
+	*ret = &steal_ptr(&b)->base;
+	return 0;
+}
+
+int gkfd_backend_new(struct gkfd *k, struct guard *guard, struct gpu_backend **ret)
+{
+	return gkfd_backend_open(k, &(struct gkfd_backend_options){ .guard = guard }, ret);
+}

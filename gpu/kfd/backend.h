@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * gpu/backend.h over the KFD driver, by whichever transport: the kernel's, or a software device's.
+ *
+ * Every target has its tracer thread; what is asked of it is put into that thread's queue and
+ * nothing of one target waits for another. What came of it goes into one queue for the owner.
+ * Looking happens on the owner's thread: from sysfs which queues there are, from debugfs "mqds"
+ * where their pointers are, from the process's memory what these say.
+ */
+#ifndef GPREEMPT_GPU_KFD_BACKEND_H
+#define GPREEMPT_GPU_KFD_BACKEND_H
+
+#include "gpu/backend.h"
+#include "gpu/kfd/target.h"
+
+struct gkfd_backend_options {
+	enum gkfd_way way; /* GKFD_BY_PAUSE (K1): holds take whole processes and outlive us */
+	struct guard *guard; /* borrowed; NULL only on a model, where nothing outlives us */
+	char *why; /* GPU_WHY_SIZE bytes for one line when it fails; may be NULL */
+};
+
+/*
+ * Takes over @k in any case and opens the device. -EOPNOTSUPP: a pid namespace of our own, where
+ * the driver's pids say nothing, or a driver without the interface.
+ */
+int gkfd_backend_open(struct gkfd *k, const struct gkfd_backend_options *options,
+		      struct gpu_backend **ret);
+int gkfd_backend_new(struct gkfd *k, struct guard *guard, struct gpu_backend **ret); /* K2 */
+
+#endif

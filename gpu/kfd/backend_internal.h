@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: MIT */
+/* The backend as its own files see it: backend.c, backend_act.c, _watch.c and _look.c. */
+#ifndef GPREEMPT_GPU_KFD_BACKEND_INTERNAL_H
+#define GPREEMPT_GPU_KFD_BACKEND_INTERNAL_H
+
+#include <pthread.h>
+#include <sys/queue.h>
+
+#include "gpu/kfd/backend.h"
+#include "gpu/kfd/debugfs.h"
+#include "gpu/kfd/progress.h"
+
+/* So many queues are followed at a time, and so many packets of each: the first decide. */
+#define LOOK_QUEUES 64
+#define LOOK_PACKETS 8
+
+/* One order and what came of it; travels to the target's thread and back. */
+struct order;
+
+STAILQ_HEAD(order_list, order);
+
+struct backend {
+	struct gpu_backend base;
+	struct gkfd *k;
+	enum gkfd_way way;
+	struct guard *guard;
+	pid_t own_pid; /* as the device knows this process */
+	LIST_HEAD(, gpu_target) targets;
+	LIST_HEAD(, gpu_watch) watches;
+
+	/* what is done, from any thread */
+	pthread_mutex_t lock;
+	struct order_list done;
+	int done_fd; /* readable while done is not empty */
+
+	/* looking */
+	struct gkfd_mqds mqds; /* as read at mqds_ns */
+	uint64_t mqds_ns;
+	bool mqds_read;
+	struct gkfd_progress_room *room;
+	struct gkfd_queue_addr followed[LOOK_QUEUES];
+	struct gkfd_progress progress[LOOK_QUEUES];
+};
+
+struct seen { /* of one queue whose pointers are known, at the last look */
+	uint32_t gpu, queue;
+	uint64_t read, write;
+	uint64_t now_read, now_write; /* as they are being looked at */
+	bool settled; /* idle, and stays so until a pointer moves */
+};
+
+struct gpu_watch {
+	LIST_ENTRY(gpu_watch) link;
+	struct backend *b;
+	pid_t pid;
+	char *names; /* of its queues, as sysfs lists them */
+	struct gpu_queue *queues;
+	size_t n;
+	bool stale; /* some pointers are not known, or not where they were */
+	uint64_t retry_ns, retry_at_ns; /* when to look for them again */
+
+	/* the known of them */
+	struct gkfd_queue_addr *addrs;
+	struct seen *seen;
+	struct gkfd_span *spans; /* two each: the read pointer, then the write pointer */
+	size_t n_known;
+	struct gkfd_mem mem;
+};
+
+/* ---- backend_act.c ---- */
+
+int act_attach(struct gpu_backend *base, pid_t pid, uint64_t cookie, struct gpu_target **ret);
+int act_suspend(struct gpu_target *t, const uint32_t *ids, size_t n, uint64_t longest_ns,
+		uint64_t cookie);
+int act_resume(struct gpu_target *t, const uint32_t *ids, size_t n, uint64_t cookie);
+int act_release(struct gpu_target *t, uint64_t cookie);
+int act_take(struct gpu_backend *base, struct gpu_done *ret);
+void act_close(struct backend *b); /* releases all targets and waits for it */
+bool act_holds(struct backend *b, pid_t pid); /* something of it is off the GPU, through us */
+
+/* ---- backend_watch.c ---- */
+
+int watch_new(struct gpu_backend *base, pid_t pid, struct gpu_watch **ret);
+void watch_free(struct gpu_watch *w);
+int watch_refresh(struct gpu_watch *w);
+const struct gpu_queue *watch_queues(const struct gpu_watch *w, size_t *ret_n);
+
+/* ---- backend_look.c ---- */
+
+int watch_look(struct gpu_watch *w, struct gpu_sample *ret, size_t max);
+
+#endif

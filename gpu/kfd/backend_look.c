@@ -1,0 +1,184 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * One look at a process's queues: the pointers of all in one read, and only where they have moved,
+ * or the queue was not seen idle with them, the packets and signals behind them.
+ */
+#include <errno.h>
+
+#include "gpu/kfd/backend_internal.h"
+#include "gpu/kfd/procs.h"
+#include "util/macros.h"
+
+struct chunk { /* queues that are followed together */
+	uint32_t index[LOOK_QUEUES];
+	size_t n;
+};
+
+/*
+ * A queue that waits at a barrier for somebody else's signal needs no GPU until it comes: to whom
+ * it may matter, it is idle. What runs is busy also while it is held: its signal is not done.
+ */
+static enum gpu_state state_of(const struct gkfd_progress *p)
+{
+	switch (p->state) {
+	case GKFD_QUEUE_PENDING:
+	case GKFD_QUEUE_RUNNING:
+		return GPU_BUSY;
+	case GKFD_QUEUE_IDLE:
+	case GKFD_QUEUE_BLOCKED:
+		return GPU_IDLE;
+	case GKFD_QUEUE_UNKNOWN:
+	default:
+		return p->pending > 0 ? GPU_BUSY : GPU_UNKNOWN;
+	}
+}
+
+/* What is reserved already may be published without a pointer moving. */
+static bool can_settle(const struct gkfd_progress *p)
+{
+	return p->state == GKFD_QUEUE_IDLE && p->read_index == p->write_index;
+}
+
+static void follow(struct gpu_watch *w, struct chunk *c, struct gpu_sample *samples)
+{
+	struct backend *b = w->b;
+
+	for (size_t i = 0; i < c->n; i++) {
+		const struct seen *s = &w->seen[c->index[i]];
+
+		b->followed[i] = w->addrs[c->index[i]];
+		b->progress[i].read_index = s->now_read;
+		b->progress[i].write_index = s->now_write;
+	}
+	gkfd_progress_follow(b->k, w->pid, &w->mem, b->room, b->followed, c->n, b->progress);
+	for (size_t i = 0; i < c->n; i++) {
+		const struct gkfd_progress *p = &b->progress[i];
+		struct seen *s = &w->seen[c->index[i]];
+
+		if (!p->pointers_known || s->now_read < s->read || s->now_write < s->write) {
+			w->stale = true; /* another queue by now, or none */
+			s->settled = false;
+		}
+		if (!p->pointers_known)
+			continue;
+		s->read = s->now_read;
+		s->write = s->now_write;
+		s->settled = can_settle(p);
+		samples[c->index[i]].read = s->read;
+		samples[c->index[i]].write = s->write;
+		samples[c->index[i]].state = state_of(p);
+	}
+	c->n = 0;
+}
+
+/* Nobody on the GPU at this instant: whatever was consumed is finished. */
+static bool is_unoccupied(struct gpu_watch *w, uint32_t gpu)
+{
+	uint32_t occupancy;
+
+	return gkfd_proc_occupancy(w->b->k, w->pid, gpu, &occupancy) == 0 && occupancy == 0;
+}
+
+struct answer {
+	uint32_t gpu;
+	bool idle;
+};
+
+static bool ask_once(struct gpu_watch *w, uint32_t gpu, struct answer *answers, size_t *n)
+{
+	bool idle;
+
+	for (size_t i = 0; i < *n; i++) {
+		if (answers[i].gpu == gpu)
+			return answers[i].idle;
+	}
+	if (*n == GPU_NODES_MAX)
+		return false;
+	idle = is_unoccupied(w, gpu);
+	answers[(*n)++] = (struct answer){ gpu, idle };
+	return idle;
+}
+
+/* What memory left open. Of a process that is held nobody is on the GPU, finished or not. */
+static void settle_unknown(struct gpu_watch *w, struct gpu_sample *samples, size_t n)
+{
+	struct answer answers[GPU_NODES_MAX];
+	size_t n_answers = 0;
+
+	if (act_holds(w->b, w->pid))
+		return;
+	for (size_t i = 0; i < n; i++) {
+		struct seen *s = &w->seen[i];
+
+		if (samples[i].state != GPU_UNKNOWN || !w->spans[2 * i].ok ||
+		    s->read != s->now_read || s->write != s->now_write ||
+		    !ask_once(w, s->gpu, answers, &n_answers))
+			continue;
+		samples[i].state = GPU_IDLE;
+		s->settled = s->read == s->write;
+	}
+}
+
+/* True: nothing has happened since it was seen idle. */
+static bool is_settled(const struct gpu_watch *w, size_t i)
+{
+	const struct seen *s = &w->seen[i];
+
+	return s->settled && s->now_read == s->read && s->now_write == s->write;
+}
+
+static bool is_read(const struct gpu_watch *w, size_t i)
+{
+	return w->spans[2 * i].ok && w->spans[2 * i + 1].ok;
+}
+
+static struct gpu_sample last_sample(const struct seen *s)
+{
+	return (struct gpu_sample){
+		.gpu = s->gpu,
+		.queue = s->queue,
+		.read = s->read,
+		.write = s->write,
+		.state = GPU_UNKNOWN,
+	};
+}
+
+/* A file kept open is of a program that may have been replaced since. */
+static void forget_memory(struct gpu_watch *w)
+{
+	closep(&w->mem.fd);
+	w->mem = GKFD_MEM_NONE;
+}
+
+int watch_look(struct gpu_watch *w, struct gpu_sample *ret, size_t max)
+{
+	size_t n = MIN(max, w->n_known), unread = 0, unknown = 0;
+	struct chunk c = { .n = 0 };
+	int r = gkfd_read_mem(w->b->k, w->pid, &w->mem, w->spans, 2 * n);
+
+	if (r < 0)
+		return r;
+	for (size_t i = 0; i < n; i++) {
+		ret[i] = last_sample(&w->seen[i]);
+		if (!is_read(w, i)) {
+			unread++;
+		} else if (is_settled(w, i)) {
+			ret[i].state = GPU_IDLE;
+		} else {
+			c.index[c.n++] = (uint32_t)i;
+			if (c.n == LOOK_QUEUES)
+				follow(w, &c, ret);
+		}
+	}
+	if (c.n > 0)
+		follow(w, &c, ret);
+	for (size_t i = 0; i < n; i++)
+		unknown += ret[i].state == GPU_UNKNOWN;
+	if (unknown > unread)
+		settle_unknown(w, ret, n);
+	if (unread > 0) {
+		w->stale = true;
+		forget_memory(w);
+	}
+	return (int)n;
+}

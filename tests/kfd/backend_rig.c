@@ -1,0 +1,182 @@
+/* SPDX-License-Identifier: MIT */
+#include <dirent.h>
+#include <fcntl.h>
+
+#include "tests/kfd/backend_rig.h"
+
+/* The model's table has no room for us: tests run one rig at a time. */
+static struct rig *the_rig;
+
+static int gated_ioctl(void *data, unsigned long request, void *arg)
+{
+	const struct kfd_ioctl_dbg_trap_args *a = arg;
+	struct rig *rig = the_rig;
+	char byte = '.';
+
+	if (request == AMDKFD_IOC_DBG_TRAP &&
+	    (pid_t)a->pid == __atomic_load_n(&rig->blocked, __ATOMIC_ACQUIRE)) {
+		assert_int_equal(write(rig->at_gate[1], &byte, 1), 1);
+		while (read(rig->gate[0], &byte, 1) < 0)
+			;
+	}
+	return gkfd_transport_model.ioctl(data, request, arg);
+}
+
+static int counted_read_file(void *data, enum gkfd_tree tree, const char *path, char **ret_text,
+			     size_t *ret_len)
+{
+	struct rig *rig = the_rig;
+
+	if (tree == GKFD_TREE_DEBUGFS && strcmp(path, "mqds") == 0) {
+		rig->mqds_reads++;
+		if (rig->no_mqds)
+			return -EACCES;
+	}
+	return gkfd_transport_model.read_file(data, tree, path, ret_text, ret_len);
+}
+
+int rig_try(struct rig *rig, const char *spec, enum gkfd_way way, char *why)
+{
+	_cleanup_free_ char *reason = NULL;
+	struct model *m;
+	struct gkfd *k;
+
+	*rig = (struct rig){ .table = gkfd_transport_model };
+	the_rig = rig;
+	rig->table.ioctl = gated_ioctl;
+	rig->table.read_file = counted_read_file;
+	assert_int_equal(pipe2(rig->gate, O_CLOEXEC), 0);
+	assert_int_equal(pipe2(rig->at_gate, O_CLOEXEC), 0);
+	assert_int_equal(model_new_preset(spec, &m, &reason), 0);
+	rig->device = model_transport_new(m);
+	assert_int_equal(gkfd_new(&rig->table, rig->device, &k), 0);
+	return gkfd_backend_open(k, &(struct gkfd_backend_options){ .way = way, .why = why },
+				 &rig->b);
+}
+
+void rig_open(struct rig *rig, const char *spec)
+{
+	assert_int_equal(rig_try(rig, spec, GKFD_BY_DEBUG, NULL), 0);
+}
+
+void rig_close(struct rig *rig)
+{
+	if (rig->b)
+		rig->b->ops->close(rig->b);
+	for (int i = 0; i < 2; i++) {
+		closep(&rig->gate[i]);
+		closep(&rig->at_gate[i]);
+	}
+}
+
+struct model *rig_lock(struct rig *rig)
+{
+	return model_transport_lock(rig->device);
+}
+
+void rig_unlock(struct rig *rig)
+{
+	model_transport_unlock(rig->device);
+}
+
+void rig_advance(struct rig *rig, uint64_t ns)
+{
+	model_advance(rig_lock(rig), ns);
+	rig_unlock(rig);
+}
+
+bool rig_is_suspended(struct rig *rig, pid_t pid, uint32_t queue)
+{
+	struct model_queue_stats stats = { 0 };
+	int r = model_queue_stats(rig_lock(rig), pid, queue, &stats);
+
+	rig_unlock(rig);
+	return r >= 0 && stats.suspended;
+}
+
+uint32_t rig_count_suspended(struct rig *rig, pid_t pid)
+{
+	uint32_t n = 0;
+
+	for (uint32_t id = 0; id < 256; id++)
+		n += rig_is_suspended(rig, pid, id);
+	return n;
+}
+
+struct gpu_done rig_next(struct rig *rig)
+{
+	struct pollfd p = { .fd = rig->b->ops->fd(rig->b), .events = POLLIN };
+	struct gpu_done done;
+
+	assert_int_equal(poll(&p, 1, 10000), 1);
+	assert_int_equal(rig->b->ops->take(rig->b, &done), 1);
+	return done;
+}
+
+bool rig_is_quiet(struct rig *rig)
+{
+	struct pollfd p = { .fd = rig->b->ops->fd(rig->b), .events = POLLIN };
+
+	return poll(&p, 1, 0) == 0;
+}
+
+void rig_expect(struct rig *rig, enum gpu_verb verb, int result, uint32_t queues)
+{
+	struct gpu_done done = rig_next(rig);
+
+	assert_int_equal(done.verb, verb);
+	assert_int_equal(done.result, result);
+	assert_int_equal(done.queues, queues);
+	assert_int_equal(done.why[0] != '\0', result < 0);
+	assert_true(done.done_ns >= done.began_ns);
+}
+
+struct gpu_target *rig_attach(struct rig *rig, pid_t pid)
+{
+	struct gpu_target *t;
+
+	assert_int_equal(rig->b->ops->attach(rig->b, pid, 1, &t), 0);
+	rig_expect(rig, GPU_ATTACH, 0, 0);
+	return t;
+}
+
+void rig_block(struct rig *rig, pid_t pid)
+{
+	__atomic_store_n(&rig->blocked, pid, __ATOMIC_RELEASE);
+}
+
+void rig_await_blocked(struct rig *rig)
+{
+	char byte;
+
+	assert_int_equal(read(rig->at_gate[0], &byte, 1), 1);
+}
+
+void rig_unblock(struct rig *rig)
+{
+	__atomic_store_n(&rig->blocked, 0, __ATOMIC_RELEASE);
+	closep(&rig->gate[1]);
+	rig->gate[1] = -1;
+}
+
+static size_t count_entries(const char *path)
+{
+	DIR *dir = opendir(path);
+	size_t n = 0;
+
+	assert_non_null(dir);
+	while (readdir(dir))
+		n++;
+	closedir(dir);
+	return n;
+}
+
+size_t rig_count_threads(void)
+{
+	return count_entries("/proc/self/task");
+}
+
+size_t rig_count_fds(void)
+{
+	return count_entries("/proc/self/fd");
+}
