@@ -13,7 +13,8 @@ import unittest
 from run import ABSENT, DONE, FAILED, GPREEMPT, USAGE, Case, model, run
 
 COMMANDS = ['doctor', 'list', 'queues', 'monitor', 'hold', 'bench', 'release', 'hqd', 'accept',
-            'demo', 'sim']
+            'demo', 'sim', 'status', 'top', 'run', 'class', 'policy', 'hint', 'events', 'metrics',
+            'pause', 'continue', 'rearm']
 
 
 class BadInput(Case):
@@ -25,9 +26,10 @@ class BadInput(Case):
                 self.refused(ABSENT, command, pid, says='process ' + pid)
 
     def test_missing_and_surplus_arguments(self):
-        for command in ('queues', 'monitor', 'hold', 'bench', 'accept'):
+        for command in ('queues', 'monitor', 'hold', 'bench', 'accept', 'class', 'hint', 'rearm'):
             self.refused(USAGE, command, says='usage: gpreempt ' + command)
-        for command in ('doctor', 'list', 'hqd', 'demo'):
+        for command in ('doctor', 'list', 'hqd', 'demo', 'status', 'top', 'events', 'metrics',
+                        'pause', 'continue'):
             self.refused(USAGE, command, 1001, says='too many')
 
     def test_unknown_options_and_commands(self):
@@ -118,7 +120,7 @@ class ManPages(Case):
             return f.read()
 
     def test_every_option_of_every_command_is_explained(self):
-        everywhere = {'--device', '--json', '--help', '--version'}
+        everywhere = {'--device', '--socket', '--json', '--help', '--version'}
         for command in COMMANDS:
             page = self.page(f'gpreempt-{command}.1')
             for option in set(re.findall(r'--[a-z-]+', self.ok(run(command, '--help')))):
