@@ -42,11 +42,17 @@ struct backend {
 	struct gkfd_progress progress[LOOK_QUEUES];
 };
 
+/* Pointers no further apart are read as one; ROCm has them in one struct, 72 bytes apart. */
+#define NEAR_BYTES 128
+
 struct seen { /* of one queue whose pointers are known, at the last look */
 	uint32_t gpu, queue;
 	uint64_t read, write;
 	uint64_t now_read, now_write; /* as they are being looked at */
+	uint32_t span, n_spans; /* of the watch's: two, or one where they lie together */
 	bool settled; /* idle, and stays so until a pointer moves */
+	uint32_t trust; /* so many looks it may stay busy without a pointer moving */
+	uint64_t together[NEAR_BYTES / sizeof(uint64_t)]; /* both and what is between */
 };
 
 struct gpu_watch {
@@ -62,7 +68,7 @@ struct gpu_watch {
 	/* the known of them */
 	struct gkfd_queue_addr *addrs;
 	struct seen *seen;
-	struct gkfd_span *spans; /* two each: the read pointer, then the write pointer */
+	struct gkfd_span *spans;
 	size_t n_known;
 	struct gkfd_mem mem;
 };

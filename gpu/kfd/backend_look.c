@@ -9,6 +9,9 @@
 #include "gpu/kfd/procs.h"
 #include "util/macros.h"
 
+/* So often a queue with packets is believed to have them still, as no pointer says otherwise. */
+#define TRUST 15
+
 struct chunk { /* queues that are followed together */
 	uint32_t index[LOOK_QUEUES];
 	size_t n;
@@ -39,6 +42,47 @@ static bool can_settle(const struct gkfd_progress *p)
 	return p->state == GKFD_QUEUE_IDLE && p->read_index == p->write_index;
 }
 
+static bool has_moved(const struct seen *s)
+{
+	return s->now_read != s->read || s->now_write != s->write;
+}
+
+static bool is_read(const struct gpu_watch *w, size_t i)
+{
+	const struct seen *s = &w->seen[i];
+
+	return w->spans[s->span].ok && w->spans[s->span + s->n_spans - 1].ok;
+}
+
+/*
+ * Read as one, the write pointer may be older than the read pointer, but it was no less when that
+ * was read.
+ */
+static void take_pointers(struct gpu_watch *w, size_t i)
+{
+	const struct gkfd_queue_addr *addr = &w->addrs[i];
+	struct seen *s = &w->seen[i];
+	uint64_t low = w->spans[s->span].addr;
+
+	if (s->n_spans > 1)
+		return;
+	s->now_read = s->together[(addr->read_ptr_addr - low) / sizeof(uint64_t)];
+	s->now_write = s->together[(addr->write_ptr_addr - low) / sizeof(uint64_t)];
+	if (addr->write_ptr_addr < addr->read_ptr_addr)
+		s->now_write = MAX(s->now_write, s->now_read);
+}
+
+/* What is known without looking further, since no pointer has moved. */
+static bool is_known(struct seen *s, enum gpu_state *ret)
+{
+	if (has_moved(s) || (!s->settled && s->trust == 0))
+		return false;
+	if (!s->settled)
+		s->trust--;
+	*ret = s->settled ? GPU_IDLE : GPU_BUSY;
+	return true;
+}
+
 static void follow(struct gpu_watch *w, struct chunk *c, struct gpu_sample *samples)
 {
 	struct backend *b = w->b;
@@ -58,12 +102,14 @@ static void follow(struct gpu_watch *w, struct chunk *c, struct gpu_sample *samp
 		if (!p->pointers_known || s->now_read < s->read || s->now_write < s->write) {
 			w->stale = true; /* another queue by now, or none */
 			s->settled = false;
+			s->trust = 0;
 		}
 		if (!p->pointers_known)
 			continue;
 		s->read = s->now_read;
 		s->write = s->now_write;
 		s->settled = can_settle(p);
+		s->trust = p->state == GKFD_QUEUE_PENDING ? TRUST : 0;
 		samples[c->index[i]].read = s->read;
 		samples[c->index[i]].write = s->write;
 		samples[c->index[i]].state = state_of(p);
@@ -110,26 +156,12 @@ static void settle_unknown(struct gpu_watch *w, struct gpu_sample *samples, size
 	for (size_t i = 0; i < n; i++) {
 		struct seen *s = &w->seen[i];
 
-		if (samples[i].state != GPU_UNKNOWN || !w->spans[2 * i].ok ||
-		    s->read != s->now_read || s->write != s->now_write ||
-		    !ask_once(w, s->gpu, answers, &n_answers))
+		if (samples[i].state != GPU_UNKNOWN || !is_read(w, i) ||
+		    has_moved(s) || !ask_once(w, s->gpu, answers, &n_answers))
 			continue;
 		samples[i].state = GPU_IDLE;
 		s->settled = s->read == s->write;
 	}
-}
-
-/* True: nothing has happened since it was seen idle. */
-static bool is_settled(const struct gpu_watch *w, size_t i)
-{
-	const struct seen *s = &w->seen[i];
-
-	return s->settled && s->now_read == s->read && s->now_write == s->write;
-}
-
-static bool is_read(const struct gpu_watch *w, size_t i)
-{
-	return w->spans[2 * i].ok && w->spans[2 * i + 1].ok;
 }
 
 static struct gpu_sample last_sample(const struct seen *s)
@@ -154,7 +186,8 @@ int watch_look(struct gpu_watch *w, struct gpu_sample *ret, size_t max)
 {
 	size_t n = MIN(max, w->n_known), unread = 0, unknown = 0;
 	struct chunk c = { .n = 0 };
-	int r = gkfd_read_mem(w->b->k, w->pid, &w->mem, w->spans, 2 * n);
+	size_t spans = n ? w->seen[n - 1].span + w->seen[n - 1].n_spans : 0;
+	int r = gkfd_read_mem(w->b->k, w->pid, &w->mem, w->spans, spans);
 
 	if (r < 0)
 		return r;
@@ -162,9 +195,10 @@ int watch_look(struct gpu_watch *w, struct gpu_sample *ret, size_t max)
 		ret[i] = last_sample(&w->seen[i]);
 		if (!is_read(w, i)) {
 			unread++;
-		} else if (is_settled(w, i)) {
-			ret[i].state = GPU_IDLE;
-		} else {
+			continue;
+		}
+		take_pointers(w, i);
+		if (!is_known(&w->seen[i], &ret[i].state)) {
 			c.index[c.n++] = (uint32_t)i;
 			if (c.n == LOOK_QUEUES)
 				follow(w, &c, ret);

@@ -34,6 +34,7 @@ struct fresh { /* what becomes of a watch */
 	struct seen *seen;
 	struct gkfd_span *spans;
 	size_t n, n_known;
+	uint32_t n_spans;
 	bool all_found;
 };
 
@@ -58,13 +59,24 @@ static void add_known(struct fresh *f, const struct gkfd_proc_queue *q, const st
 {
 	struct gkfd_queue_addr addr = gkfd_mqd_addr(mqd);
 	struct seen *seen = &f->seen[f->n_known];
-	struct gkfd_span *spans = &f->spans[2 * f->n_known];
+	struct gkfd_span *spans = &f->spans[f->n_spans];
+	uint64_t low = MIN(addr.read_ptr_addr, addr.write_ptr_addr);
+	uint64_t bytes = MAX(addr.read_ptr_addr, addr.write_ptr_addr) - low;
 
+	*seen = (struct seen){ .gpu = q->gpu_id, .queue = q->queue_id, .span = f->n_spans };
+	if (bytes % sizeof(uint64_t) == 0 && bytes <= NEAR_BYTES - sizeof(uint64_t)) {
+		spans[0] = (struct gkfd_span){ low, seen->together, bytes + sizeof(uint64_t) };
+		seen->n_spans = 1;
+	} else {
+		/* In this order: a write pointer read later is no less than the read pointer. */
+		spans[0] = (struct gkfd_span){ addr.read_ptr_addr, &seen->now_read,
+					       sizeof(uint64_t) };
+		spans[1] = (struct gkfd_span){ addr.write_ptr_addr, &seen->now_write,
+					       sizeof(uint64_t) };
+		seen->n_spans = 2;
+	}
 	f->addrs[f->n_known++] = addr;
-	*seen = (struct seen){ .gpu = q->gpu_id, .queue = q->queue_id };
-	/* In this order: a write pointer read later is no less than the read pointer. */
-	spans[0] = (struct gkfd_span){ addr.read_ptr_addr, &seen->now_read, sizeof(uint64_t) };
-	spans[1] = (struct gkfd_span){ addr.write_ptr_addr, &seen->now_write, sizeof(uint64_t) };
+	f->n_spans += seen->n_spans;
 }
 
 static int fresh_build(struct backend *b, const struct gkfd_proc *proc, struct fresh *f)
