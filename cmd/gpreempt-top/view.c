@@ -19,9 +19,9 @@ static void add_latency(struct lines *l, const char *what, const struct gpreempt
 	char p50[DURATION_SIZE], p99[DURATION_SIZE];
 
 	if (x->count == 0)
-		line_add(l, "  %s -", what);
+		line_add(l, "%s -", what);
 	else
-		line_add(l, "  %s %s, p99 %s", what, short_duration(x->p50_ns, p50),
+		line_add(l, "%s %s/%s", what, short_duration(x->p50_ns, p50),
 			 short_duration(x->p99_ns, p99));
 }
 
@@ -54,10 +54,10 @@ static void add_figures(struct lines *l, const struct gpreempt_daemon_status *s)
 	line_add(l, "; %u held, %u attached; %llu preemptions, %llu trips", s->held, s->attached,
 		 (unsigned long long)s->preemptions, (unsigned long long)s->trips);
 	line_begin(l, VIEW_PLAIN);
-	line_add(l, "median times:");
-	add_latency(l, "detection", &s->detection);
-	add_latency(l, "suspend", &s->suspend);
-	add_latency(l, "resume", &s->resume);
+	line_add(l, "p50/p99 ");
+	add_latency(l, "detect", &s->detection);
+	add_latency(l, ", suspend", &s->suspend);
+	add_latency(l, ", resume", &s->resume);
 }
 
 static void add_lost(struct lines *l, const struct snapshot *s)
@@ -171,6 +171,8 @@ static const char *const help_lines[] = {
 	"MAX WAIT   the longest its work has waited",
 	"SHARE    of the last second it was on the GPU with work; the bar shows the",
 	"         seconds before, the newest at the right",
+	"p50/p99  of the time from work seen to the decision (detect), and from there until",
+	"         the other was off the GPU (suspend) or on it again (resume)",
 	"",
 	"What is shown as '-' is not for you to see: another user's job.",
 };
