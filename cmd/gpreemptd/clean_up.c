@@ -79,9 +79,8 @@ static int wait_for(pid_t child)
 	return r == child && WIFEXITED(status) && WEXITSTATUS(status) == 0 ? 0 : -ECHILD;
 }
 
-/* The child gives up its copy of the journal, whose lock must not outlive us in it. */
-static int clean_up_apart(struct gkfd *k, struct journal *j, const struct journal_entry *entries,
-			  size_t n, struct clean_up_result *ret)
+static int clean_up_apart(struct gkfd *k, const struct journal_entry *entries, size_t n,
+			  struct clean_up_result *ret)
 {
 	struct clean_up_result *shared = mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE,
 					      MAP_SHARED | MAP_ANONYMOUS, -1, 0);
@@ -93,7 +92,6 @@ static int clean_up_apart(struct gkfd *k, struct journal *j, const struct journa
 	*shared = *ret;
 	child = fork();
 	if (child == 0) {
-		journal_close(j);
 		clean_up_here(k, entries, n, shared);
 		_exit(0);
 	}
@@ -136,7 +134,7 @@ int clean_up(struct gkfd *k, const char *journal_path, struct clean_up_result *r
 			entries[result.left++] = entries[i];
 	}
 	if (result.left)
-		r = clean_up_apart(k, j, entries, result.left, &result);
+		r = clean_up_apart(k, entries, result.left, &result);
 	if (r == 0 && !result.failed)
 		journal_begin(j);
 	*ret = result;

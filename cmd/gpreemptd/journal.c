@@ -5,7 +5,6 @@
 #include <fcntl.h>
 #include <stdbool.h>
 #include <string.h>
-#include <sys/file.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 
@@ -17,7 +16,7 @@ _Static_assert(sizeof(struct journal_entry) == 16, "journal_entry");
 _Static_assert(sizeof(struct journal_file) == 56 + 16 * JOURNAL_ENTRIES, "journal_file");
 
 struct journal {
-	int fd; /* its lock is what makes this process the only one */
+	int fd; /* its lock makes this process the only one; children do not inherit it */
 	struct journal_file *file;
 	char boot_id[sizeof(((struct journal_file *)0)->boot_id)]; /* of now */
 	size_t next; /* where a free slot is looked for first */
@@ -51,14 +50,15 @@ static int check_owner(const struct stat *st)
 static int open_locked(const char *path, off_t *ret_size)
 {
 	_cleanup_close_ int fd = -1;
+	struct flock lock = { .l_type = F_WRLCK, .l_whence = SEEK_SET };
 	struct stat st;
 	int r;
 
 	fd = open(path, O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC, 0600);
 	if (fd < 0)
 		return -errno;
-	if (flock(fd, LOCK_EX | LOCK_NB) < 0)
-		return errno == EWOULDBLOCK ? -EBUSY : -errno;
+	if (fcntl(fd, F_SETLK, &lock) < 0)
+		return errno == EAGAIN || errno == EACCES ? -EBUSY : -errno;
 	if (fstat(fd, &st) < 0)
 		return -errno;
 	r = check_owner(&st);

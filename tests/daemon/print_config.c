@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: MIT */
+/* usage: print_config [FILE]: every key there is, with its value or, of rules, without. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "cmd/gpreemptd/config_internal.h"
+#include "util/macros.h"
+
+static void print_value(const struct config_key *key, const struct config *c)
+{
+	const void *field = (const char *)c + key->offset;
+	char text[UNIT_TEXT];
+
+	switch (key->kind) {
+	case CONFIG_U32:
+		printf("%s", unit_text(key->unit, *(const uint32_t *)field, text));
+		break;
+	case CONFIG_U64:
+		printf("%s", unit_text(key->unit, *(const uint64_t *)field, text));
+		break;
+	case CONFIG_BOOL:
+		printf("%s", *(const bool *)field ? "yes" : "no");
+		break;
+	case CONFIG_POLICY:
+		printf("%s", (*(const struct gpol_ops *const *)field)->name);
+		break;
+	case CONFIG_NAME:
+		printf("%s", (const char *)field);
+		break;
+	default:
+		printf("%d", ((const struct verdict *)field)->job_class);
+		break;
+	}
+}
+
+int main(int argc, char **argv)
+{
+	struct config_mistake m = { 0 };
+	struct config c;
+
+	if (config_read(argc > 1 ? argv[1] : NULL, &c, &m) < 0) {
+		fprintf(stderr, "%s:%d: %s; %s\n", argv[1], m.line, m.text, m.hint);
+		return 1;
+	}
+	for (const struct config_section *s = config_sections; s->name; s++) {
+		for (size_t i = 0; i < s->n; i++) {
+			printf("%s %s ", s->name, s->keys[i].name);
+			print_value(&s->keys[i], &c);
+			printf("\n");
+		}
+	}
+	for (size_t i = 0; i < config_rule.n; i++)
+		printf("rule %s\n", config_rule.keys[i].name);
+	printf("rules %zu\n", c.rules.n);
+	config_done(&c);
+	return 0;
+}
