@@ -75,8 +75,11 @@ void attach_later(struct scheduler *s, struct process *p, const char *why)
 
 static void attach(struct scheduler *s, struct process *p)
 {
-	int r = ops(s)->attach(s->b, p->pid, act_cookie(s, p), &p->target);
+	int r;
 
+	if (!scheduler_is_guarded(s))
+		return;
+	r = ops(s)->attach(s->b, p->pid, act_cookie(s, p), &p->target);
 	if (r < 0) {
 		p->target = NULL;
 		attach_later(s, p, strerror(-r));

@@ -330,7 +330,7 @@ void jobs_remove(struct scheduler *s, struct process *p)
 	while (!SLIST_EMPTY(&p->jobs))
 		job_free(s, SLIST_FIRST(&p->jobs));
 	s->n_queues -= p->n_queues;
-	p->n_queues = p->n_known = 0;
+	p->n_queues = 0;
 }
 
 /* ---- jobs and their queues ---- */
@@ -356,7 +356,6 @@ static bool count_queues(struct scheduler *s, struct process *p, const struct gp
 
 	for_each_job(p, other)
 		other->queues = 0;
-	p->n_known = 0;
 	for (size_t i = 0; i < n; i++) {
 		if (!j || j->gpu != queues[i].gpu)
 			j = job_on(p, queues[i].gpu);
@@ -365,7 +364,6 @@ static bool count_queues(struct scheduler *s, struct process *p, const struct gp
 		if (!j)
 			return false;
 		j->queues++;
-		p->n_known += queues[i].known;
 	}
 	return true;
 }
@@ -391,6 +389,7 @@ void jobs_follow(struct scheduler *s, struct process *p)
 	size_t n;
 
 	p->stale = false;
+	p->n_looked = NOT_LOOKED;
 	queues = ops(s)->queues(p->watch, &n);
 	if (s->n_queues - p->n_queues + n > SCHEDULER_MAX_QUEUES ||
 	    !count_queues(s, p, queues, n)) {

@@ -14,7 +14,6 @@ static bool is_busy(const struct gpu_sample *g, bool online)
 	return g->state == GPU_BUSY && g->read == g->write;
 }
 
-/* @works: so far in this look, of jobs in the order of the process's list. */
 static struct job *job_of(const struct process *p, struct job *guess, uint32_t gpu)
 {
 	if (guess && guess->gpu == gpu)
@@ -64,11 +63,12 @@ static int look(struct scheduler *s, struct process *p, size_t at)
 {
 	int n = ops(s)->look(p->watch, s->looked, SCHEDULER_MAX_QUEUES - at);
 
-	if (n < 0 || (uint32_t)n != p->n_known) {
-		/* Queues came or went: asked for at once, but not each time. */
+	/* Queues came or went: that is asked about soon, but only once for each such change. */
+	if (n != p->n_looked && p->n_looked != NOT_LOOKED) {
 		p->stale = true;
 		s->scan_ns = MIN(s->scan_ns, s->now_ns + s->engine_config.idle_interval_ns);
 	}
+	p->n_looked = n;
 	return n < 0 ? n : (int)convert(s, p, (size_t)n, &s->samples[at]);
 }
 

@@ -178,8 +178,10 @@ static void stop_watching(struct scheduler *s, struct process *p)
 void process_look_away(struct scheduler *s, struct process *p)
 {
 	stop_watching(s, p);
-	if (p->pidfd >= 0)
-		close(p->pidfd);
+	if (p->pidfd < 0)
+		return;
+	epoll_ctl(s->epoll, EPOLL_CTL_DEL, p->pidfd, NULL);
+	close(p->pidfd);
 	p->pidfd = -1;
 }
 
@@ -256,6 +258,7 @@ static struct process *process_new(struct scheduler *s, pid_t pid)
 	p->pid = pid;
 	p->pidfd = p->page_fd = p->journal_slot = -1;
 	p->look_ns = p->period_ns = NEVER;
+	p->n_looked = NOT_LOOKED;
 	p->identified_ns = s->now_ns;
 	p->seen_realtime_ns = realtime_ns();
 	SLIST_INIT(&p->jobs);
@@ -300,9 +303,14 @@ void process_free(struct scheduler *s, struct process *p)
 void process_gone(struct scheduler *s, struct process *p)
 {
 	act_let_go(s, p, "it is gone");
-	attach_let_go(s, p);
 	process_tell(s, p, &(struct wire_event){ .kind = WIRE_JOB_WENT },
 		     "process %d (%s) is gone", p->pid, p->identity.comm);
+	process_drop(s, p);
+}
+
+void process_drop(struct scheduler *s, struct process *p)
+{
+	attach_let_go(s, p);
 	take_out(s, p);
 	jobs_remove(s, p);
 	TAILQ_REMOVE(&s->jobs, &p->self, link);

@@ -36,21 +36,24 @@ static void check_guard(struct scheduler *s)
 	let_all_go(s);
 }
 
-/* Before anything is attached, and until everything is let go. */
-static void keep_guard(struct scheduler *s, bool wanted)
+bool scheduler_is_guarded(struct scheduler *s)
 {
-	struct guard *g = s->parts.guard;
+	if (s->parts.guard && s->guard_slot < 0)
+		s->guard_slot = guard_arm(s->parts.guard, 0, GUARD_SILENCE_NS);
+	return !s->parts.guard || s->guard_slot >= 0;
+}
 
-	if (!g)
+/* From before anything is attached until everything is let go. */
+static void keep_guard(struct scheduler *s)
+{
+	if (s->guard_slot < 0)
 		return;
-	if (wanted && s->guard_slot < 0)
-		s->guard_slot = guard_arm(g, 0, GUARD_SILENCE_NS);
-	else if (wanted)
-		guard_beat(g, s->guard_slot, GUARD_SILENCE_NS);
-	if (!wanted && s->guard_slot >= 0) {
-		guard_disarm(g, s->guard_slot);
-		s->guard_slot = -1;
+	if (s->targets) {
+		guard_beat(s->parts.guard, s->guard_slot, GUARD_SILENCE_NS);
+		return;
 	}
+	guard_disarm(s->parts.guard, s->guard_slot);
+	s->guard_slot = -1;
 }
 
 /* ---- a turn ---- */
@@ -100,10 +103,8 @@ static void look_and_act(struct scheduler *s)
 	}
 	if (s->gpus_due)
 		gpus_count(s);
-	if (s->attach_due) {
-		keep_guard(s, true);
+	if (s->attach_due)
 		attach_all(s);
-	}
 	n = observe(s, all, &complete);
 	if (n || all || s->step_due || (s->targets && s->now_ns >= s->wake_ns))
 		take_steps(s, n, complete);
@@ -137,7 +138,7 @@ uint64_t scheduler_turn(struct scheduler *s)
 	check_guard(s);
 	if (!s->paused && !s->failed)
 		look_and_act(s);
-	keep_guard(s, s->targets > 0);
+	keep_guard(s);
 	return next_turn(s);
 }
 
@@ -370,7 +371,7 @@ void scheduler_free(struct scheduler *s)
 	if (!s)
 		return;
 	while (s->n_processes)
-		process_gone(s, s->table[s->n_processes - 1]);
+		process_drop(s, s->table[s->n_processes - 1]);
 	if (s->b && s->engine)
 		act_take_done(s);
 	while (!TAILQ_EMPTY(&s->leaving)) {
@@ -381,7 +382,8 @@ void scheduler_free(struct scheduler *s)
 		p->journal_slot = -1;
 		process_free(s, p);
 	}
-	keep_guard(s, false);
+	s->targets = 0;
+	keep_guard(s);
 	if (s->epoll >= 0)
 		close(s->epoll);
 	free(s->engine_memory);

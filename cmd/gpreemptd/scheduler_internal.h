@@ -15,12 +15,14 @@
 #ifndef GPREEMPT_CMD_GPREEMPTD_SCHEDULER_INTERNAL_H
 #define GPREEMPT_CMD_GPREEMPTD_SCHEDULER_INTERNAL_H
 
+#include <limits.h>
 #include <sys/queue.h>
 
 #include "cmd/gpreemptd/scheduler.h"
 #include "util/macros.h"
 
 #define NO_JOB (-1)
+#define NOT_LOOKED INT_MIN
 #define NEVER UINT64_MAX
 #define CLASS_REQUESTS_MAX 256u
 #define CLASS_REQUESTS_PER_USER 16u
@@ -97,7 +99,8 @@ struct process {
 	uint64_t look_ns, period_ns; /* when it is to be looked at, and how often; or NEVER */
 	struct job self; /* stands for it while it has no jobs */
 	struct siblings jobs;
-	uint32_t n_jobs, n_queues, n_known;
+	uint32_t n_jobs, n_queues;
+	int n_looked; /* what the last look came to, or NOT_LOOKED */
 	uint32_t gang; /* 0: none */
 
 	struct gpu_target *target;
@@ -203,6 +206,8 @@ static inline const struct gpu_ops *ops(const struct scheduler *s)
 
 /* The backend's clock, kept from going back. */
 uint64_t scheduler_now(struct scheduler *s);
+/* Is there a guard that will act on our silence, or is nothing real held? */
+bool scheduler_is_guarded(struct scheduler *s);
 
 /* ---- processes.c ---- */
 
@@ -211,6 +216,8 @@ void processes_scan(struct scheduler *s);
 /* Class and figures anew, after a request or another configuration. */
 void process_judge(struct scheduler *s, struct process *p);
 void process_gone(struct scheduler *s, struct process *p);
+/* The same without a word: it is let go of and forgotten. */
+void process_drop(struct scheduler *s, struct process *p);
 /* Neither its queues nor its end are looked at, until the next scan. */
 void process_look_away(struct scheduler *s, struct process *p);
 void process_free(struct scheduler *s, struct process *p);

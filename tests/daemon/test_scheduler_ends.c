@@ -1,0 +1,439 @@
+/* SPDX-License-Identifier: MIT */
+/* What may happen to a job, its target, its GPU and the guard at each moment of a hold. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <errno.h>
+#include <string.h>
+
+#include "tests/daemon/rig.h"
+
+static void hold(struct rig *r, struct fake_process *online, struct fake_process *offline)
+{
+	fake_set_work(online, true);
+	rig_run(r, 20 * MS);
+	assert_true(fake_is_held(offline));
+}
+
+static bool is_tripped(struct rig *r, uint32_t index, struct wire_gpu *ret)
+{
+	uint32_t total;
+
+	assert_int_equal(scheduler_gpus(r->s, index, ret, 1, &total), 1);
+	assert_int_equal(total, 2);
+	return ret->flags & WIRE_GPU_TRIPPED;
+}
+
+/* ---- the GPU ---- */
+
+static void a_failed_suspend_trips_its_gpu(void **state)
+{
+	struct rig *r = rig_new(8);
+	struct fake_process *online, *offline;
+	struct wire_gpu gpu;
+
+	rig_pair(r, &online, &offline);
+	offline->outcomes[GPU_SUSPEND] = (struct fake_outcome){
+		.result = -ETIME, .gpu_failed = true, .gpu = 1, .times = 1
+	};
+	fake_set_work(online, true);
+	rig_run(r, 5 * S);
+	assert_int_equal(offline->suspends, 1);
+	assert_int_equal(offline->resumes, 1);
+	assert_int_equal(r->told[WIRE_TRIPPED], 1);
+	assert_int_equal(r->last[WIRE_TRIPPED].gpu, 1);
+	assert_non_null(strstr(r->last[WIRE_TRIPPED].text, "gpreempt rearm 1"));
+	assert_true(is_tripped(r, 0, &gpu));
+	assert_non_null(strstr(gpu.tripped_by, "the test says"));
+	assert_false(is_tripped(r, 1, &gpu));
+	assert_int_equal(scheduler_figures(r->s)->trips, 1);
+	rig_end(r);
+}
+
+static void a_rearmed_gpu_sees_preemptions_again(void **state)
+{
+	struct rig *r = rig_new(8);
+	struct fake_process *online, *offline;
+	struct wire_gpu gpu;
+
+	rig_pair(r, &online, &offline);
+	offline->outcomes[GPU_SUSPEND] = (struct fake_outcome){
+		.result = -ETIME, .gpu_failed = true, .gpu = 1, .times = 1
+	};
+	fake_set_work(online, true);
+	rig_run(r, S);
+	assert_int_equal(scheduler_rearm(r->s, 9), -ENOENT);
+	assert_int_equal(scheduler_rearm(r->s, 1), 0);
+	rig_run(r, S);
+	assert_int_equal(offline->suspends, 2);
+	assert_true(fake_is_held(offline));
+	assert_false(is_tripped(r, 0, &gpu));
+	assert_int_equal(gpu.trips, 1);
+	assert_int_equal(r->told[WIRE_REARMED], 1);
+	rig_end(r);
+}
+
+static void a_trip_lets_go_of_everybody_on_that_gpu_only(void **state)
+{
+	struct rig *r = rig_new(8);
+	struct fake_process *a = rig_offline(r, 300, 1), *b = rig_offline(r, 301, 1);
+	struct fake_process *c = rig_offline(r, 302, 2);
+	struct fake_process *one = rig_online(r, 100, 1), *two = rig_online(r, 101, 2);
+
+	rig_run(r, 2 * S);
+	b->outcomes[GPU_SUSPEND] = (struct fake_outcome){
+		.result = -EIO, .gpu_failed = true, .gpu = 1
+	};
+	fake_set_work(one, true);
+	fake_set_work(two, true);
+	rig_run(r, 100 * MS);
+	assert_false(fake_is_held(a));
+	assert_false(fake_is_held(b));
+	assert_true(fake_is_held(c));
+	rig_end(r);
+}
+
+static void a_failure_on_one_gpu_of_a_process_trips_that_one(void **state)
+{
+	struct rig *r = rig_new(8);
+	struct fake_process *online = rig_online(r, ONLINE_PID, 1);
+	struct fake_process *offline = rig_offline(r, OFFLINE_PID, 1);
+	struct wire_gpu gpu;
+
+	fake_add_queue(offline, 2, 2);
+	rig_run(r, 2 * S);
+	offline->outcomes[GPU_SUSPEND] = (struct fake_outcome){
+		.result = -EIO, .gpu_failed = true, .gpu = 2
+	};
+	fake_set_work(online, true);
+	rig_run(r, S);
+	assert_false(is_tripped(r, 0, &gpu));
+	assert_true(is_tripped(r, 1, &gpu));
+	assert_false(fake_is_held(offline));
+	assert_int_equal(offline->suspends, 1);
+	rig_end(r);
+}
+
+static void a_failed_resume_is_asked_for_again(void **state)
+{
+	struct rig *r = rig_new(8);
+	struct fake_process *online, *offline;
+
+	rig_pair(r, &online, &offline);
+	hold(r, online, offline);
+	offline->outcomes[GPU_RESUME] = (struct fake_outcome){
+		.result = -EIO, .gpu_failed = true, .gpu = 1, .times = 3
+	};
+	fake_set_work(online, false);
+	rig_run(r, S);
+	assert_false(fake_is_held(offline));
+	assert_int_equal(offline->resumes, 4);
+	assert_int_equal(r->told[WIRE_TRIPPED], 1);
+	assert_int_equal(r->told[WIRE_LET_GO], 1);
+	rig_end(r);
+}
+
+static void an_attach_that_fails_the_gpu_trips_it(void **state)
+{
+	struct rig *r = rig_new(8);
+	struct fake_process *offline = rig_offline(r, OFFLINE_PID, 1);
+	struct wire_gpu gpu;
+
+	offline->outcomes[GPU_ATTACH] = (struct fake_outcome){
+		.result = -EIO, .gpu_failed = true, .gpu = 1
+	};
+	rig_online(r, ONLINE_PID, 1);
+	rig_run(r, 30 * S);
+	assert_true(is_tripped(r, 0, &gpu));
+	assert_int_equal(offline->attaches, 1);
+	rig_end(r);
+}
+
+/* ---- the target ---- */
+
+static void a_call_that_fails_without_the_gpu_trips_nothing(void **state)
+{
+	struct rig *r = rig_new(8);
+	struct fake_process *online, *offline;
+	struct wire_gpu gpu;
+
+	rig_pair(r, &online, &offline);
+	offline->outcomes[GPU_SUSPEND] = (struct fake_outcome){ .result = -EPERM, .times = 1 };
+	fake_set_work(online, true);
+	rig_run(r, 100 * MS);
+	assert_false(is_tripped(r, 0, &gpu));
+	assert_int_equal(offline->releases, 1);
+	assert_int_equal(r->told[WIRE_JOB_NOT_ATTACHED], 1);
+	rig_run(r, 10 * S); /* and it is tried again */
+	assert_int_equal(offline->attaches, 2);
+	assert_int_equal(offline->suspends >= 2, true);
+	rig_end(r);
+}
+
+static void a_job_that_exits_while_held_is_forgotten(void **state)
+{
+	struct rig *r = rig_new(8);
+	struct fake_process *online, *offline;
+	struct wire_gpu gpu;
+	struct wire_job job;
+
+	rig_pair(r, &online, &offline);
+	hold(r, online, offline);
+	fake_exit(&r->fake, OFFLINE_PID);
+	rig_run(r, 10 * MS);
+	assert_int_equal(r->told[WIRE_JOB_WENT], 1);
+	assert_int_equal(r->told[WIRE_LET_GO], 1);
+	assert_false(rig_job(r, OFFLINE_PID, 1, &job));
+	assert_int_equal(r->fake.targets, 0);
+	assert_int_equal(journal_left(r->journal, NULL, 0), 0);
+	assert_false(is_tripped(r, 0, &gpu));
+	rig_end(r);
+}
+
+/* Each verb takes long, and the job is gone before it is done. */
+static void a_job_may_exit_in_the_middle_of_any_call(void **state)
+{
+	for (int verb = GPU_ATTACH; verb <= GPU_RELEASE; verb++) {
+		struct rig *r = rig_new(8);
+		struct fake_process *online = rig_online(r, ONLINE_PID, 1);
+		struct fake_process *offline = rig_offline(r, OFFLINE_PID, 1);
+		struct wire_gpu gpu;
+
+		offline->outcomes[verb].takes_ns = 500 * MS;
+		rig_run(r, verb == GPU_ATTACH ? 100 * MS : 2 * S);
+		if (verb != GPU_ATTACH)
+			fake_set_work(online, true);
+		rig_run(r, 100 * MS);
+		if (verb == GPU_RESUME)
+			fake_set_work(online, false);
+		if (verb == GPU_RELEASE)
+			scheduler_pause(r->s);
+		rig_run(r, 100 * MS);
+		fake_exit(&r->fake, OFFLINE_PID);
+		rig_run(r, 2 * S);
+		assert_int_equal(r->fake.targets, 0);
+		assert_false(is_tripped(r, 0, &gpu));
+		assert_int_equal(journal_left(r->journal, NULL, 0), 0);
+		rig_end(r);
+	}
+}
+
+static void an_exit_is_noticed_before_the_next_scan(void **state)
+{
+	struct rig *r = rig_new(8);
+	struct fake_process *online, *offline;
+
+	rig_pair(r, &online, &offline);
+	hold(r, online, offline);
+	fake_exit(&r->fake, ONLINE_PID);
+	rig_run(r, 20 * MS);
+	assert_int_equal(r->told[WIRE_JOB_WENT], 1);
+	assert_false(fake_is_held(offline));
+	rig_end(r);
+}
+
+static void a_job_taken_by_another_debugger_is_tried_again_later(void **state)
+{
+	struct rig *r = rig_new(8);
+	struct fake_process *online, *offline;
+
+	rig_pair(r, &online, &offline);
+	hold(r, online, offline);
+	fake_end_target(&r->fake, offline, -EBUSY, "another debugger has it");
+	rig_run(r, S);
+	assert_int_equal(r->told[WIRE_JOB_NOT_ATTACHED], 1);
+	assert_non_null(strstr(r->last[WIRE_JOB_NOT_ATTACHED].text, "another debugger"));
+	assert_int_equal(r->told[WIRE_LET_GO], 1);
+	assert_int_equal(offline->attaches, 1);
+	rig_run(r, 6 * S);
+	assert_int_equal(offline->attaches, 2);
+	assert_true(fake_is_held(offline));
+	rig_end(r);
+}
+
+static void a_job_that_execs_is_another_program(void **state)
+{
+	struct rig *r = rig_new(8);
+	struct fake_process *online, *offline;
+	struct wire_job job;
+
+	rig_pair(r, &online, &offline);
+	hold(r, online, offline);
+	snprintf(offline->comm, sizeof(offline->comm), "another");
+	snprintf(offline->cgroup, sizeof(offline->cgroup), "/online");
+	offline->online = true;
+	fake_end_target(&r->fake, offline, 0, "");
+	rig_run(r, 10 * MS);
+	assert_true(rig_job(r, OFFLINE_PID, 1, &job));
+	assert_string_equal(job.comm, "another");
+	assert_int_equal(job.job_class, WIRE_CLASS_ONLINE);
+	rig_run(r, 20 * S);
+	assert_int_equal(offline->attaches, 1);
+	rig_end(r);
+}
+
+static void a_program_that_changes_its_name_is_judged_again(void **state)
+{
+	struct rig *r = rig_new(8);
+	struct fake_process *online, *offline;
+	struct wire_job job;
+
+	rig_pair(r, &online, &offline);
+	snprintf(online->comm, sizeof(online->comm), "shell");
+	snprintf(online->cgroup, sizeof(online->cgroup), "/other");
+	online->online = false;
+	rig_run(r, 2 * S);
+	assert_true(rig_job(r, ONLINE_PID, 1, &job));
+	assert_int_equal(job.job_class, WIRE_CLASS_OFFLINE);
+	assert_int_equal(r->told[WIRE_JOB_CLASSED], 1);
+	rig_end(r);
+}
+
+static void a_pid_that_is_used_again_is_another_process(void **state)
+{
+	struct rig *r = rig_new(8);
+	struct fake_process *online, *offline, *again;
+
+	rig_pair(r, &online, &offline);
+	hold(r, online, offline);
+	offline->outcomes[GPU_RELEASE].takes_ns = 3 * S;
+	fake_exit(&r->fake, OFFLINE_PID);
+	again = rig_offline(r, OFFLINE_PID, 1);
+	rig_run(r, 2 * S);
+	assert_int_equal(r->told[WIRE_JOB_WENT], 1);
+	assert_int_equal(r->told[WIRE_JOB_CAME], 3);
+	assert_int_equal(again->attaches, 1);
+	assert_true(fake_is_held(again));
+	rig_run(r, 5 * S);
+	assert_int_equal(r->fake.targets, 1);
+	rig_end(r);
+}
+
+static void queues_that_vanish_while_held_are_let_go_all_the_same(void **state)
+{
+	struct rig *r = rig_new(8);
+	struct fake_process *online, *offline;
+
+	rig_pair(r, &online, &offline);
+	hold(r, online, offline);
+	offline->n_queues = 0;
+	offline->queues_changed = true;
+	rig_run(r, 2 * S);
+	fake_set_work(online, false);
+	rig_run(r, 2 * S);
+	assert_int_equal(offline->resumes, 1);
+	assert_int_equal(journal_left(r->journal, NULL, 0), 0);
+	rig_end(r);
+}
+
+static void a_queue_that_comes_is_looked_at_soon(void **state)
+{
+	struct rig *r = rig_new(8);
+	struct fake_process *online, *offline;
+
+	rig_pair(r, &online, &offline);
+	fake_add_queue(online, 1, 2);
+	rig_run(r, S);
+	online->queues[1].write = 1;
+	rig_run(r, 20 * MS);
+	assert_true(fake_is_held(offline));
+	rig_end(r);
+}
+
+static void a_list_that_cannot_be_read_changes_nothing(void **state)
+{
+	struct rig *r = rig_new(8);
+	struct fake_process *online, *offline;
+
+	rig_pair(r, &online, &offline);
+	r->fake.processes_result = -EIO;
+	rig_run(r, 5 * S);
+	assert_int_equal(r->told[WIRE_JOB_WENT], 0);
+	hold(r, online, offline);
+	rig_end(r);
+}
+
+/* ---- the guard ---- */
+
+static void the_guard_hears_of_us_in_time_while_anything_is_attached(void **state)
+{
+	struct rig *r = rig_new(8);
+	struct fake_process *online, *offline;
+
+	rig_online(r, 99, 2);
+	rig_run(r, S);
+	assert_false(r->guard.armed);
+	rig_pair(r, &online, &offline);
+	assert_true(r->guard.armed);
+	scheduler_set_policy(r->s, &gpol_none); /* nothing to look at any more */
+	offline->outcomes[GPU_RELEASE].takes_ns = 20 * S;
+	rig_run(r, 15 * S);
+	assert_true(r->guard.armed);
+	assert_true(r->guard.beats >= 15 * S / GUARD_SILENCE_NS);
+	rig_run(r, 20 * S);
+	assert_false(r->guard.armed);
+	rig_end(r);
+}
+
+static void a_dead_guard_lets_everybody_go_and_ends_us(void **state)
+{
+	struct rig *r = rig_new(8);
+	struct fake_process *online, *offline;
+
+	rig_pair(r, &online, &offline);
+	hold(r, online, offline);
+	assert_int_equal(scheduler_failed(r->s), 0);
+	r->guard.dead = true;
+	rig_turn(r);
+	assert_int_equal(scheduler_failed(r->s), -EOWNERDEAD);
+	assert_int_equal(offline->releases, 1);
+	rig_run(r, MS);
+	assert_false(fake_is_held(offline));
+	rig_run(r, 20 * S);
+	assert_true(scheduler_is_idle(r->s));
+	assert_int_equal(offline->attaches, 1);
+	rig_end(r);
+}
+
+static void nobody_is_attached_without_a_guard_to_arm(void **state)
+{
+	struct rig *r = rig_new(8);
+	struct fake_process *offline = rig_offline(r, OFFLINE_PID, 1);
+
+	r->guard.dead = true;
+	rig_online(r, ONLINE_PID, 1);
+	rig_run(r, 5 * S);
+	assert_int_equal(offline->attaches, 0);
+	rig_end(r);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_failed_suspend_trips_its_gpu),
+		cmocka_unit_test(a_rearmed_gpu_sees_preemptions_again),
+		cmocka_unit_test(a_trip_lets_go_of_everybody_on_that_gpu_only),
+		cmocka_unit_test(a_failure_on_one_gpu_of_a_process_trips_that_one),
+		cmocka_unit_test(a_failed_resume_is_asked_for_again),
+		cmocka_unit_test(an_attach_that_fails_the_gpu_trips_it),
+		cmocka_unit_test(a_call_that_fails_without_the_gpu_trips_nothing),
+		cmocka_unit_test(a_job_that_exits_while_held_is_forgotten),
+		cmocka_unit_test(a_job_may_exit_in_the_middle_of_any_call),
+		cmocka_unit_test(an_exit_is_noticed_before_the_next_scan),
+		cmocka_unit_test(a_job_taken_by_another_debugger_is_tried_again_later),
+		cmocka_unit_test(a_job_that_execs_is_another_program),
+		cmocka_unit_test(a_program_that_changes_its_name_is_judged_again),
+		cmocka_unit_test(a_pid_that_is_used_again_is_another_process),
+		cmocka_unit_test(queues_that_vanish_while_held_are_let_go_all_the_same),
+		cmocka_unit_test(a_queue_that_comes_is_looked_at_soon),
+		cmocka_unit_test(a_list_that_cannot_be_read_changes_nothing),
+		cmocka_unit_test(the_guard_hears_of_us_in_time_while_anything_is_attached),
+		cmocka_unit_test(a_dead_guard_lets_everybody_go_and_ends_us),
+		cmocka_unit_test(nobody_is_attached_without_a_guard_to_arm),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL) != 0;
+}
