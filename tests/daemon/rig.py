@@ -1,0 +1,331 @@
+# SPDX-License-Identifier: MIT
+"""A real gpreemptd on the software device in a directory of its own, and its protocol."""
+import os
+import resource
+import shutil
+import signal
+import socket
+import struct
+import subprocess
+import tempfile
+import unittest
+from collections import namedtuple
+
+GPREEMPTD = os.environ['GPREEMPTD']
+DONE, FAILED, USAGE, ABSENT, REFUSED = range(5)
+STRANGER = 65534  # a user and a group with nothing to say here
+WAIT_S = 30  # for what must come; a test that waits so long has failed
+
+(STATUS, GPUS, JOBS, POLICY, CLASS, HINT, HINT_PAGE, SUBSCRIBE, METRICS, PAUSE, CONTINUE, REARM,
+ RELEASE, RELOAD) = range(1, 15)
+EVENT, ERROR = 64, 65
+NONE, OFFLINE, ONLINE = range(3)
+BY_PID, BY_CGROUP, BY_NAME, BY_CONTAINER = range(1, 5)
+KEEP = 0xffffffff
+PRIVILEGED, PAUSED, MODELLED = 1 << 2, 1 << 0, 1 << 1
+FULL = 1 << 6
+(JOB_CAME, JOB_WENT, JOB_CLASSED, JOB_ATTACHED, JOB_NOT_ATTACHED, HELD, LET_GO, TRIPPED, REARMED,
+ POLICY_SET, WAS_PAUSED, CONTINUED, RELOADED, MISSED) = range(1, 15)
+
+HEADER = struct.Struct('<IHHII')
+MAGIC, VERSION = 0x54504d47, 1
+REQUEST = struct.Struct('<Q')
+NAMED_POLICY = struct.Struct('<16s112s')
+CLASS_BODY = struct.Struct('<IiIIIIQ192s')
+HINT_BODY = struct.Struct('<iIQ')
+ERROR_BODY = struct.Struct('<iI160s160s')
+STATUS_BODY = struct.Struct('<IiQQ8I4Q2Q12QQ16s16s32s128s')
+GPU_ENTRY = struct.Struct('<6I4Q64s128s')
+JOB_ENTRY = struct.Struct('<QiIIHHII16s9QiIH14s32s64s96s')
+EVENT_BODY = struct.Struct('<QIIiiIHHQQ16s128s')
+
+Status = namedtuple('Status', 'flags pid started_ns now_ns gpus processes jobs queues online offline '
+                    'held attached preemptions inversions resolved trips hints hints_refused '
+                    'latencies steps policy backend version config')
+Gpu = namedtuple('Gpu', 'gpu flags slots slots_online slots_offline slots_reserved cycles '
+                 'denied_by_budget denied_by_cost trips name tripped_by')
+Row = namedtuple('Row', 'key pid gpu uid job_class priority flags queues comm started_ns preempted '
+                 'made_room held_ns ran_ns longest_wait_ns stolen_ns detect_ns target_us because '
+                 'gang share_permille history source container why')
+Event = namedtuple('Event', 'time_ns kind gpu pid other_pid uid job_class pad duration_ns count comm '
+                   'text')
+
+
+class WireError(Exception):
+    def __init__(self, body):
+        self.error, self.kind, message, hint = ERROR_BODY.unpack(body)
+        self.message, self.hint = text(message), text(hint)
+        super().__init__(f'{self.message} ({self.hint})')
+
+
+def text(field):
+    return field.split(b'\0', 1)[0].decode()
+
+
+def packet(kind, body=REQUEST.pack(0), seq=1, magic=MAGIC, version=VERSION, size=None):
+    length = HEADER.size + len(body) if size is None else size
+    return HEADER.pack(magic, version, kind, length, seq) + body
+
+
+class Client:
+    def __init__(self, path):
+        self.socket = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        self.socket.connect(path)  # waits for room; with a timeout it would not
+        self.socket.settimeout(WAIT_S)
+        self.seq = 0
+        self.events = []
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.socket.close()
+
+    def send(self, kind, body=REQUEST.pack(0)):
+        self.seq += 1
+        self.socket.send(packet(kind, body, self.seq))
+        return self.seq
+
+    def receive(self):
+        """One packet: its type, seq and body. None: the daemon has hung up."""
+        data = self.socket.recv(16384)
+        if not data:
+            return None
+        magic, version, kind, size, seq = HEADER.unpack_from(data)
+        assert (magic, version, size) == (MAGIC, VERSION, len(data)), data[:16]
+        return kind, seq, data[HEADER.size:]
+
+    def answer(self, kind, seq):
+        """The answer with that seq; events that come before it are kept."""
+        while True:
+            got = self.receive()
+            if got is None:
+                raise ConnectionResetError('hung up')
+            got_kind, got_seq, body = got
+            if got_kind == EVENT:
+                self.events.append(event_of(body))
+                continue
+            if got_kind == ERROR:
+                raise WireError(body)
+            assert (got_kind, got_seq) == (kind, seq), (got_kind, got_seq)
+            return body
+
+    def ask(self, kind, body=REQUEST.pack(0)):
+        return self.answer(kind, self.send(kind, body))
+
+    def count(self, kind, number=0):
+        return REQUEST.unpack(self.ask(kind, REQUEST.pack(number)))[0]
+
+    def status(self):
+        f = STATUS_BODY.unpack(self.ask(STATUS))
+        return Status(*f[:18], f[18:30], f[30], *map(text, f[31:]))
+
+    def gpus(self):
+        body = self.ask(GPUS)
+        n = struct.unpack_from('<I', body)[0]
+        rows = [GPU_ENTRY.unpack_from(body, 8 + i * GPU_ENTRY.size) for i in range(n)]
+        return [Gpu(*r[:10], *map(text, r[10:])) for r in rows]
+
+    def jobs(self):
+        found, last = [], 0
+        while True:
+            body = self.ask(JOBS, REQUEST.pack(last))
+            n = struct.unpack_from('<I', body)[0]
+            if not n:
+                return found
+            for i in range(n):
+                r = JOB_ENTRY.unpack_from(body, 8 + i * JOB_ENTRY.size)
+                found.append(Row(*r[:8], text(r[8]), *r[9:22], *map(text, r[22:])))
+            last = found[-1].key
+
+    def policy(self, name=''):
+        body = self.ask(POLICY, NAMED_POLICY.pack(name.encode(), b''))
+        return tuple(map(text, NAMED_POLICY.unpack(body)))
+
+    def set_class(self, pid, job_class, priority=KEEP, flags=0, target_us=0, selector=BY_PID,
+                  pattern=''):
+        body = CLASS_BODY.pack(selector, pid, job_class, priority, flags, 0, target_us,
+                               pattern.encode())
+        return REQUEST.unpack(self.ask(CLASS, body))[0]
+
+    def hint(self, pid=0, ahead_ns=0, kind=HINT):
+        self.ask(kind, HINT_BODY.pack(pid, 0, ahead_ns))
+
+    def metrics(self):
+        page = self.ask(METRICS)
+        n, total = struct.unpack_from('<II', page)
+        whole = page[8:]
+        while len(whole) < total:
+            page = self.ask(METRICS, REQUEST.pack(len(whole)))
+            n, total = struct.unpack_from('<II', page)
+            assert n == len(page) - 8
+            whole += page[8:]
+        return whole.decode()
+
+    def subscribe(self):
+        self.ask(SUBSCRIBE)
+
+    def event(self, *kinds):
+        """The next event of one of these kinds."""
+        while True:
+            while self.events:
+                e = self.events.pop(0)
+                if e.kind in kinds:
+                    return e
+            kind, _, body = self.receive()
+            assert kind == EVENT, kind
+            self.events.append(event_of(body))
+
+
+def event_of(body):
+    f = EVENT_BODY.unpack(body)
+    return Event(*f[:10], text(f[10]), text(f[11]))
+
+
+class Daemon:
+    """Ready when it is made; its directory goes with it."""
+
+    def __init__(self, config='', args=(), device='model'):
+        self.dir = tempfile.mkdtemp(prefix='gpreempt-')
+        os.chmod(self.dir, 0o755)
+        self.run_dir = os.path.join(self.dir, 'run')
+        self.socket = os.path.join(self.run_dir, 'control.sock')
+        self.config = os.path.join(self.dir, 'conf')
+        self.configure(config)
+        self.notify = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+        self.notify.settimeout(WAIT_S)
+        self.notify.bind(os.path.join(self.dir, 'notify'))
+        self.log = open(os.path.join(self.dir, 'log'), 'w+', encoding='utf-8')
+        self.process = subprocess.Popen(
+            [GPREEMPTD, '--device', device, '--config', self.config, '--run-dir', self.run_dir,
+             *args],
+            stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=self.log,
+            env=dict(os.environ, NOTIFY_SOCKET=self.notify.getsockname()))
+        self.wait_for('READY=1')
+
+    def configure(self, config):
+        with open(self.config, 'w', encoding='utf-8') as f:
+            f.write(config)
+
+    def wait_for(self, word):
+        while word not in self.notify.recv(4096).decode().split('\n'):
+            pass
+
+    def client(self):
+        return Client(self.socket)
+
+    def reload(self):
+        self.process.send_signal(signal.SIGHUP)
+        self.wait_for('READY=1')
+
+    def said(self):
+        self.log.flush()
+        self.log.seek(0)
+        return self.log.read()
+
+    def end(self, sig=signal.SIGTERM):
+        self.process.send_signal(sig)
+        return self.process.wait(WAIT_S)
+
+    def close(self):
+        if self.process.poll() is None:
+            self.process.kill()
+            self.process.wait()
+        self.log.close()
+        self.notify.close()
+        shutil.rmtree(self.dir)
+
+
+class Job:
+    """A process of its own with queues on the software device, of this or another user."""
+
+    DEVICE = struct.Struct('<IHHII')
+    QUEUE = struct.Struct('<4I')
+
+    def __init__(self, daemon, queues=1, uid=None):
+        ready, inside = os.pipe()
+        self.pid = os.fork()
+        if self.pid == 0:
+            status = 1
+            try:
+                os.close(ready)
+                if uid is not None:
+                    become(uid)
+                self.live(os.path.join(daemon.run_dir, 'device.sock'), queues, inside)
+                status = 0
+            finally:
+                os._exit(status)
+        os.close(inside)
+        with os.fdopen(ready, 'rb') as f:
+            if f.read(1) != b'.':
+                raise RuntimeError('no queues on the software device')
+
+    def live(self, path, queues, told):
+        s = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        s.settimeout(WAIT_S)
+        s.connect(path)
+        self.ask(s, 1, b'')
+        for _ in range(queues):
+            self.ask(s, 2, self.QUEUE.pack(0, 7, 0, 0))
+        os.write(told, b'.')
+        s.settimeout(None)
+        s.recv(1)  # until the daemon, or the test, is gone
+
+    def ask(self, s, kind, body):
+        s.send(self.DEVICE.pack(0x44504d47, 1, kind, self.DEVICE.size + len(body), 1) + body)
+        got = self.DEVICE.unpack_from(s.recv(4096))
+        assert got[2] == kind, got
+
+    def close(self):
+        os.kill(self.pid, signal.SIGKILL)
+        os.waitpid(self.pid, 0)
+
+
+def become(uid):
+    os.setgroups([])
+    os.setresgid(uid, uid, uid)
+    os.setresuid(uid, uid, uid)
+
+
+def as_stranger(function):
+    """Runs it in a child that is another user. True: it returned; what it raises is printed."""
+    pid = os.fork()
+    if pid == 0:
+        status = 1
+        try:
+            become(STRANGER)
+            function()
+            status = 0
+        except BaseException:  # pylint: disable=broad-except
+            import traceback
+            traceback.print_exc()
+        finally:
+            os._exit(status)
+    return os.waitpid(pid, 0)[1] == 0
+
+
+def many_files():
+    _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+
+
+class Case(unittest.TestCase):
+    maxDiff = None
+
+    def daemon(self, *args, **kwargs):
+        d = Daemon(*args, **kwargs)
+        self.addCleanup(d.close)
+        return d
+
+    def job(self, *args, **kwargs):
+        j = Job(*args, **kwargs)
+        self.addCleanup(j.close)
+        return j
+
+    def refused(self, expected, function, *args, **kwargs):
+        with self.assertRaises(WireError) as caught:
+            function(*args, **kwargs)
+        e = caught.exception
+        self.assertEqual(e.kind, expected, e)
+        self.assertTrue(e.message)
+        return e

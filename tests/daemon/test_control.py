@@ -1,0 +1,484 @@
+# SPDX-License-Identifier: MIT
+"""The control socket of a real daemon: who may what, what garbage and floods do, and its end."""
+import os
+import random
+import signal
+import socket
+import subprocess
+import time
+import unittest
+
+import rig
+from rig import (ABSENT, CLASS, CLASS_BODY, CONTINUE, CONTINUED, DONE, ERROR, FAILED, FULL, HINT_PAGE,
+                 KEEP, METRICS, MISSED, MODELLED, NONE, OFFLINE, ONLINE, PAUSE, PAUSED,
+                 POLICY_SET, PRIVILEGED, REARM, REFUSED, RELEASE, RELOAD, RELOADED, STATUS, STRANGER,
+                 SUBSCRIBE, USAGE, WAS_PAUSED)
+
+ROOT = os.geteuid() == 0
+SEED = 20240607
+
+
+def run(*args):
+    p = subprocess.run([rig.GPREEMPTD, *args], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                       stderr=subprocess.PIPE, text=True, timeout=rig.WAIT_S, check=False)
+    return p.returncode, p.stdout, p.stderr
+
+
+class Known(rig.Case):
+    """A daemon that knows a job of ours and, for root, one of a stranger."""
+
+    CONFIG = ('[observe]\nscan = 10ms\n[control]\nrequests_per_second = 100000\n'
+              '[default]\nclass = offline\n')
+
+    def setUp(self):
+        self.d = self.daemon(self.CONFIG)
+        self.ours = self.job(self.d, 2)
+        with self.d.client() as c:
+            self.wait_for_queues(c, self.ours, 2)
+            if ROOT:
+                self.theirs = self.job(self.d, 3, uid=STRANGER)
+                self.wait_for_queues(c, self.theirs, 3)
+
+    def wait_for_queues(self, client, job, n):
+        """Nobody tells of queues: they are there after the next scan."""
+        until = time.monotonic() + rig.WAIT_S
+        while not any(j.pid == job.pid and j.queues == n for j in client.jobs()):
+            self.assertLess(time.monotonic(), until, client.jobs())
+
+    def job_of(self, client, job):
+        return next(j for j in client.jobs() if j.pid == job.pid)
+
+
+class Owner(Known):
+    def test_status_tells_everything_to_the_owner(self):
+        with self.d.client() as c:
+            s = c.status()
+        self.assertEqual(s.flags & (PRIVILEGED | MODELLED | PAUSED), PRIVILEGED | MODELLED)
+        self.assertEqual((s.pid, s.config), (self.d.process.pid, self.d.config))
+        self.assertEqual(s.policy, 'priority')
+        self.assertGreater(s.gpus, 0)
+        self.assertGreaterEqual(s.processes, 1)
+        self.assertGreater(s.steps, 0)
+
+    def test_a_job_is_shown_whole_to_its_owner(self):
+        with self.d.client() as c:
+            j = self.job_of(c, self.ours)
+        self.assertEqual((j.uid, j.queues), (os.geteuid(), 2))
+        self.assertTrue(j.flags & FULL)
+        self.assertTrue(j.source)
+        self.assertGreater(j.started_ns, 0)
+
+    def test_classes_are_given_and_seen(self):
+        with self.d.client() as c:
+            self.assertEqual(c.set_class(self.ours.pid, ONLINE, priority=9), 1)
+            j = self.job_of(c, self.ours)
+            self.assertEqual((j.job_class, j.priority, j.source), (ONLINE, 9, 'request'))
+            c.hint(self.ours.pid)
+            c.hint(self.ours.pid, kind=HINT_PAGE)
+            self.assertEqual(c.set_class(self.ours.pid, OFFLINE), 1)
+            self.assertEqual(self.job_of(c, self.ours).job_class, OFFLINE)
+            e = self.refused(REFUSED, c.hint, self.ours.pid)
+            self.assertIn('not online', e.message)
+
+    def test_nonsense_is_told_with_what_to_do(self):
+        with self.d.client() as c:
+            self.assertIn('see', self.refused(ABSENT, c.hint, 2 ** 22 + 1).hint)
+            self.assertTrue(self.refused(ABSENT, c.set_class, 2 ** 22 + 1, OFFLINE).hint)
+            self.assertIn('rotate', self.refused(USAGE, c.policy, 'fairest').message)
+            self.refused(ABSENT, c.count, REARM, 4242)
+            self.refused(ABSENT, c.count, RELEASE, 2 ** 22 + 1)
+            self.refused(USAGE, c.ask, METRICS, rig.REQUEST.pack(10 ** 9))
+            c.set_class(self.ours.pid, ONLINE)
+            self.refused(USAGE, c.hint, self.ours.pid, ahead_ns=2 ** 63)
+            self.assertEqual(c.status().pid, self.d.process.pid)  # still on speaking terms
+
+    def test_the_policy_is_changed_and_everybody_told(self):
+        with self.d.client() as c, self.d.client() as watch:
+            watch.subscribe()
+            name, names = c.policy()
+            self.assertEqual(name, 'priority')
+            self.assertLessEqual({'none', 'priority', 'rotate'}, set(names.split()))
+            self.assertEqual(c.policy('rotate')[0], 'rotate')
+            self.assertEqual(watch.event(POLICY_SET).text.split()[-1], 'rotate')
+            self.assertEqual(c.policy()[0], 'rotate')
+
+    def test_metrics_come_page_by_page(self):
+        with self.d.client() as c:
+            whole = c.metrics()
+        self.assertIn('# TYPE gpreempt_', whole)
+        self.assertTrue(whole.endswith('\n'))
+
+    def test_a_pause_lets_go_and_continue_takes_up(self):
+        with self.d.client() as c, self.d.client() as watch:
+            watch.subscribe()
+            for _ in range(3):
+                c.count(PAUSE)
+                self.assertTrue(c.status().flags & PAUSED)
+                watch.event(WAS_PAUSED)
+                c.count(PAUSE)  # once more is as well
+                c.count(CONTINUE)
+                watch.event(CONTINUED)
+                self.assertFalse(c.status().flags & PAUSED)
+            self.assertEqual(self.job_of(c, self.ours).queues, 2)
+
+    def test_who_does_not_read_is_told_how_much_it_missed(self):
+        with self.d.client() as c, self.d.client() as watch:
+            watch.subscribe()
+            for i in range(1500):
+                c.policy(('rotate', 'priority')[i % 2])
+            seen = 0
+            while True:
+                e = watch.event(POLICY_SET, MISSED)
+                if e.kind == MISSED:
+                    break
+                seen += 1
+            self.assertEqual(seen + e.count, 1500)
+            c.policy('none')
+            self.assertIn('none', watch.event(POLICY_SET).text)
+
+
+@unittest.skipUnless(ROOT, 'only root can be two people')
+class Stranger(Known):
+    CONFIG = Known.CONFIG + '[rule theirs]\nuid = %d\nclass = offline\n' % STRANGER
+
+    def stranger(self, function):
+        self.assertTrue(rig.as_stranger(lambda: self.with_client(function)))
+
+    def with_client(self, function):
+        with self.d.client() as c:
+            function(c)
+
+    def no(self, c, function, *args, **kwargs):
+        e = self.refused(REFUSED, function, *args, **kwargs)
+        self.assertRegex(e.message, '^you may not|another user')
+        self.assertIn('root', e.hint)
+        self.assertEqual(c.status().pid, self.d.process.pid)
+
+    def test_sees_no_more_than_list_shows(self):
+        def look(c):
+            s = c.status()
+            self.assertEqual(s.flags & PRIVILEGED, 0)
+            self.assertEqual((s.config, s.steps, s.held, s.attached, s.preemptions), ('', 0, 0, 0, 0))
+            self.assertEqual(set(s.latencies), {0})
+            j = self.job_of(c, self.ours)
+            self.assertEqual((j.uid, j.queues, j.comm), (0, 2, self.job_of(c, self.ours).comm))
+            self.assertEqual((j.flags, j.priority), (0, 0))
+            self.assertEqual(set(j[9:21]) | {j.history}, {0, bytes(14)})
+            self.assertEqual((j.source, j.container, j.why), ('', '', ''))
+            self.assertTrue(self.job_of(c, self.theirs).flags & FULL)
+            for g in c.gpus():
+                self.assertEqual(set(g[3:10]), {0})
+                self.assertEqual(g.tripped_by, '')
+        self.stranger(look)
+
+    def test_can_neither_raise_nor_take_out_of_a_class(self):
+        def reach(c):
+            for pid in (self.theirs.pid, self.ours.pid):
+                self.no(c, c.set_class, pid, ONLINE)
+                self.no(c, c.set_class, pid, NONE)
+                self.no(c, c.set_class, pid, OFFLINE, priority=1)
+                self.no(c, c.set_class, pid, OFFLINE, flags=1)
+                self.no(c, c.set_class, pid, OFFLINE, target_us=1)
+            self.no(c, c.set_class, self.ours.pid, OFFLINE)
+            self.assertEqual(c.set_class(self.theirs.pid, OFFLINE), 1)
+            self.assertEqual(c.set_class(self.theirs.pid, OFFLINE, priority=0, flags=2), 1)
+        self.stranger(reach)
+        with self.d.client() as c:
+            self.assertEqual(self.job_of(c, self.ours).source, 'default')
+
+    def test_a_pattern_of_a_stranger_covers_only_its_own(self):
+        with self.d.client() as c:
+            c.set_class(self.ours.pid, ONLINE)
+            c.set_class(self.theirs.pid, ONLINE)
+        self.stranger(lambda c: c.set_class(0, OFFLINE, selector=rig.BY_NAME, pattern='*'))
+        with self.d.client() as c:
+            self.assertEqual(self.job_of(c, self.ours).job_class, ONLINE)
+
+    def test_can_hint_only_for_its_own_online_jobs(self):
+        def hint(c):
+            self.no(c, c.hint, self.ours.pid)
+            self.no(c, c.hint, self.ours.pid, kind=HINT_PAGE)
+            self.assertIn('not online', self.refused(REFUSED, c.hint, self.theirs.pid).message)
+            self.refused(REFUSED, c.hint, self.theirs.pid, kind=HINT_PAGE)
+            self.refused(ABSENT, c.hint)
+        with self.d.client() as c:
+            c.set_class(self.ours.pid, ONLINE)
+        self.stranger(hint)
+        with self.d.client() as c:
+            c.set_class(self.theirs.pid, ONLINE)
+        self.stranger(lambda c: c.hint(self.theirs.pid))
+
+    def test_can_command_nothing(self):
+        def command(c):
+            self.assertEqual(c.policy()[0], 'priority')
+            self.no(c, c.policy, 'none')
+            for kind in (METRICS, PAUSE, CONTINUE, REARM, RELOAD, RELEASE):
+                self.no(c, c.count, kind)
+            self.no(c, c.count, RELEASE, self.ours.pid)
+            self.assertEqual(c.count(RELEASE, self.theirs.pid), 0)
+        self.stranger(command)
+        with self.d.client() as c:
+            self.assertEqual((c.policy()[0], c.status().flags & PAUSED), ('priority', 0))
+
+    def test_hears_of_its_own_jobs_and_of_what_concerns_all(self):
+        def listen(c):
+            c.subscribe()
+            os.write(subscribed, b'.')
+            seen = []
+            while not seen or seen[-1].kind != POLICY_SET:
+                seen.append(c.event(*range(1, 15)))
+            self.assertEqual({e.pid for e in seen[:-1]}, {self.theirs.pid}, seen)
+
+        def make_events():
+            os.read(ready, 1)
+            with self.d.client() as c:
+                c.set_class(self.ours.pid, ONLINE)
+                c.set_class(self.theirs.pid, ONLINE)
+                c.count(RELOAD)
+                c.policy('none')
+        ready, subscribed = os.pipe()
+        child = os.fork()
+        if child == 0:
+            make_events()
+            os._exit(0)
+        self.stranger(listen)
+        self.assertEqual(os.waitpid(child, 0)[1], 0)
+        os.close(ready)
+        os.close(subscribed)
+
+
+class Abuse(rig.Case):
+    def hung_up(self, client, at_least_an_error=True):
+        """The daemon ends the connection, with one error before."""
+        got = client.receive()
+        if at_least_an_error:
+            self.assertEqual(got[0], ERROR)
+            got = client.receive()
+        self.assertIsNone(got)
+
+    def test_garbage_ends_its_connection_with_one_error(self):
+        d = self.daemon()
+        good = rig.packet(STATUS)
+        bad = [b'x', b'x' * 15, b'x' * 16, b'x' * 512, b'x' * 513, b'x' * 60000, good[:-1], good + b'\0',
+               rig.packet(STATUS, magic=1), rig.packet(STATUS, version=2), rig.packet(0),
+               rig.packet(rig.EVENT), rig.packet(ERROR), rig.packet(STATUS, size=1 << 31),
+               rig.packet(STATUS, rig.REQUEST.pack(1)), rig.packet(CLASS),
+               rig.packet(CLASS, CLASS_BODY.pack(1, -1, 1, KEEP, 0, 0, 0, b''))]
+        for data in bad:
+            with d.client() as c:
+                c.socket.send(data)
+                self.hung_up(c)
+        with d.client() as c:
+            self.assertEqual(c.status().pid, d.process.pid)
+            self.assertIn('gpreempt_', c.metrics())
+
+    def test_random_frames_harm_nobody(self):
+        d = self.daemon()
+        rng = random.Random(SEED)
+        with d.client() as polite:
+            for _ in range(1000):
+                with d.client() as c:
+                    body = bytearray(rng.choice([rig.packet(STATUS), rig.packet(CLASS,
+                                     CLASS_BODY.pack(2, 0, 1, KEEP, 0, 0, 0, b'/a'))]))
+                    for _ in range(rng.randrange(1, 5)):
+                        body[rng.randrange(len(body))] = rng.randrange(256)
+                    c.socket.send(bytes(body[:rng.randrange(1, len(body) + 1)]))
+                self.assertEqual(polite.status().pid, d.process.pid)
+
+    def test_a_thousand_clients_leave_room_for_others(self):
+        rig.many_files()
+        d = self.daemon()
+
+        def flood():
+            crowd = []
+            for _ in range(1000):
+                s = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+                s.connect(d.socket)
+                s.settimeout(rig.WAIT_S)
+                crowd.append(s)
+            self.assertEqual(self.answered(crowd), 16)
+            for s in crowd:
+                s.close()
+
+        with d.client() as polite:
+            if ROOT:
+                self.assertTrue(rig.as_stranger(flood))
+            for _ in range(100):
+                self.assertEqual(polite.status().pid, d.process.pid)
+                with d.client() as late:
+                    self.assertEqual(late.status().pid, d.process.pid)
+
+    def answered(self, crowd):
+        """How many of these get an answer; the others were turned away, and told so."""
+        n = 0
+        for s in crowd:
+            try:
+                s.send(rig.packet(STATUS))
+            except (BrokenPipeError, ConnectionResetError):
+                pass
+            kind = rig.HEADER.unpack_from(s.recv(16384))[2]
+            self.assertIn(kind, (STATUS, ERROR))
+            n += kind == STATUS
+        return n
+
+    def test_a_flood_of_one_user_waits_and_is_told_once(self):
+        """By count: whoever keeps to the rate has all answers while the other's come slowly."""
+        d = self.daemon('[control]\nrequests_per_second = 200\n')
+        with d.client() as c:
+            errors = answers = 0
+            for i in range(300):
+                c.socket.send(rig.packet(STATUS, seq=i + 1))
+                if i % 50 == 49:
+                    for _ in range(50):
+                        kind, _, _ = c.receive()
+                        errors += kind == ERROR
+                        answers += kind == STATUS
+            self.assertEqual((errors, answers), (1, 299))
+
+    @unittest.skipUnless(ROOT, 'only root can be two people')
+    def test_a_flood_costs_others_nothing(self):
+        d = self.daemon('[control]\nrequests_per_second = 100\n')
+        stop, go_on = os.pipe()
+
+        def flood():
+            crowd = []
+            for _ in range(16):
+                s = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+                s.connect(d.socket)
+                s.setblocking(False)
+                crowd.append(s)
+            os.set_blocking(stop, False)
+            while True:
+                for s in crowd:
+                    try:
+                        s.send(rig.packet(STATUS))
+                    except OSError:
+                        pass
+                try:
+                    if os.read(stop, 1) == b'':
+                        break
+                except BlockingIOError:
+                    pass
+            for s in crowd:
+                s.close()
+        child = os.fork()
+        if child == 0:
+            os.close(go_on)
+            os._exit(0 if rig.as_stranger(flood) else 1)
+        os.close(stop)
+        with d.client() as polite:
+            for _ in range(60):
+                self.assertEqual(polite.status().pid, d.process.pid)
+        os.close(go_on)
+        self.assertEqual(os.waitpid(child, 0)[1], 0)
+
+    def test_who_never_reads_its_answers_loses_its_connection(self):
+        d = self.daemon()
+        with d.client() as c:
+            c.socket.settimeout(rig.WAIT_S)
+            with self.assertRaises((BrokenPipeError, ConnectionResetError)):
+                for _ in range(4000):
+                    c.socket.send(rig.packet(rig.JOBS))
+        with d.client() as c:
+            self.assertEqual(c.status().pid, d.process.pid)
+
+
+class Life(rig.Case):
+    def test_a_good_file_is_taken_and_a_bad_one_is_not(self):
+        d = self.daemon('[policy]\nname = priority\n')
+        with d.client() as c:
+            c.subscribe()
+            d.configure('[policy]\nname = rotate\n')
+            d.reload()
+            c.event(RELOADED)
+            self.assertEqual(c.policy()[0], 'rotate')
+            d.configure('[policy]\nname = fairest\n')
+            d.reload()
+            self.assertEqual(c.policy()[0], 'rotate')
+            self.assertRegex(d.said(), 'stays as it was; line 2: ')
+            e = self.refused(USAGE, c.count, RELOAD)
+            self.assertIn('line 2', e.message)
+            os.unlink(d.config)
+            self.refused(ABSENT, c.count, RELOAD)
+            self.assertEqual(c.policy()[0], 'rotate')
+
+    def test_a_second_daemon_is_refused_with_the_first_ones_pid(self):
+        d = self.daemon()
+        status, _, err = run('--device', 'model', '--run-dir', d.run_dir, '--config', d.config)
+        self.assertEqual(status, REFUSED)
+        self.assertIn(f'process {d.process.pid}', err)
+        status, _, err = run('--clean-up', '--run-dir', d.run_dir)
+        self.assertEqual(status, REFUSED)
+        with d.client() as c:
+            self.assertEqual(c.status().pid, d.process.pid)
+
+    def test_its_end_leaves_only_journal_and_metrics(self):
+        for sig in (signal.SIGTERM, signal.SIGINT):
+            d = self.daemon()
+            with d.client() as c:
+                c.subscribe()
+                self.assertEqual(d.end(sig), DONE)
+            self.assertLessEqual(set(os.listdir(d.run_dir)), {'journal', 'metrics.prom'})
+
+    def test_a_killed_daemon_is_followed_by_another(self):
+        d = self.daemon()
+        self.assertEqual(d.end(signal.SIGKILL), -signal.SIGKILL)
+        self.assertIn('control.sock', os.listdir(d.run_dir))
+        p = subprocess.Popen([rig.GPREEMPTD, '--device', 'model', '--run-dir', d.run_dir, '--config',
+                              d.config], env=dict(os.environ, NOTIFY_SOCKET=d.notify.getsockname()),
+                             stderr=subprocess.DEVNULL)
+        d.wait_for('READY=1')
+        with d.client() as c:
+            self.assertEqual(c.status().pid, p.pid)
+        p.terminate()
+        self.assertEqual(p.wait(rig.WAIT_S), DONE)
+
+    def test_the_guard_of_nobody_is_needed_to_clean_up(self):
+        d = self.daemon()
+        d.end()
+        self.assertEqual(run('--clean-up', '--device', 'model', '--run-dir', d.run_dir)[0], DONE)
+        self.assertEqual(run('--clean-up', '--run-dir', d.run_dir)[0], DONE)
+
+    def test_options_that_make_no_sense_are_usage(self):
+        for args in (['--what'], ['-x'], ['--device'], ['--config'], ['--run-dir'], ['argument'],
+                     ['--device', 'gpu'], ['--device', ''], ['--device', 'model:mi9'],
+                     ['--run-dir', ''], ['--check-config', 'a', 'b']):
+            with self.subTest(args=args):
+                d = rig.tempfile.mkdtemp(prefix='gpreempt-')
+                self.addCleanup(rig.shutil.rmtree, d)
+                if '--run-dir' not in args:
+                    args = ['--run-dir', os.path.join(d, 'run'), *args]
+                status, out, err = run(*args)
+                self.assertEqual((status, out), (USAGE, ''), err)
+                self.assertRegex(err, r'^gpreemptd: .*; hint: .*\n$')
+
+    def test_what_cannot_be_is_told_in_one_line(self):
+        d = self.daemon()
+        for expect, args in ((FAILED, ['--config', os.path.join(d.dir, 'none')]),
+                             (FAILED, ['--config', d.dir]),
+                             (FAILED, ['--check-config', os.path.join(d.dir, 'none')]),
+                             (FAILED, ['--run-dir', os.path.join(d.dir, 'no', 'such')])):
+            with self.subTest(args=args):
+                if '--run-dir' not in args:
+                    args = ['--run-dir', os.path.join(d.dir, 'other'), *args]
+                status, out, err = run('--device', 'model', *args)
+                self.assertEqual((status, out), (expect, ''), err)
+                self.assertRegex(err, r'^gpreemptd: .*; hint: .*\n$')
+
+    def test_configurations_are_checked_without_a_daemon(self):
+        d = self.daemon('[policy]\nname = rotate\n')
+        status, out, err = run('--check-config', d.config)
+        self.assertEqual((status, err), (DONE, ''))
+        self.assertIn('makes sense', out)
+        d.configure('[policy]\nname = fairest\n')
+        status, out, err = run('--check-config', d.config)
+        self.assertEqual((status, out), (FAILED, ''))
+        self.assertRegex(err, r'conf:2: .*; hint: ')
+
+    def test_help_and_version(self):
+        self.assertIn('usage: gpreemptd', run('--help')[1])
+        self.assertRegex(run('--version')[1], r'^gpreemptd \d')
+
+
+if __name__ == '__main__':
+    unittest.main()
