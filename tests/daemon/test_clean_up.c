@@ -1,0 +1,190 @@
+/* SPDX-License-Identifier: MIT */
+/* After a daemon that is no more: a real job, a real journal, and a driver by script. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+/* cmocka.h wants the four above first */
+#include <cmocka.h>
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/ptrace.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+
+#include "cmd/gpreemptd/clean_up.h"
+#include "gpu/kfd/procs.h"
+#include "tests/kfd/job.h"
+#include "tests/kfd/script.h"
+
+struct fixture {
+	struct script *script;
+	struct gkfd *k;
+	struct job job;
+	uint64_t start_ticks;
+	char dir[64], path[96];
+};
+
+static int setup(void **state)
+{
+	struct fixture *f = calloc(1, sizeof(*f));
+	struct gkfd_proc_ident ident;
+
+	f->script = script_new(&gkfd_trace_syscall);
+	f->k = script_gkfd(f->script);
+	job_start(&f->job);
+	assert_int_equal(gkfd_proc_identify(f->k, f->job.pid, &ident), 0);
+	f->start_ticks = ident.start_ticks;
+	snprintf(f->dir, sizeof(f->dir), "/tmp/gpreempt-clean-XXXXXX");
+	snprintf(f->path, sizeof(f->path), "%s/journal", mkdtemp(f->dir));
+	*state = f;
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	struct fixture *f = *state;
+
+	gkfd_free(f->k);
+	job_end(&f->job);
+	unlink(f->path);
+	rmdir(f->dir);
+	free(f);
+	return 0;
+}
+
+/* A daemon that wrote this down and is gone. */
+static void leave(struct fixture *f, uint64_t start_ticks)
+{
+	struct journal *j = NULL;
+
+	assert_int_equal(journal_open(f->path, &j), 0);
+	assert_true(journal_add(j, f->job.pid, start_ticks, "K2") >= 0);
+	journal_close(j);
+}
+
+static size_t left(struct fixture *f)
+{
+	struct journal *j = NULL;
+	size_t n;
+
+	assert_int_equal(journal_open(f->path, &j), 0);
+	n = journal_left(j, NULL, 0);
+	journal_close(j);
+	return n;
+}
+
+static struct clean_up_result cleaned_up(struct fixture *f)
+{
+	struct clean_up_result result;
+
+	assert_int_equal(clean_up(f->k, f->path, &result), 0);
+	return result;
+}
+
+static void what_a_dead_daemon_held_is_released(void **state)
+{
+	struct fixture *f = *state;
+	struct clean_up_result result;
+
+	leave(f, f->start_ticks);
+	SCRIPT_PLAY(f->script, { "version", 0 }, { "snapshot mask=0 room=0", 0, .queues = 1 },
+		    { "enable", -EALREADY }, { "runtime-event", 0 }, { "resume all", 1 },
+		    { "disable", 0 });
+	result = cleaned_up(f);
+	assert_int_equal(result.left, 1);
+	assert_int_equal(result.released, 1);
+	assert_int_equal(result.failed, 0);
+	assert_int_equal(left(f), 0);
+	assert_int_equal(job_tracer(f->job.pid), 0);
+	assert_false(gkfd_is_stained()); /* we may hold others ourselves now */
+}
+
+static void a_process_that_only_has_its_pid_is_left_alone(void **state)
+{
+	struct fixture *f = *state;
+	struct clean_up_result result;
+
+	leave(f, f->start_ticks + 1);
+	result = cleaned_up(f);
+	assert_int_equal(result.left, 0);
+	assert_int_equal(result.released + result.failed, 0);
+	assert_int_equal(left(f), 0);
+}
+
+static void whom_somebody_else_traces_is_left_to_them(void **state)
+{
+	struct fixture *f = *state;
+	struct clean_up_result result;
+
+	leave(f, f->start_ticks);
+	assert_int_equal(ptrace(PTRACE_SEIZE, f->job.pid, NULL, NULL), 0);
+	SCRIPT_PLAY(f->script, { "version", 0 });
+	result = cleaned_up(f);
+	assert_int_equal(result.left, 1);
+	assert_int_equal(result.released + result.failed, 0);
+	assert_int_equal(job_tracer(f->job.pid), getpid());
+	assert_int_equal(ptrace(PTRACE_INTERRUPT, f->job.pid, NULL, NULL), 0);
+	assert_int_equal(waitpid(f->job.pid, NULL, __WALL), f->job.pid);
+	assert_int_equal(ptrace(PTRACE_DETACH, f->job.pid, NULL, NULL), 0);
+}
+
+static void what_could_not_be_released_stays_written_down(void **state)
+{
+	struct fixture *f = *state;
+	struct clean_up_result result;
+
+	leave(f, f->start_ticks);
+	SCRIPT_PLAY(f->script, { "version", -EIO });
+	result = cleaned_up(f);
+	assert_int_equal(result.failed, 1);
+	assert_int_equal(result.error, -EIO);
+	assert_int_equal(left(f), 1);
+}
+
+static void a_journal_that_is_none_is_replaced(void **state)
+{
+	struct fixture *f = *state;
+	FILE *out = fopen(f->path, "we");
+
+	assert_int_equal(fchmod(fileno(out), 0600), 0);
+	fputs("not a journal", out);
+	fclose(out);
+	assert_true(cleaned_up(f).torn);
+	assert_int_equal(left(f), 0);
+	assert_false(cleaned_up(f).torn);
+}
+
+static void a_living_daemon_is_not_cleaned_up_after(void **state)
+{
+	struct fixture *f = *state;
+	struct clean_up_result result;
+	struct journal *j = NULL;
+	pid_t child;
+	int status;
+
+	assert_int_equal(journal_open(f->path, &j), 0);
+	child = fork();
+	if (child == 0)
+		_exit(clean_up(f->k, f->path, &result) == -EBUSY ? 0 : 1);
+	assert_int_equal(waitpid(child, &status, 0), child);
+	assert_int_equal(status, 0);
+	journal_close(j);
+}
+
+#define T(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		T(what_a_dead_daemon_held_is_released),
+		T(a_process_that_only_has_its_pid_is_left_alone),
+		T(whom_somebody_else_traces_is_left_to_them),
+		T(what_could_not_be_released_stays_written_down),
+		T(a_journal_that_is_none_is_replaced),
+		T(a_living_daemon_is_not_cleaned_up_after),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL) != 0;
+}
