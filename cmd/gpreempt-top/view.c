@@ -37,7 +37,7 @@ static void add_title(struct lines *l, const struct gpreempt_daemon_status *s)
 		line_begin(l, VIEW_ALARM);
 		line_add(l, "PAUSED: nothing is held; take up again with: gpreempt continue");
 	}
-	if (!s->guarded) {
+	if (!s->guarded && !s->modelled) {
 		line_begin(l, VIEW_ALARM);
 		line_add(l, "no guard stands beside the daemon");
 	}
@@ -135,6 +135,23 @@ static int rank_of(const struct list *list, const struct gpreempt_daemon_gpu *g)
 	return g->tripped ? 0 : *jobs_of(list, g->gpu_id) ? 1 : 2;
 }
 
+/* Those that have opened the device, but have no queue to be held. */
+static void add_others(struct lines *l, const struct list *list)
+{
+	bool headed = false;
+
+	for (size_t i = 0; list->jobs[i]; i++) {
+		if (find_gpu(list->s, list->jobs[i]->gpu_id))
+			continue;
+		if (!headed) {
+			line_begin(l, VIEW_GPU);
+			line_add(l, "on no GPU yet");
+		}
+		headed = true;
+		jobs_line(l, &list->layout, list->jobs[i], list->o->utf8);
+	}
+}
+
 static void add_list(struct lines *l, const struct list *list)
 {
 	const struct snapshot *s = list->s;
@@ -147,10 +164,7 @@ static void add_list(struct lines *l, const struct list *list)
 			add_jobs(l, list, s->gpus[i].gpu_id);
 		}
 	}
-	/* One that came between two questions is on a GPU nobody has told us of. */
-	for (size_t i = 0; list->jobs[i]; i++)
-		if (!find_gpu(s, list->jobs[i]->gpu_id))
-			jobs_line(l, &list->layout, list->jobs[i], list->o->utf8);
+	add_others(l, list);
 	if (!list->jobs[0]) {
 		line_begin(l, VIEW_DIM);
 		line_add(l, "no process uses a GPU");
@@ -158,21 +172,21 @@ static void add_list(struct lines *l, const struct list *list)
 }
 
 static const char *const help_lines[] = {
-	"q        ends this screen; the daemon goes on",
-	"s        sort by class, share, longest wait, preemptions, pid",
-	"up, down, page up, page down   look at the rest of the list",
-	"h        this text, and back",
+	"q          ends this screen; the daemon goes on",
+	"s          sort by class, share, longest wait, preemptions, pid",
+	"up, down   look at the rest of the list; also page up, page down, home",
+	"h          this text, and back",
 	"",
-	"CLASS    online: others make room for it; offline: makes room; none: left alone",
-	"PRIO     within the class; '!': latency-critical, room is made at once",
-	"STATE    held: off the GPU for somebody; waiting: has work and is not on the GPU;",
-	"         working: is on the GPU with work; idle: has no work",
+	"CLASS      online: others make room for it; offline: makes room; none: neither",
+	"PRIO       within the class; '!': latency-critical, room is made at once",
+	"STATE      held: off the GPU for somebody; working: on the GPU with work;",
+	"           waiting: has work and is not on the GPU; idle: has no work",
 	"PREEMPTED  how often it was taken off the GPU; HELD: for how long in all",
 	"MAX WAIT   the longest its work has waited",
-	"SHARE    of the last second it was on the GPU with work; the bar shows the",
-	"         seconds before, the newest at the right",
-	"p50/p99  of the time from work seen to the decision (detect), and from there until",
-	"         the other was off the GPU (suspend) or on it again (resume)",
+	"SHARE      of the last second it was on the GPU with work; the bar shows the",
+	"           seconds before, the newest at the right",
+	"p50/p99    of the time from work seen to the decision (detect), and from then",
+	"           until the other is off the GPU (suspend) or on it again (resume)",
 	"",
 	"What is shown as '-' is not for you to see: another user's job.",
 };

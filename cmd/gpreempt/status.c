@@ -18,7 +18,7 @@ static void print_head(struct cli *cli, const struct gpreempt_daemon_status *s)
 		printf("  config    %s\n", s->config);
 	printf("  policy    %s\n", s->policy);
 	printf("  backend   %s%s%s\n", s->backend, s->modelled ? "; all times are modelled" : "",
-	       s->guarded ? "" : "; no guard stands beside it");
+	       s->guarded || s->modelled ? "" : "; NO GUARD stands beside it");
 	printf("  running   %u online and %u offline process%s with %u queue%s on %u GPU%s\n",
 	       s->online, s->offline, s->online + s->offline == 1 ? "" : "es", s->queues,
 	       s->queues == 1 ? "" : "s", s->gpus, s->gpus == 1 ? "" : "s");
@@ -113,6 +113,11 @@ static void print_tripped(struct cli *cli, const struct daemon_view *v)
 	}
 }
 
+static const char *duration_or_none(uint64_t ns, char buf[UNIT_TEXT_SIZE])
+{
+	return ns ? text_duration(ns, buf) : "0";
+}
+
 static void job_row(struct libscols_table *t, const struct gpreempt_daemon_job *j)
 {
 	char buf[UNIT_TEXT_SIZE];
@@ -120,7 +125,7 @@ static void job_row(struct libscols_table *t, const struct gpreempt_daemon_job *
 	table_row(t);
 	table_cell(t, 0, "%d", (int)j->pid);
 	table_cell(t, 1, "%s", j->comm);
-	table_cell(t, 2, "%u", j->gpu_id);
+	table_cell(t, 2, j->gpu_id ? "%u" : "-", j->gpu_id);
 	table_cell(t, 3, "%s", job_class_word(j->job_class));
 	table_cell(t, 5, "%s", job_state(j));
 	table_cell(t, 6, "%u", j->queues);
@@ -132,8 +137,8 @@ static void job_row(struct libscols_table *t, const struct gpreempt_daemon_job *
 	}
 	table_cell(t, 4, "%u%s", j->priority, j->critical ? "!" : "");
 	table_cell(t, 7, "%llu", (unsigned long long)j->preempted);
-	table_cell(t, 8, "%s", text_duration(j->held_ns, buf));
-	table_cell(t, 9, "%s", text_duration(j->longest_wait_ns, buf));
+	table_cell(t, 8, "%s", duration_or_none(j->held_ns, buf));
+	table_cell(t, 9, "%s", duration_or_none(j->longest_wait_ns, buf));
 	table_cell(t, 10, "%u %%", (j->share_permille + 5) / 10);
 	table_cell(t, 11, "%s", j->source);
 	table_cell(t, 12, "%s", j->why);

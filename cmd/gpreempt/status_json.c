@@ -79,7 +79,8 @@ static struct json_object *job_to_json(const struct gpreempt_daemon_job *j)
 	json_add(o, "pid", json_object_new_int((int)j->pid));
 	json_add_string(o, "comm", j->comm);
 	json_add_uint(o, "uid", j->uid);
-	json_add_uint(o, "gpu_id", j->gpu_id);
+	if (j->gpu_id)
+		json_add_uint(o, "gpu_id", j->gpu_id);
 	json_add_string(o, "class", job_class_word(j->job_class));
 	json_add_uint(o, "queues", j->queues);
 	if (j->detailed)

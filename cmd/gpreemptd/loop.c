@@ -261,7 +261,10 @@ static int on_metrics(sd_event_source *source, uint64_t usec, void *user)
 static void status(void *user, struct wire_status *ret)
 {
 	const struct daemon *d = user;
+	struct timespec now;
 
+	clock_gettime(CLOCK_REALTIME, &now);
+	ret->now_ns = (uint64_t)now.tv_sec * NSEC_PER_SEC + (uint64_t)now.tv_nsec;
 	ret->pid = getpid();
 	ret->started_ns = d->started_ns;
 	if (d->guard && guard_alive(d->guard))

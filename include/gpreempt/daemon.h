@@ -108,7 +108,7 @@ struct gpreempt_daemon_job {
 	size_t size;
 	pid_t pid;
 	uid_t uid;
-	uint32_t gpu_id;
+	uint32_t gpu_id; /* 0: it has no queues yet */
 	enum gpreempt_class job_class; /* UNKNOWN: the daemon leaves it alone */
 	uint32_t priority; /* within the class */
 	bool critical, attached, held, working;
