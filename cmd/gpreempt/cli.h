@@ -72,7 +72,7 @@ int cmd_rearm(struct cli *cli, int argc, char **argv);
 int cmd_needs_extension(struct cli *cli, int argc, char **argv);
 
 extern const char help_queues[], help_monitor[], help_hold[], help_bench[], help_accept[];
-extern const char help_load[], help_sim[], help_class[], help_run[];
+extern const char help_demo[], help_load[], help_sim[], help_class[], help_run[];
 
 /* ---- commands.c ---- */
 

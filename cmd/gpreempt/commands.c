@@ -26,7 +26,8 @@ const struct command commands[] = {
 	{ "hqd", "", "hardware queue slots in use", NULL, cmd_hqd },
 	{ "accept", "PID", "hold what we claim against this machine; a report", help_accept,
 	  cmd_accept },
-	{ "demo", "", "the whole story on a software GPU; no GPU, no root", NULL, cmd_demo },
+	{ "demo", "", "the whole story on a software GPU; no GPU, no root", help_demo,
+	  cmd_demo },
 	{ "sim", "SCENARIO | --list", "policies on workloads of the field, modelled", help_sim,
 	  cmd_sim },
 

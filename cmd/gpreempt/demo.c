@@ -1,174 +1,306 @@
 /* SPDX-License-Identifier: MIT */
-/* The whole story on a modelled GPU, in plain words. */
+/* The whole story on a software GPU, in plain words. */
+#include "cmd/gpreempt/demo.h"
+
 #include <stdio.h>
 #include <string.h>
+#include <time.h>
 
-#include "cmd/gpreempt/demo.h"
 #include "cmd/gpreempt/table.h"
 
+#define DEFAULT_SECONDS 5u
+
+const char help_demo[] =
+	"  --seconds N         how long each of the three parts takes; 5 unless told\n";
+
+enum { OPTION_SECONDS = 2301 };
+
+enum { ALONE, SHARED, PREEMPTED, N_PARTS };
+
 struct story {
-	struct demo_run alone, training, shared, preempted;
+	struct demo_part parts[N_PARTS];
+	uint64_t seconds;
 };
 
 /* Only a model will do, and of the person's choice. */
-static int choose_device(struct cli *cli, char *buf, size_t size)
+static int choose_device(struct cli *cli, const char **ret)
 {
-	const char *preset = "mi308x";
+	const char *device = cli->device;
 
-	if (cli->device && strncmp(cli->device, "model:", strlen("model:")) == 0)
-		preset = cli->device + strlen("model:");
-	else if (cli->device && strcmp(cli->device, "model") && strcmp(cli->device, "auto"))
-		return cli_usage(cli, "the demonstration runs on a model, not on '%s'",
-				 cli->device);
-	snprintf(buf, size, "model:%s,occupancy=0,log=1", preset);
+	if (!device || !strcmp(device, "auto"))
+		device = "model";
+	if (strcmp(device, "model") && strncmp(device, "model:", strlen("model:")))
+		return cli_usage(cli, "the demonstration runs on a model, not on '%s'", device);
+	*ret = device;
 	return EXIT_DONE;
 }
 
-static int act(struct cli *cli, const char *device, struct story *s)
+/* From part @first on. */
+static int act(struct demo *d, struct story *s, size_t first)
 {
-	int status = demo_run(cli, device, DEMO_REQUESTS_ALONE, &s->alone);
+	static const struct demo_part parts[N_PARTS] = {
+		[ALONE] = { .policy = "none", .train_gpu = 0, .infer_gpu = 1 },
+		[SHARED] = { .policy = "none" },
+		[PREEMPTED] = { .policy = "priority" },
+	};
+	static const char *const what[] = { "each job on a GPU of its own",
+					    "both on one GPU, without gpreempt",
+					    "both on one GPU, with gpreempt" };
+	unsigned int requests = (unsigned int)(s->seconds * 1000 / DEMO_EVERY_MS);
+	struct gpreempt_daemon_gpu gpu = { .size = sizeof(gpu) };
+	struct progress progress;
+	int status = EXIT_DONE;
 
-	if (status == EXIT_DONE)
-		status = demo_run(cli, device, DEMO_TRAINING_ALONE, &s->training);
-	if (status == EXIT_DONE)
-		status = demo_run(cli, device, DEMO_SHARED, &s->shared);
-	if (status == EXIT_DONE)
-		status = demo_run(cli, device, DEMO_PREEMPTED, &s->preempted);
+	if (gpreempt_daemon_get_gpus(d->asking, &gpu, 1) < 2)
+		return cli_usage(d->cli, "the demonstration needs a model with two GPUs");
+	progress_begin(&progress);
+	for (size_t i = first; i < N_PARTS && status == EXIT_DONE; i++) {
+		progress_now(&progress, "%zu of %d: %s", i + 1, N_PARTS, what[i]);
+		s->parts[i] = parts[i];
+		status = demo_run_part(d, requests, &s->parts[i]);
+	}
+	progress_end(&progress);
 	return status;
 }
 
-static void print_row(struct libscols_table *t, const char *name, struct demo_run *run)
+/* ---- for people ---- */
+
+static const char *us_text(double us, char buf[UNIT_TEXT_SIZE])
 {
-	struct summary s = figures_sum_up(&run->latency);
+	return text_duration((uint64_t)(us * 1000), buf);
+}
+
+static void print_row(struct libscols_table *t, const char *name, const struct story *s, int which)
+{
+	const struct demo_part *p = &s->parts[which];
 	char buf[UNIT_TEXT_SIZE];
 
 	table_row(t);
 	table_cell(t, 0, "%s", name);
-	table_cell(t, 1, "%s", run->latency.n ? text_duration(s.avg, buf) : "");
-	table_cell(t, 2, "%s", run->latency.n ? text_duration(s.max, buf) : "");
-	table_cell(t, 3, "%s", run->kernels ? text_duration(run->trained_ns, buf) : "");
-	if (run->kernels)
-		table_cell(t, 4, "%u of %u", run->complete, run->kernels);
+	table_cell(t, 1, "%s", us_text(p->infer.mean_us, buf));
+	table_cell(t, 2, "%s", us_text(p->infer.p50_us, buf));
+	table_cell(t, 3, "%s", us_text(p->infer.p99_us, buf));
+	table_cell(t, 4, "%.1f %%", p->train.goodput_pct);
+	table_cell(t, 5, "%llu of %llu", (unsigned long long)p->train.complete,
+		   (unsigned long long)p->train.kernels);
+	table_cell(t, 6, "%llu", (unsigned long long)p->train.saves);
 }
 
-static void print_table(struct story *s)
+static void print_table(const struct story *s)
 {
 	static const struct column columns[] = {
-		{ "modelled times", false },  { "REQUEST, MEAN", true },    { "WORST", true },
-		{ "TRAINING DONE IN", true }, { "KERNELS COMPLETE", true },
+		{ "modelled times", false }, { "REQUEST, MEAN", true },
+		{ "MEDIAN", true },	     { "99 %", true },
+		{ "TRAINING HAS", true },    { "COMPLETE", true },
+		{ "INTERRUPTED", true },
 	};
 	struct libscols_table *t = table_new(columns, ARRAY_SIZE(columns));
 
-	print_row(t, "requests alone", &s->alone);
-	print_row(t, "training alone", &s->training);
-	print_row(t, "both, as they come", &s->shared);
-	print_row(t, "both, with gpreempt", &s->preempted);
+	print_row(t, "each alone", s, ALONE);
+	print_row(t, "both, without gpreempt", s, SHARED);
+	print_row(t, "both, with gpreempt", s, PREEMPTED);
 	table_print(t);
 }
 
-static double times(uint64_t a, uint64_t b)
+static void print_trace(const struct demo *d)
 {
-	return b ? (double)a / (double)b : 0;
+	size_t first = d->n_trace > DEMO_MAX_TRACE ? d->n_trace - DEMO_MAX_TRACE : 0;
+
+	printf("The last preemptions, as the daemon told them:\n");
+	for (size_t i = first; i < d->n_trace; i++) {
+		struct gpreempt_event e = d->trace[i % DEMO_MAX_TRACE];
+		time_t seconds = (time_t)(e.time_ns / NSEC_PER_SEC);
+		char when[16] = "";
+		struct tm tm;
+
+		text_clean(e.text);
+		if (localtime_r(&seconds, &tm))
+			strftime(when, sizeof(when), "%H:%M:%S", &tm);
+		printf("  %s.%06u  %s\n", when,
+		       (unsigned int)(e.time_ns % NSEC_PER_SEC / NSEC_PER_USEC), e.text);
+	}
 }
 
-static int print_text(struct cli *cli, struct story *s)
+static double times(double a, double b)
 {
-	struct summary shared = figures_sum_up(&s->shared.latency);
-	struct summary preempted = figures_sum_up(&s->preempted.latency);
-	char a[UNIT_TEXT_SIZE], b[UNIT_TEXT_SIZE], c[UNIT_TEXT_SIZE], heading[64];
+	return b > 0 ? a / b : 0;
+}
 
-	printf("%s\n\n",
-	       bold(cli, "One GPU, two programs, no change to either", heading, sizeof(heading)));
-	printf("A training job (pid %d) keeps the GPU full: %u queues, %u kernels of %s each.\n"
-	       "An inference service (pid %d) gets a request about every %s, worth %s of work.\n"
-	       "This is a software GPU that behaves like the AMD driver: no GPU and no root "
-	       "needed,\n"
-	       "and all times are modelled, not measured.\n\n",
-	       DEMO_TRAIN_PID, DEMO_TRAIN_QUEUES, s->training.kernels,
-	       text_duration(DEMO_KERNEL_NS, a), DEMO_INFER_PID,
-	       text_duration(DEMO_REQUEST_EVERY_NS, b), text_duration(DEMO_REQUEST_NS, c));
+static int print_text(const struct demo *d, const struct story *s)
+{
+	const struct demo_part *shared = &s->parts[SHARED], *held = &s->parts[PREEMPTED];
+	char heading[64], a[UNIT_TEXT_SIZE], b[UNIT_TEXT_SIZE], c[UNIT_TEXT_SIZE];
+
+	printf("%s\n\n", bold(d->cli, "One GPU, two programs, no change to either", heading,
+			      sizeof(heading)));
+	printf("A training job keeps the GPU full with kernels of %s. An inference service gets a\n"
+	       "request about every %s, worth %s of work. Both are processes of this machine, and\n"
+	       "gpreemptd ran beside them; the GPU is a software GPU that behaves like the AMD\n"
+	       "driver, in real time: no GPU and no root needed, and all times are modelled, not\n"
+	       "measured.\n\n",
+	       us_text(DEMO_KERNEL_US, a), us_text(DEMO_EVERY_MS * 1000.0, b),
+	       us_text(DEMO_REQUEST_US, c));
 	print_table(s);
-	printf("\nAs they come, a request waits behind the training. The model serves queues in "
-	       "turn;\n"
-	       "hardware that favours the request's queue by priority still makes it wait for the\n"
-	       "kernels that run, here up to %s, because it never displaces them by itself.\n",
-	       text_duration(DEMO_KERNEL_NS, a));
-	printf("With gpreempt each request suspends the training's queues (running work is saved\n"
-	       "to memory), runs, and resumes them: requests are answered %.1f times faster on\n"
-	       "average, the worst %.1f times.\n",
-	       times(shared.avg, preempted.avg), times(shared.max, preempted.max));
-	printf("Nothing is lost: %u kernels were interrupted and continued where they stopped\n"
-	       "(%s saved), and %u of %u ran every workgroup exactly once. The training took %.1f "
-	       "%%\n"
-	       "longer than alone.\n\n",
-	       s->preempted.saves, text_bytes(s->preempted.saved_bytes, a), s->preempted.complete,
-	       s->preempted.kernels,
-	       100 * times(s->preempted.trained_ns, s->training.trained_ns) - 100);
-	printf("Now try:   gpreempt --device model list\n"
-	       "           gpreempt --device model bench 1001 -n 100\n"
+	printf("\nWithout gpreempt a request waits for the kernels that run: its queue has the\n"
+	       "highest priority, but the hardware never displaces what runs by itself. With\n"
+	       "gpreempt the daemon sees the request, takes the training off the GPU (what runs "
+	       "is\n"
+	       "saved to memory), and gives the GPU back when the request is done: requests are\n"
+	       "answered %.1f times faster on average.\n",
+	       times(shared->infer.mean_us, held->infer.mean_us));
+	printf("No work is lost: %llu times a kernel was interrupted, and all %llu ran every\n"
+	       "workgroup exactly once and in order.\n\n",
+	       (unsigned long long)held->train.saves, (unsigned long long)held->train.complete);
+	print_trace(d);
+	printf("\nNow try:   gpreemptd --device model --run-dir DIR, and beside it gpreempt load\n"
+	       "           and gpreempt top, with --socket DIR/control.sock\n"
 	       "On a GPU:  sudo gpreempt doctor\n");
 	return EXIT_DONE;
 }
 
-static struct json_object *run_to_json(struct demo_run *run)
-{
-	struct json_object *o = json_object_new_object();
-	struct json_object *latency = figures_to_json(&run->latency);
+/* ---- for programs ---- */
 
-	if (latency)
-		json_add(o, "request_us", latency);
-	if (run->kernels) {
-		json_object_object_add(o, "training_us", json_us(run->trained_ns));
-		json_add_uint(o, "kernels", run->kernels);
-		json_add_uint(o, "complete", run->complete);
-		json_add_uint(o, "saves", run->saves);
-	}
+static struct json_object *job_to_json(const struct demo_job *j)
+{
+	struct json_object *o = json_object_new_object(), *latency;
+
+	json_add_uint(o, "kernels", j->kernels);
+	json_add_uint(o, "complete", j->complete);
+	json_add(o, "in_order", json_object_new_boolean(j->in_order));
+	json_add_uint(o, "saves", j->saves);
+	json_add(o, "goodput_pct", json_decimal(j->goodput_pct, 1));
+	if (!j->requests)
+		return o;
+	latency = json_object_new_object();
+	json_add(latency, "avg", json_decimal(j->mean_us, 3));
+	json_add(latency, "p50", json_decimal(j->p50_us, 3));
+	json_add(latency, "p99", json_decimal(j->p99_us, 3));
+	json_add(latency, "max", json_decimal(j->max_us, 3));
+	json_add_uint(o, "requests", j->requests);
+	json_add(o, "request_us", latency);
 	return o;
 }
 
-static int print_json(struct cli *cli, struct story *s)
+static struct json_object *part_to_json(const struct demo_part *p)
 {
 	struct json_object *o = json_object_new_object();
 
-	json_object_object_add(o, "modelled", json_object_new_boolean(true));
-	json_add_uint(o, "requests", DEMO_REQUESTS);
-	json_add(o, "requests_alone", run_to_json(&s->alone));
-	json_add(o, "training_alone", run_to_json(&s->training));
-	json_add(o, "shared", run_to_json(&s->shared));
-	json_add(o, "preempted", run_to_json(&s->preempted));
-	json_add_uint(o, "lost", s->preempted.kernels - s->preempted.complete);
-	return cli_print_json(cli, o);
+	json_add_string(o, "policy", p->policy);
+	json_add(o, "online", job_to_json(&p->infer));
+	json_add(o, "offline", job_to_json(&p->train));
+	return o;
 }
 
-static bool all_is_well(const struct story *s)
+static struct json_object *trace_to_json(const struct demo *d)
 {
-	return s->preempted.latency.n == DEMO_REQUESTS && s->preempted.kernels &&
-	       s->preempted.complete == s->preempted.kernels;
+	size_t first = d->n_trace > DEMO_MAX_TRACE ? d->n_trace - DEMO_MAX_TRACE : 0;
+	struct json_object *list = json_object_new_array();
+
+	for (size_t i = first; i < d->n_trace; i++) {
+		const struct gpreempt_event *e = &d->trace[i % DEMO_MAX_TRACE];
+		struct json_object *o = json_object_new_object();
+
+		json_add_uint(o, "time_ns", e->time_ns);
+		json_add_string(o, "event", gpreempt_event_name(e->kind));
+		json_add_uint(o, "pid", (uint64_t)e->pid);
+		json_add_uint(o, "other_pid", (uint64_t)e->other_pid);
+		if (e->kind == GPREEMPT_EVENT_LET_GO)
+			json_add(o, "duration_us", json_us(e->duration_ns));
+		json_object_array_add(list, o);
+	}
+	return list;
+}
+
+static uint64_t lost(const struct story *s)
+{
+	uint64_t n = 0;
+
+	for (size_t i = 0; i < N_PARTS; i++) {
+		const struct demo_part *p = &s->parts[i];
+
+		n += p->train.kernels - p->train.complete + p->train.unfinished;
+		n += p->infer.kernels - p->infer.complete + p->infer.unfinished;
+	}
+	return n;
+}
+
+static int print_json(const struct demo *d, const struct story *s)
+{
+	struct json_object *o = json_object_new_object();
+
+	json_add(o, "modelled", json_object_new_boolean(true));
+	json_add(o, "alone", part_to_json(&s->parts[ALONE]));
+	json_add(o, "shared", part_to_json(&s->parts[SHARED]));
+	json_add(o, "preempted", part_to_json(&s->parts[PREEMPTED]));
+	json_add_uint(o, "lost", lost(s));
+	json_add(o, "trace", trace_to_json(d));
+	return cli_print_json(d->cli, o);
+}
+
+/* ---- the verdict ---- */
+
+static bool is_faster(const struct story *s)
+{
+	return s->parts[PREEMPTED].infer.p50_us < s->parts[SHARED].infer.p50_us;
+}
+
+static int judge(struct cli *cli, const struct story *s)
+{
+	char a[UNIT_TEXT_SIZE], b[UNIT_TEXT_SIZE];
+
+	for (size_t i = 0; i < N_PARTS; i++)
+		if (!s->parts[i].train.in_order || !s->parts[i].infer.in_order)
+			return cli_fail(cli, EXIT_FAILED, "please report it",
+					"work was done out of order");
+	if (lost(s))
+		return cli_fail(cli, EXIT_FAILED, "please report it",
+				"work was lost: %llu kernels are not complete",
+				(unsigned long long)lost(s));
+	if (!is_faster(s))
+		return cli_fail(cli, EXIT_FAILED,
+				"give it a free core; if it stays so, please report it",
+				"requests were no faster: median %s, and without gpreempt %s",
+				us_text(s->parts[PREEMPTED].infer.p50_us, a),
+				us_text(s->parts[SHARED].infer.p50_us, b));
+	return EXIT_DONE;
+}
+
+static int parse_options(struct cli *cli, int argc, char **argv, struct story *s)
+{
+	static const struct option options[] = {
+		{ "seconds", required_argument, NULL, OPTION_SECONDS }, COMMON_OPTIONS
+	};
+	int c, status = EXIT_DONE;
+
+	while ((c = option_next(cli, argc, argv, ":h", options, &status)) >= 0) {
+		status = parse_number(cli, "--seconds", optarg, 1, 600, &s->seconds);
+		if (status != EXIT_DONE)
+			return status;
+	}
+	if (c == OPTIONS_STOP)
+		return status;
+	return check_arguments(cli, argc - optind, 0, 0);
 }
 
 int cmd_demo(struct cli *cli, int argc, char **argv)
 {
-	static const struct option options[] = { COMMON_OPTIONS };
-	struct story s = { 0 };
-	char device[256];
-	int status = EXIT_DONE;
+	struct demo d = { .cli = cli, .alive_fd = -1, .daemon = { .pid_fd = -1, .out_fd = -1 } };
+	struct story s = { .seconds = DEFAULT_SECONDS };
+	int status = parse_options(cli, argc, argv, &s);
 
-	if (option_next(cli, argc, argv, ":h", options, &status) != OPTIONS_DONE)
+	if (status == EXIT_DONE)
+		status = choose_device(cli, &d.device);
+	if (status != EXIT_DONE)
 		return status;
-	status = check_arguments(cli, argc - optind, 0, 0);
+	status = demo_begin(&d);
 	if (status == EXIT_DONE)
-		status = choose_device(cli, device, sizeof(device));
+		status = act(&d, &s, ALONE);
+	if (status == EXIT_DONE && !is_faster(&s))
+		status = act(&d, &s, SHARED); /* this machine did something else meanwhile */
+	demo_end(&d);
 	if (status == EXIT_DONE)
-		status = act(cli, device, &s);
-	if (status == EXIT_DONE && !all_is_well(&s))
-		status = cli_fail(cli, EXIT_FAILED, "please report it",
-				  "work was lost: %u of %u kernels are complete",
-				  s.preempted.complete, s.preempted.kernels);
+		status = judge(cli, &s);
 	if (status == EXIT_DONE)
-		status = cli->json ? print_json(cli, &s) : print_text(cli, &s);
-	figures_done(&s.alone.latency);
-	figures_done(&s.training.latency);
-	figures_done(&s.shared.latency);
-	figures_done(&s.preempted.latency);
+		status = cli->json ? print_json(&d, &s) : print_text(&d, &s);
 	return status;
 }

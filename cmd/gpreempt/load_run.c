@@ -39,7 +39,7 @@ static uint64_t arrival_ns(const struct load *l, uint64_t i)
 {
 	uint64_t every = l->plan->every_ns;
 
-	return l->began_ns + i * every + i * 7 % STAGGER * every / (2 * STAGGER);
+	return l->began_ns + (i + 1) * every + i * 7 % STAGGER * every / (2 * STAGGER);
 }
 
 static int lost(struct cli *cli, int r)

@@ -14,7 +14,7 @@ from run import ABSENT, DONE, FAILED, GPREEMPT, USAGE, Case, model, run
 
 COMMANDS = ['doctor', 'list', 'queues', 'monitor', 'hold', 'bench', 'release', 'hqd', 'accept',
             'demo', 'sim', 'status', 'top', 'run', 'class', 'policy', 'hint', 'events', 'metrics',
-            'pause', 'continue', 'rearm']
+            'pause', 'continue', 'rearm', 'load']
 
 
 class BadInput(Case):
@@ -142,7 +142,8 @@ class ManPages(Case):
 
 class BrokenOutput(Case):
     ARGS = (['--help'], ['list'], ['--json', 'list'], ['queues', '1001'], ['hold', '1001'],
-            ['bench', '1001'], ['monitor', '1001'], ['demo'], ['--json', 'bogus'])
+            ['bench', '1001'], ['monitor', '1001'], ['demo', '--seconds', '1'],
+            ['--json', 'bogus'])
 
     def check(self, result, args):
         self.assertEqual(result.status, USAGE if 'bogus' in args else FAILED, (args, result))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""hold, bench, release, demo on the software device."""
+"""hold, bench, release on the software device."""
 import unittest
 
 from run import ABSENT, REFUSED, USAGE, Case, model
@@ -147,25 +147,6 @@ class Release(Case):
         self.refused(USAGE, 'release', '--all', 1001)
         self.refused(USAGE, 'release', 'abc')
         self.refused(ABSENT, 'release', 999999, says='999999')
-
-
-class Demo(Case):
-    def test_tells_the_story(self):
-        out = self.ok(model('demo'))
-        self.assertIn('modelled', out)
-        self.assertIn('200 of 200', out)
-
-    def test_requests_are_faster_and_nothing_is_lost(self):
-        answer = self.json_of('demo')
-        self.assertIs(answer['modelled'], True)
-        self.assertEqual(answer['lost'], 0)
-        self.assertEqual(answer['preempted']['complete'], answer['preempted']['kernels'])
-        self.assertGreater(answer['preempted']['saves'], 0)
-        self.assertLess(answer['preempted']['request_us']['max'] * 5,
-                        answer['shared']['request_us']['max'])
-
-    def test_needs_a_model(self):
-        self.refused(USAGE, 'demo', '--device', 'kfd', says='kfd')
 
 
 class Later(Case):

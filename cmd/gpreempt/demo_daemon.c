@@ -1,0 +1,238 @@
+/* SPDX-License-Identifier: MIT */
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <poll.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <sys/wait.h>
+
+#include "cmd/gpreempt/demo.h"
+
+#define START_MS 10000 /* for the daemon to be ready */
+
+/* No waiting until an offline job is known for a while: this is over in a few seconds. */
+static const char config[] = "[policy]\nname = none\n\n[hold]\nattach_age = 0s\n";
+
+static int fail(struct demo *d, const char *what, int error)
+{
+	return cli_fail(d->cli, EXIT_FAILED, "look at free memory, processes and disk", "%s: %s",
+			what, strerror(error));
+}
+
+/* ---- the directory, and who removes it ---- */
+
+static void remove_dir(const char *path)
+{
+	DIR *dir = opendir(path);
+	const struct dirent *e;
+
+	if (!dir)
+		return;
+	while ((e = readdir(dir)))
+		unlinkat(dirfd(dir), e->d_name, 0); /* "." and "..": refused */
+	closedir(dir);
+	rmdir(path);
+}
+
+/* A process that outlives ours by a moment; signals of the terminal are blocked already. */
+static void be_janitor(const char *dir, int gone_fd)
+{
+	char c;
+
+	prctl(PR_SET_NAME, "gpreempt-demo");
+	close_range(STDIN_FILENO, (unsigned int)gone_fd - 1, 0);
+	close_range((unsigned int)gone_fd + 1, UINT_MAX, 0);
+	while (read(gone_fd, &c, 1) < 0 && errno == EINTR)
+		;
+	remove_dir(dir);
+	_exit(0);
+}
+
+static int make_dir(struct demo *d)
+{
+	const char *tmp = getenv("TMPDIR");
+	int fds[2];
+
+	snprintf(d->dir, sizeof(d->dir), "%.32s/gpreempt-demo-XXXXXX", tmp ? tmp : "/tmp");
+	if (!mkdtemp(d->dir)) {
+		d->dir[0] = '\0';
+		return fail(d, "no directory for the daemon", errno);
+	}
+	snprintf(d->control, sizeof(d->control), "%s/control.sock", d->dir);
+	if (pipe2(fds, O_CLOEXEC) < 0)
+		return fail(d, "no pipe", errno);
+	d->janitor = fork();
+	if (d->janitor == 0) {
+		close(fds[1]);
+		be_janitor(d->dir, fds[0]);
+	}
+	close(fds[0]);
+	d->alive_fd = fds[1];
+	return d->janitor < 0 ? fail(d, "no process", errno) : EXIT_DONE;
+}
+
+/* ---- the daemon ---- */
+
+/* Beside us as it is installed, or as it is built; else wherever PATH says. */
+static void find_program(char *buf, size_t size)
+{
+	static const char *const places[] = { "gpreemptd", "../sbin/gpreemptd",
+					      "../gpreemptd/gpreemptd" };
+	char self[PATH_MAX];
+	ssize_t len = readlink("/proc/self/exe", self, sizeof(self) - 1);
+	char *slash;
+
+	self[len > 0 ? len : 0] = '\0';
+	slash = strrchr(self, '/');
+	for (size_t i = 0; slash && i < ARRAY_SIZE(places); i++) {
+		snprintf(buf, size, "%.*s/%s", (int)(slash - self), self, places[i]);
+		if (access(buf, X_OK) == 0)
+			return;
+	}
+	snprintf(buf, size, "gpreemptd");
+}
+
+static int make_notify_socket(struct demo *d)
+{
+	struct sockaddr_un addr = { .sun_family = AF_UNIX };
+	int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+
+	snprintf(addr.sun_path, sizeof(addr.sun_path), "%s/notify", d->dir);
+	if (fd < 0 || bind(fd, (struct sockaddr *)&addr, sizeof(addr)) < 0) {
+		closep(&fd);
+		return -errno;
+	}
+	setenv("NOTIFY_SOCKET", addr.sun_path, 1);
+	return fd;
+}
+
+/* The configuration is in memory: nothing has to be removed. */
+static int make_config(char *buf, size_t size)
+{
+	int fd = memfd_create("gpreempt.conf", 0); /* for the daemon to open by its number */
+
+	if (fd < 0)
+		return -errno;
+	if (fchmod(fd, 0600) < 0 || write(fd, config, strlen(config)) != (ssize_t)strlen(config)) {
+		close(fd);
+		return -EIO;
+	}
+	snprintf(buf, size, "/proc/self/fd/%d", fd);
+	return fd;
+}
+
+/* The last line it wrote, for whoever asks why. */
+static int say_why(struct demo *d, int log_fd)
+{
+	char text[512];
+	off_t end = lseek(log_fd, 0, SEEK_END);
+	ssize_t len = pread(log_fd, text, sizeof(text) - 1, MAX(end - 511, 0));
+	char *line;
+
+	text[len > 0 ? len : 0] = '\0';
+	while (len > 0 && text[len - 1] == '\n')
+		text[--len] = '\0';
+	line = strrchr(text, '\n');
+	text_clean(line ? line + 1 : text);
+	return cli_fail(d->cli, EXIT_FAILED, "install gpreemptd beside gpreempt, or into PATH",
+			"gpreemptd does not start%s%s", text[0] ? ": " : "",
+			line ? line + 1 : text);
+}
+
+/* READY=1 of sd_notify(3), or its end. */
+static int await_ready(struct demo *d, int notify_fd, int log_fd)
+{
+	struct pollfd fds[] = {
+		{ .fd = notify_fd, .events = POLLIN },
+		{ .fd = d->daemon.pid_fd, .events = POLLIN },
+		{ .fd = d->cli->signal_fd, .events = POLLIN },
+	};
+	char text[256];
+
+	for (;;) {
+		int r = poll(fds, ARRAY_SIZE(fds), START_MS);
+		ssize_t len;
+
+		if (r < 0)
+			continue; /* EINTR */
+		if (r == 0 || fds[1].revents)
+			return say_why(d, log_fd);
+		if (fds[2].revents)
+			return cli_fail(d->cli, EXIT_FAILED, "nothing is left of it", "stopped: %s",
+					signal_word(signals_take(d->cli)));
+		len = recv(notify_fd, text, sizeof(text) - 1, 0);
+		text[len > 0 ? len : 0] = '\0';
+		if (strstr(text, "READY=1"))
+			return EXIT_DONE;
+	}
+}
+
+static int start_daemon(struct demo *d)
+{
+	_cleanup_close_ int notify_fd = make_notify_socket(d), log_fd = -1, config_fd = -1;
+	char program[PATH_MAX], config_path[64], log[96];
+	const char *argv[] = { "gpreemptd", "--device", d->device,   "--run-dir",
+			       d->dir,	    "--config", config_path, NULL };
+	struct demo_start how = {
+		.program = program,
+		.argv = (char *const *)argv,
+		.keep_fd = d->alive_fd,
+		.death = SIGTERM, /* it lets go and cleans up */
+	};
+	int r;
+
+	snprintf(log, sizeof(log), "%s/log", d->dir);
+	log_fd = how.err_fd = open(log, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+	config_fd = make_config(config_path, sizeof(config_path));
+	if (notify_fd < 0 || log_fd < 0 || config_fd < 0)
+		return fail(d, "no files for the daemon", EIO);
+	find_program(program, sizeof(program));
+	r = demo_start(d, &how, &d->daemon);
+	unsetenv("NOTIFY_SOCKET");
+	if (r < 0)
+		return fail(d, "no process for the daemon", -r);
+	return await_ready(d, notify_fd, log_fd);
+}
+
+static int connect_to(struct demo *d, struct gpreempt_daemon **ret)
+{
+	struct gpreempt_error e = { .size = sizeof(e) };
+
+	return gpreempt_daemon_open(d->control, ret, &e) < 0 ? cli_fail_error(d->cli, &e) :
+							       EXIT_DONE;
+}
+
+int demo_begin(struct demo *d)
+{
+	int status = make_dir(d);
+
+	if (status == EXIT_DONE)
+		status = start_daemon(d);
+	if (status == EXIT_DONE)
+		status = connect_to(d, &d->asking);
+	if (status == EXIT_DONE)
+		status = connect_to(d, &d->listening);
+	if (status == EXIT_DONE && gpreempt_daemon_subscribe(d->listening) < 0)
+		status = daemon_failed(d->cli, d->listening);
+	return status;
+}
+
+void demo_end(struct demo *d)
+{
+	d->asking = gpreempt_daemon_close(d->asking);
+	d->listening = gpreempt_daemon_close(d->listening);
+	demo_stop(&d->daemon, SIGTERM);
+	closep(&d->alive_fd);
+	if (d->janitor > 0)
+		while (waitpid(d->janitor, NULL, 0) < 0 && errno == EINTR)
+			;
+	else if (d->dir[0])
+		remove_dir(d->dir);
+}
