@@ -73,11 +73,22 @@ void attach_later(struct scheduler *s, struct process *p, const char *why)
 	tell_why(s, p);
 }
 
+/* A pid may have passed on since the last scan, and to an online job. */
+static bool is_still_there(struct scheduler *s, const struct process *p)
+{
+	uint64_t start;
+	pid_t parent;
+	char comm[16];
+
+	return process_stat(s, p->pid, &parent, &start, comm) == 0 &&
+	       start == p->identity.start_ticks;
+}
+
 static void attach(struct scheduler *s, struct process *p)
 {
 	int r;
 
-	if (!scheduler_is_guarded(s))
+	if (!is_still_there(s, p) || !scheduler_is_guarded(s))
 		return;
 	r = ops(s)->attach(s->b, p->pid, act_cookie(s, p), &p->target);
 	if (r < 0) {

@@ -312,6 +312,23 @@ static void a_pid_that_is_used_again_is_another_process(void **state)
 	rig_end(r);
 }
 
+static void a_pid_that_passed_on_unseen_is_not_attached(void **state)
+{
+	struct rig *r = rig_new(8);
+	struct fake_process *online, *offline, *again;
+
+	rig_pair(r, &online, &offline);
+	scheduler_pause(r->s);
+	rig_run(r, S);
+	fake_exit(&r->fake, OFFLINE_PID);
+	again = rig_online(r, OFFLINE_PID, 1);
+	r->fake.processes_result = -EIO;
+	scheduler_continue(r->s);
+	rig_run(r, 10 * S);
+	assert_int_equal(again->attaches, 0);
+	rig_end(r);
+}
+
 static void queues_that_vanish_while_held_are_let_go_all_the_same(void **state)
 {
 	struct rig *r = rig_new(8);
@@ -427,6 +444,7 @@ int main(void)
 		cmocka_unit_test(a_job_that_execs_is_another_program),
 		cmocka_unit_test(a_program_that_changes_its_name_is_judged_again),
 		cmocka_unit_test(a_pid_that_is_used_again_is_another_process),
+		cmocka_unit_test(a_pid_that_passed_on_unseen_is_not_attached),
 		cmocka_unit_test(queues_that_vanish_while_held_are_let_go_all_the_same),
 		cmocka_unit_test(a_queue_that_comes_is_looked_at_soon),
 		cmocka_unit_test(a_list_that_cannot_be_read_changes_nothing),
