@@ -121,7 +121,7 @@ static int on_timeout(void *user)
 	uint64_t now_ns, left_ns = GUARD_BEAT_NS;
 
 	if (!target_holding(t))
-		return t->slot >= 0 ? (int)(GUARD_BEAT_NS / NSEC_PER_MSEC) : -1;
+		return t->slot >= 0 || t->vanished ? (int)(GUARD_BEAT_NS / NSEC_PER_MSEC) : -1;
 	now_ns = gkfd_now_ns(t->k);
 	if (t->resume_at_ns != UINT64_MAX)
 		left_ns = MIN(left_ns, t->resume_at_ns > now_ns ? t->resume_at_ns - now_ns : 0);
