@@ -28,8 +28,8 @@
  * A thread that says nothing for so long is dead. With the looks of the guard, or the timer behind
  * it, and the driver's time to resume, a job runs again within two seconds.
  */
-#define GUARD_SILENCE_NS 1200000000ull
-#define GUARD_BEAT_NS (GUARD_SILENCE_NS / 4) /* between two beats of a thread that is well */
+#define GUARD_SILENCE_NS 1400000000ull
+#define GUARD_BEAT_NS (GUARD_SILENCE_NS / 8) /* between two beats of a thread that is well */
 /* A driver call may wait for the hardware: queue_preemption_timeout_ms is 9000 in Linux 6.12. */
 #define GUARD_DRIVER_CALL_NS 12000000000ull
 

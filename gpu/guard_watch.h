@@ -5,7 +5,7 @@
 
 #include "gpu/guard.h"
 
-#define GUARD_LOOK_NS 100000000ull
+#define GUARD_LOOK_NS 50000000ull
 
 /* The earliest deadline of all armed slots; 0: none is armed. */
 uint64_t guard_earliest(const struct guard_page *page);
