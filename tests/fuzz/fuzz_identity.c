@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: MIT */
+/* Text of /proc, and patterns against what is in it: "pattern NUL text". */
+#include <errno.h>
+#include <string.h>
+
+#include "cmd/gpreemptd/rules_internal.h"
+#include "tests/fuzz/fuzz.h"
+#include "util/macros.h"
+
+static void match(const char *text, size_t len)
+{
+	const char *nul = memchr(text, '\0', len);
+	_cleanup_free_ char *pattern = strndup(text, MIN(len, 64u));
+	_cleanup_free_ char *other = nul ? strndup(nul + 1, (size_t)(text + len - nul - 1)) : NULL;
+
+	if (!other)
+		return;
+	PROMISE(match_glob("*", other));
+	if (*other && *pattern && pattern[strlen(pattern) - 1] != '/')
+		PROMISE(!match_glob(pattern, other) || match_cgroup(pattern, other));
+	match_container(pattern, other);
+	PROMISE(cgroup_trusted_bytes(other) <= strlen(other));
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t len)
+{
+	const char *text = (const char *)bytes;
+	struct identity id = { 0 };
+	size_t digits;
+	int r;
+
+	r = identity_parse_stat(text, len, &id);
+	PROMISE(r == 0 || r == -EBADMSG);
+	PROMISE(id.pid >= 0 && id.parent >= 0 && memchr(id.comm, '\0', sizeof(id.comm)));
+	r = identity_parse_status(text, len, &id);
+	PROMISE(r == 0 || r == -EBADMSG);
+	PROMISE(identity_parse_cgroup(text, len, &id) == 0);
+	PROMISE(id.cgroup[0] == '/');
+	digits = strlen(id.container);
+	PROMISE(digits == 0 || digits == 64);
+	PROMISE(digits == 0 || strstr(id.cgroup, id.container));
+	identity_done(&id);
+	match(text, len);
+	return 0;
+}
