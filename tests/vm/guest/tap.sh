@@ -24,6 +24,14 @@ finish()
 	exit $((n_failed != 0))
 }
 
+# load_chip PARAMETER...: where the kernel watches itself, with a GPU that leaves the processes of a
+# guest some of its time; a holder that gets none is killed.
+load_chip()
+{
+	[ "${SLOWNESS:-1}" = 1 ] || set -- "$@" tick_us=1000
+	kfdsim-load "$@"
+}
+
 # start_queues PROCESSES OPTION...: sets $pids when all have work.
 start_queues()
 {
