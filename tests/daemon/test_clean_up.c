@@ -7,8 +7,11 @@
 /* cmocka.h wants the four above first */
 #include <cmocka.h>
 #include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/ptrace.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -113,21 +116,42 @@ static void a_process_that_only_has_its_pid_is_left_alone(void **state)
 	assert_int_equal(left(f), 0);
 }
 
-static void whom_somebody_else_traces_is_left_to_them(void **state)
+/* A "gpreempt hold" of somebody: a tracer with our name. */
+static pid_t start_holder(pid_t target)
+{
+	int ready[2];
+	pid_t holder;
+	char byte;
+
+	assert_int_equal(pipe2(ready, O_CLOEXEC), 0);
+	holder = fork();
+	if (holder == 0) {
+		prctl(PR_SET_NAME, "gpreempt");
+		if (ptrace(PTRACE_SEIZE, target, NULL, NULL) < 0 || write(ready[1], "r", 1) != 1)
+			_exit(1);
+		for (;;)
+			pause();
+	}
+	close(ready[1]);
+	assert_int_equal(read(ready[0], &byte, 1), 1);
+	close(ready[0]);
+	return holder;
+}
+
+static void whom_somebody_else_holds_now_is_left_to_them(void **state)
 {
 	struct fixture *f = *state;
 	struct clean_up_result result;
+	pid_t holder = start_holder(f->job.pid);
 
 	leave(f, f->start_ticks);
-	assert_int_equal(ptrace(PTRACE_SEIZE, f->job.pid, NULL, NULL), 0);
 	SCRIPT_PLAY(f->script, { "version", 0 });
 	result = cleaned_up(f);
 	assert_int_equal(result.left, 1);
 	assert_int_equal(result.released + result.failed, 0);
-	assert_int_equal(job_tracer(f->job.pid), getpid());
-	assert_int_equal(ptrace(PTRACE_INTERRUPT, f->job.pid, NULL, NULL), 0);
-	assert_int_equal(waitpid(f->job.pid, NULL, __WALL), f->job.pid);
-	assert_int_equal(ptrace(PTRACE_DETACH, f->job.pid, NULL, NULL), 0);
+	assert_int_equal(job_tracer(f->job.pid), holder);
+	kill(holder, SIGKILL);
+	waitpid(holder, NULL, 0);
 }
 
 static void what_could_not_be_released_stays_written_down(void **state)
@@ -180,7 +204,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		T(what_a_dead_daemon_held_is_released),
 		T(a_process_that_only_has_its_pid_is_left_alone),
-		T(whom_somebody_else_traces_is_left_to_them),
+		T(whom_somebody_else_holds_now_is_left_to_them),
 		T(what_could_not_be_released_stays_written_down),
 		T(a_journal_that_is_none_is_replaced),
 		T(a_living_daemon_is_not_cleaned_up_after),

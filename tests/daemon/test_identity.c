@@ -18,6 +18,7 @@
 
 #define HEX16 "0123456789abcdef"
 #define ID HEX16 HEX16 HEX16 HEX16
+#define INNER "f" HEX16 HEX16 HEX16 "0123456789abcde"
 
 /* ---- parsers ---- */
 
@@ -76,7 +77,7 @@ static void cgroups_are_found_in_both_hierarchies(void **state)
 		{ "1:cpu:/docker/" ID "\n0::/\n", "/docker/" ID, ID },
 		{ "0::/k.slice/cri-containerd-" ID ".scope", "/k.slice/cri-containerd-" ID ".scope",
 		  ID },
-		{ "0::/docker/" ID "/docker/f" ID "\n", "/docker/" ID "/docker/f" ID, ID },
+		{ "0::/docker/" ID "/docker/" INNER "\n", "/docker/" ID "/docker/" INNER, ID },
 		{ "0::/x/" ID "0\n", "/x/" ID "0", "" },
 		{ "0::/\n", "/", "" },
 		{ "", "/", "" },
@@ -128,6 +129,10 @@ static pid_t start_program(void)
 	assert_int_equal(pipe2(ready, O_CLOEXEC), 0);
 	pid = fork();
 	if (pid == 0) {
+		int null = open("/dev/null", O_RDWR | O_CLOEXEC);
+
+		dup2(null, STDOUT_FILENO);
+		dup2(null, STDERR_FILENO);
 		execve("/usr/bin/tail", argv, envp);
 		_exit(1);
 	}
