@@ -6,8 +6,10 @@ dashboard that reads them.
 import json
 import os
 import re
+import signal
 import subprocess
 import sys
+import tempfile
 import unittest
 
 import exposition
@@ -90,6 +92,25 @@ class TheMetrics(unittest.TestCase):
         done = subprocess.run([promtool, 'check', 'metrics'], input=printed().encode(),
                               capture_output=True)
         self.assertEqual((done.returncode, done.stdout, done.stderr), (0, b'', b''))
+
+
+class TheDaemon(unittest.TestCase):
+    def test_what_it_writes_is_the_same(self):
+        with tempfile.TemporaryDirectory() as place:
+            config = os.path.join(place, 'gpreempt.conf')
+            with open(config, 'w', encoding='utf-8') as f:
+                f.write('[default]\nclass = offline\n')
+            command = [os.environ['GPREEMPTD'], '--device', 'model', '--run-dir', place,
+                       '--config', config]
+            daemon = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
+            said = daemon.stderr.readline()  # that it is ready
+            daemon.send_signal(signal.SIGTERM)  # it writes once more as it ends
+            said += daemon.communicate(timeout=60)[1]
+            self.assertEqual(daemon.returncode, 0, said)
+            with open(os.path.join(place, 'metrics.prom'), encoding='utf-8') as f:
+                families = exposition.check(f.read(), 'gpreempt_')
+        self.assertEqual(list(families), list(exposition.parse(printed())))
+        self.assertTrue(families['gpreempt_gpu_info'].samples)
 
 
 class TheDashboard(unittest.TestCase):
