@@ -80,8 +80,17 @@ static uint64_t next_look(const struct scheduler *s, const struct process *p)
 	return (s->now_ns / p->period_ns + 1) * p->period_ns;
 }
 
+static void drop_lost(struct scheduler *s)
+{
+	for (size_t i = s->n_processes; i-- > 0;) {
+		if (s->table[i]->lost)
+			process_gone(s, s->table[i]);
+	}
+}
+
 size_t observe(struct scheduler *s, bool all, bool *ret_complete)
 {
+	bool lost = false;
 	size_t n = 0;
 
 	*ret_complete = all;
@@ -93,11 +102,14 @@ size_t observe(struct scheduler *s, bool all, bool *ret_complete)
 		p->look_ns = next_look(s, p);
 		hint_page_look(s, p);
 		r = look(s, p, n);
-		if (r < 0)
+		p->lost = r == -ESRCH;
+		lost |= p->lost;
+		if (r < 0 && !p->lost)
 			*ret_complete = false;
-		else
-			n += (size_t)r;
+		n += r < 0 ? 0 : (size_t)r;
 	}
+	if (lost)
+		drop_lost(s);
 	return n;
 }
 

@@ -92,6 +92,7 @@ struct process {
 	uint64_t seen_realtime_ns;
 	bool listed; /* in this scan */
 	bool left_alone; /* past a limit */
+	bool lost; /* a look found nobody */
 	int pidfd;
 
 	struct gpu_watch *watch;
@@ -146,6 +147,7 @@ struct class_entry {
 struct scheduler {
 	struct scheduler_parts parts;
 	struct gpu_backend *b;
+	struct gpu_caps caps; /* of the last one: what it measured stays what it was */
 	const struct config *config;
 	struct engine_config engine_config;
 	struct engine *engine;
