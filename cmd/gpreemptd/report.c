@@ -65,7 +65,7 @@ void scheduler_status(struct scheduler *s, struct wire_status *ret)
 	const struct scheduler_figures *f = &s->figures;
 
 	ret->flags |= (s->paused ? WIRE_STATUS_PAUSED : 0) |
-		      (s->b && s->b->caps.modelled ? WIRE_STATUS_MODELLED : 0) |
+		      (s->caps.modelled ? WIRE_STATUS_MODELLED : 0) |
 		      (s->parts.guard && !s->failed ? WIRE_STATUS_GUARDED : 0);
 	ret->gpus = s->n_gpus;
 	ret->processes = (uint32_t)s->n_processes;
@@ -83,8 +83,7 @@ void scheduler_status(struct scheduler *s, struct wire_status *ret)
 	ret->resume = latency(&f->resume);
 	ret->steps = f->steps;
 	wire_text_set(ret->policy, sizeof(ret->policy), s->engine_config.policy->name);
-	if (s->b)
-		wire_text_set(ret->backend, sizeof(ret->backend), s->b->caps.name);
+	wire_text_set(ret->backend, sizeof(ret->backend), s->caps.name);
 }
 
 size_t scheduler_gpus(struct scheduler *s, uint64_t from, struct wire_gpu *ret, size_t max,

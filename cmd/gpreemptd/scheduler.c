@@ -11,8 +11,9 @@
 
 uint64_t scheduler_now(struct scheduler *s)
 {
-	if (s->b)
-		s->now_ns = MAX(s->now_ns, ops(s)->now_ns(s->b));
+	uint64_t now_ns = s->b ? ops(s)->now_ns(s->b) : 0;
+
+	s->now_ns = MAX(s->now_ns, now_ns);
 	return s->now_ns;
 }
 
@@ -115,7 +116,7 @@ static void look_and_act(struct scheduler *s)
 
 static uint64_t next_turn(const struct scheduler *s)
 {
-	uint64_t next_ns = NEVER;
+	uint64_t next_ns = NEVER, look_ns;
 
 	if (s->targets && s->parts.guard)
 		next_ns = s->now_ns + GUARD_BEAT_NS;
@@ -124,7 +125,8 @@ static uint64_t next_turn(const struct scheduler *s)
 	if (s->step_due || s->attach_due)
 		return s->now_ns;
 	next_ns = MIN(next_ns, s->scan_ns);
-	next_ns = MIN(next_ns, observe_next(s));
+	look_ns = observe_next(s);
+	next_ns = MIN(next_ns, look_ns);
 	return s->targets ? MIN(next_ns, s->wake_ns) : next_ns;
 }
 
@@ -244,6 +246,7 @@ static void configure_engine(struct scheduler *s)
 {
 	const struct gpu_caps *caps = &s->b->caps;
 
+	s->caps = *caps;
 	s->engine_config.costs = (struct engine_costs){
 		.suspend_ns = caps->suspend_ns,
 		.resume_ns = caps->resume_ns,

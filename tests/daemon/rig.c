@@ -146,8 +146,9 @@ void rig_run(struct rig *r, uint64_t ns)
 	uint64_t end_ns = r->fake.now_ns + ns;
 
 	for (;;) {
-		uint64_t next_ns = MIN(turn(r), fake_next_ns(&r->fake));
+		uint64_t next_ns = turn(r);
 
+		next_ns = MIN(next_ns, fake_next_ns(&r->fake));
 		if (next_ns > end_ns)
 			break;
 		fake_set_time(&r->fake, MAX(next_ns, r->fake.now_ns));

@@ -385,11 +385,16 @@ static void the_guard_hears_of_us_in_time_while_anything_is_attached(void **stat
 	assert_false(r->guard.armed);
 	rig_pair(r, &online, &offline);
 	assert_true(r->guard.armed);
-	scheduler_set_policy(r->s, &gpol_none); /* nothing to look at any more */
+	r->config.scan_ns = 30 * S; /* no other reason to wake */
+	scheduler_pause(r->s);
 	offline->outcomes[GPU_RELEASE].takes_ns = 20 * S;
+	scheduler_continue(r->s);
+	rig_run(r, S);
+	scheduler_pause(r->s);
+	r->guard.beats = 0;
 	rig_run(r, 15 * S);
 	assert_true(r->guard.armed);
-	assert_true(r->guard.beats >= 15 * S / GUARD_SILENCE_NS);
+	assert_in_range(r->guard.beats, 15 * S / GUARD_SILENCE_NS, 2 + 15 * S / GUARD_BEAT_NS);
 	rig_run(r, 20 * S);
 	assert_false(r->guard.armed);
 	rig_end(r);
