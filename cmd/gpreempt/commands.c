@@ -10,7 +10,8 @@ const struct command commands[] = {
 	{ "list", "[--class CLASS]", "processes that use the GPU",
 	  "  --class CLASS       only 'online' or 'offline' ones\n"
 	  "\n"
-	  "The class is told by the priority of the queues, which only root can read.\n",
+	  "The class is what a running daemon says. Without one it is told by the priority of\n"
+	  "the queues, which only root can read.\n",
 	  cmd_list },
 	{ "queues", "PID | --all", "the queues of a process, or of all", help_queues, cmd_queues },
 	{ "monitor", "PID", "watch the queues of a process for a while", help_monitor,

@@ -123,6 +123,8 @@ int cmd_list(struct cli *cli, int argc, char **argv)
 	if (status == EXIT_DONE)
 		status = processes_read(cli, &ps);
 	if (status == EXIT_DONE)
+		processes_ask_daemon(cli, &ps);
+	if (status == EXIT_DONE)
 		status = cli->json ? print_json(cli, &ps, job_class)
 				   : print_text(cli, &ps, job_class);
 	free(ps.list);

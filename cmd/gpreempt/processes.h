@@ -10,5 +10,7 @@ struct processes {
 };
 
 int processes_read(struct cli *cli, struct processes *ret); /* an exit status */
+/* Classes as a daemon has them, where one runs. */
+void processes_ask_daemon(struct cli *cli, struct processes *ps);
 
 #endif
