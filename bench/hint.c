@@ -1,0 +1,332 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * From a hint until the driver is asked to suspend, against the round trip of a bare packet between
+ * two threads, in one run. The daemon is the whole one, in a thread of this process, on the software
+ * device; the time is taken where its transport would make the ioctl, on the thread that makes it.
+ */
+#include <fcntl.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <sys/wait.h>
+
+#include "abi/kfd.h"
+#include "bench/stopwatch.h"
+#include "cmd/gpreemptd/daemon.h"
+#include "cmd/wire/device_client.h"
+#include "cmd/wire/wire.h"
+#include "gpu/model/live.h"
+
+#define ROUNDS 600
+#define WARM 50
+#define PINGS 5000
+#define WORK_NS DEVICE_MAX_WG_NS
+
+/* The device's transport, seen by the daemon through -Wl,--wrap. */
+extern const struct gkfd_transport __real_gkfd_transport_live;
+extern struct gkfd_transport __wrap_gkfd_transport_live;
+struct gkfd_transport __wrap_gkfd_transport_live;
+
+static _Atomic uint64_t suspend_asked_ns;
+
+static int stamp_ioctl(void *data, unsigned long request, void *arg)
+{
+	const struct kfd_ioctl_dbg_trap_args *trap = arg;
+
+	if (request == AMDKFD_IOC_DBG_TRAP && trap->op == KFD_IOC_DBG_TRAP_SUSPEND_QUEUES)
+		suspend_asked_ns = stopwatch_ns();
+	return __real_gkfd_transport_live.ioctl(data, request, arg);
+}
+
+/* ---- the measure of all things ---- */
+
+static void *echo(void *user)
+{
+	struct wire_request r;
+	int fd = *(int *)user;
+
+	while (recv(fd, &r, sizeof(r), 0) == sizeof(r))
+		send(fd, &r, sizeof(r), MSG_NOSIGNAL);
+	return NULL;
+}
+
+static int ping(uint64_t *ret_ns, size_t n)
+{
+	struct wire_request r = { 0 };
+	pthread_t thread;
+	int ends[2];
+
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET, 0, ends) < 0 ||
+	    pthread_create(&thread, NULL, echo, &ends[1]))
+		return -1;
+	for (size_t i = 0; i < n; i++) {
+		uint64_t began = stopwatch_ns();
+
+		send(ends[0], &r, sizeof(r), 0);
+		recv(ends[0], &r, sizeof(r), 0);
+		ret_ns[i] = stopwatch_ns() - began;
+	}
+	shutdown(ends[0], SHUT_RDWR);
+	pthread_join(thread, NULL);
+	close(ends[0]);
+	close(ends[1]);
+	return 0;
+}
+
+/* ---- the daemon and its jobs ---- */
+
+struct place {
+	char dir[64], config[96], run_dir[96], notify[96], socket[128], device[128];
+};
+
+static const char configuration[] = "[default]\nclass = offline\n"
+				    "[observe]\nscan = 10ms\n"
+				    "[hold]\nattach_age = 0s\ncycles_per_second = 0\nmin_run = 0s\n"
+				    "[hint]\nexpires = 2ms\n"
+				    "[control]\nrequests_per_second = 100000\n";
+
+static bool make_place(struct place *p)
+{
+	_cleanup_fclose_ FILE *f = NULL;
+
+	snprintf(p->dir, sizeof(p->dir), "%s/gpreempt-XXXXXX", P_tmpdir);
+	if (!mkdtemp(p->dir))
+		return false;
+	snprintf(p->config, sizeof(p->config), "%s/conf", p->dir);
+	snprintf(p->run_dir, sizeof(p->run_dir), "%s/run", p->dir);
+	snprintf(p->notify, sizeof(p->notify), "%s/notify", p->dir);
+	snprintf(p->socket, sizeof(p->socket), "%s/control.sock", p->run_dir);
+	snprintf(p->device, sizeof(p->device), "%s/%s", p->run_dir, DEVICE_SOCKET);
+	f = fopen(p->config, "w");
+	return f && fputs(configuration, f) >= 0;
+}
+
+static void remove_place(const struct place *p)
+{
+	char path[160];
+
+	snprintf(path, sizeof(path), "%s/journal", p->run_dir);
+	unlink(path);
+	snprintf(path, sizeof(path), "%s/metrics.prom", p->run_dir);
+	unlink(path);
+	rmdir(p->run_dir);
+	unlink(p->notify);
+	unlink(p->config);
+	rmdir(p->dir);
+}
+
+static void *run_daemon(void *user)
+{
+	const struct place *p = user;
+	const struct daemon_options options = {
+		.device = "model",
+		.config_file = p->config,
+		.run_dir = p->run_dir,
+	};
+
+	return (void *)(intptr_t)daemon_run(&options);
+}
+
+static int unix_socket(const char *path, int type, bool make)
+{
+	const struct timeval patience = { .tv_sec = 10 }; /* what takes longer has failed */
+	struct sockaddr_un sun = { .sun_family = AF_UNIX };
+	int fd = socket(AF_UNIX, type | SOCK_CLOEXEC, 0);
+
+	snprintf(sun.sun_path, sizeof(sun.sun_path), "%s", path);
+	setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience));
+	if (fd >= 0 && (make ? bind : connect)(fd, (struct sockaddr *)&sun, sizeof(sun)) < 0) {
+		close(fd);
+		return -1;
+	}
+	return fd;
+}
+
+/* A child with one queue, told when to begin by @go; with work that outlasts everything. */
+static pid_t start_job(const struct place *p, int go, int told, bool busy)
+{
+	const struct device_submit work = { .workgroups = 1, .per_cu = 1, .wg_ns = WORK_NS };
+	struct device_submit mine = work;
+	struct device_welcome welcome;
+	union device_any any;
+	pid_t pid = fork();
+	char c;
+	int fd;
+
+	if (pid)
+		return pid;
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	if (read(go, &c, 1) != 1 || device_connect(p->device, &fd, &welcome) < 0 ||
+	    device_create_queue(fd, 0, 7, &mine.queue) < 0)
+		_exit(1);
+	if (busy && device_submit(fd, 1, &mine) < 0)
+		_exit(1);
+	if (write(told, &c, 1) != 1)
+		_exit(1);
+	while (device_receive(fd, &any) >= 0)
+		;
+	_exit(0);
+}
+
+/* ---- asking ---- */
+
+static bool take_answer(int fd, uint32_t type)
+{
+	static union wire_any_answer a;
+
+	return recv(fd, &a, sizeof(a), 0) >= (ssize_t)sizeof(a.h) && a.h.type == type;
+}
+
+static bool make_online(int fd, pid_t pid)
+{
+	struct wire_class c = {
+		.h = wire_header(WIRE_CLASS, sizeof(c), 1),
+		.selector = WIRE_BY_PID,
+		.pid = pid,
+		.job_class = WIRE_CLASS_ONLINE,
+		.priority = WIRE_KEEP,
+	};
+
+	return send(fd, &c, sizeof(c), 0) == sizeof(c) && take_answer(fd, WIRE_CLASS);
+}
+
+static bool subscribe(int fd)
+{
+	struct wire_request r = { .h = wire_header(WIRE_SUBSCRIBE, sizeof(r), 1) };
+
+	return send(fd, &r, sizeof(r), 0) == sizeof(r) && take_answer(fd, WIRE_SUBSCRIBE);
+}
+
+static bool wait_for_event(int fd, uint32_t kind)
+{
+	struct wire_event e;
+
+	do {
+		if (recv(fd, &e, sizeof(e), 0) != sizeof(e))
+			return false;
+	} while (e.kind != kind);
+	return true;
+}
+
+/* One hint, its suspend, and the end of the hold; 0: it failed. */
+static uint64_t hint(int fd, int events, pid_t pid)
+{
+	struct wire_hint h = { .h = wire_header(WIRE_HINT, sizeof(h), 1), .pid = pid };
+	uint64_t began = stopwatch_ns();
+
+	if (send(fd, &h, sizeof(h), 0) != sizeof(h) || !take_answer(fd, WIRE_HINT) ||
+	    !wait_for_event(events, WIRE_LET_GO) || suspend_asked_ns < began)
+		return 0;
+	return suspend_asked_ns - began;
+}
+
+static bool measure(const struct place *p, pid_t online, uint64_t *ret_ns)
+{
+	_cleanup_close_ int fd = unix_socket(p->socket, SOCK_SEQPACKET, false);
+	_cleanup_close_ int events = unix_socket(p->socket, SOCK_SEQPACKET, false);
+
+	if (fd < 0 || events < 0 || !subscribe(events) || !make_online(fd, online) ||
+	    !wait_for_event(events, WIRE_JOB_ATTACHED_NOW))
+		return false;
+	for (int i = -WARM; i < ROUNDS; i++) {
+		uint64_t ns = hint(fd, events, online);
+
+		if (!ns)
+			return false;
+		if (i >= 0)
+			ret_ns[i] = ns;
+	}
+	return true;
+}
+
+static bool wait_for_ready(int notify)
+{
+	char text[256];
+	ssize_t n;
+
+	do {
+		n = recv(notify, text, sizeof(text) - 1, 0);
+		if (n < 0)
+			return false;
+		text[n] = 0;
+	} while (!strstr(text, "READY=1"));
+	return true;
+}
+
+struct jobs {
+	pid_t online, offline;
+	int go[2], told[2];
+};
+
+static bool start_jobs(const struct place *p, struct jobs *j)
+{
+	if (pipe(j->go) < 0 || pipe(j->told) < 0)
+		return false;
+	j->online = start_job(p, j->go[0], j->told[1], false);
+	j->offline = start_job(p, j->go[0], j->told[1], true);
+	return j->online > 0 && j->offline > 0;
+}
+
+static bool with_daemon(const struct place *p, struct jobs *jobs, uint64_t *ret_ns)
+{
+	_cleanup_close_ int notify = unix_socket(p->notify, SOCK_DGRAM, true);
+	pthread_t daemon;
+	char told[2];
+	bool ok;
+
+	setenv("NOTIFY_SOCKET", p->notify, 1);
+	if (notify < 0 || pthread_create(&daemon, NULL, run_daemon, (void *)p))
+		return false;
+	ok = wait_for_ready(notify) && write(jobs->go[1], "..", 2) == 2 &&
+	     read(jobs->told[0], told, 1) == 1 && read(jobs->told[0], told, 1) == 1 &&
+	     measure(p, jobs->online, ret_ns);
+	kill(getpid(), SIGTERM);
+	pthread_join(daemon, NULL);
+	return ok;
+}
+
+static uint64_t p99_ns(uint64_t *ns, size_t n)
+{
+	qsort(ns, n, sizeof(*ns), compare_ns);
+	return ns[n * 99 / 100];
+}
+
+int main(void)
+{
+	static uint64_t hint_ns[ROUNDS], ping_ns[PINGS];
+	struct place place;
+	struct jobs jobs;
+	sigset_t term;
+	bool ok;
+
+	sigemptyset(&term);
+	sigaddset(&term, SIGTERM);
+	sigprocmask(SIG_BLOCK, &term, NULL);
+	if (!make_place(&place) || !start_jobs(&place, &jobs))
+		return 1;
+	go_before_others();
+	if (!freopen("/dev/null", "w", stderr)) /* what the daemon logs */
+		return 1;
+	__wrap_gkfd_transport_live = __real_gkfd_transport_live;
+	__wrap_gkfd_transport_live.ioctl = stamp_ioctl;
+	ok = ping(ping_ns, PINGS) == 0 && with_daemon(&place, &jobs, hint_ns);
+	kill(jobs.online, SIGKILL);
+	kill(jobs.offline, SIGKILL);
+	while (wait(NULL) > 0)
+		;
+	remove_place(&place);
+	if (!ok)
+		return 1;
+	printf("{\"rounds\": %d, \"hint_p50_ns\": %llu, \"hint_p99_ns\": %llu, ", ROUNDS,
+	       (unsigned long long)median_ns(hint_ns, ROUNDS),
+	       (unsigned long long)p99_ns(hint_ns, ROUNDS));
+	printf("\"ping_p50_ns\": %llu, \"ping_p99_ns\": %llu}\n",
+	       (unsigned long long)median_ns(ping_ns, PINGS),
+	       (unsigned long long)p99_ns(ping_ns, PINGS));
+	return 0;
+}
