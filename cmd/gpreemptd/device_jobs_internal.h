@@ -11,6 +11,7 @@
 struct work_queue {
 	TAILQ_ENTRY(work_queue) link; /* in the service's news, under the device's lock */
 	bool has_news; /* the same */
+	uint64_t completed; /* packets; the same */
 	struct device_job *job;
 	uint32_t id;
 	uint64_t submitted, told; /* packets; all before @told are told of */

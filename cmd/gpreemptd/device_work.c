@@ -87,6 +87,7 @@ void work_leave(struct device_job *job)
 
 		if (q->has_news)
 			TAILQ_REMOVE(&job->service->news, q, link);
+		live_expect(job->service->live, -(int64_t)(q->submitted - q->completed));
 		free(q);
 	}
 	live_unlock(job->service->live);
@@ -121,6 +122,8 @@ static void completed(void *user, uint64_t index)
 
 	(void)index;
 	add_news(q);
+	q->completed++;
+	live_expect(q->job->service->live, -1);
 	live_notify(q->job->service->live);
 }
 
@@ -211,6 +214,8 @@ static int submit(struct device_job *job, const struct device_submit *request)
 	if (q->submitted - q->told >= DEVICE_MAX_PENDING)
 		return refuse(job, request->h.seq, -ENOSPC, "the queue is full");
 	r = model_submit(live_lock(job->service->live), job->pid, q->id, &work, &index);
+	if (r >= 0)
+		live_expect(job->service->live, 1);
 	live_unlock(job->service->live);
 	if (r < 0)
 		return refuse(job, request->h.seq, r, "the queue takes no work");

@@ -15,6 +15,7 @@ struct live {
 	int timer_fd;
 	uint64_t armed_ns; /* UINT64_MAX: not */
 	bool notify;
+	int64_t expected; /* pieces of work that somebody waits for */
 };
 
 static struct live *live_of(void *data)
@@ -35,7 +36,9 @@ static void entered(struct model_device *d)
 /* What the model told while it was ahead is for later as well. */
 static uint64_t wake_at_ns(const struct live *l)
 {
-	return l->notify ? model_now_ns(l->device.m) : model_next_ns(l->device.m);
+	if (l->notify)
+		return model_now_ns(l->device.m);
+	return l->expected > 0 ? model_next_ns(l->device.m) : UINT64_MAX;
 }
 
 static void leaving(struct model_device *d)
@@ -119,8 +122,6 @@ int live_new(const char *spec, struct live **ret, char **ret_why)
 	r = move_in(m);
 	if (r < 0)
 		return r;
-	live_lock(l);
-	live_unlock(l); /* the preset's jobs, if any, have things to do */
 	*ret = steal_ptr(&l);
 	return 0;
 }
@@ -159,6 +160,11 @@ struct model *live_lock(struct live *l)
 void live_unlock(struct live *l)
 {
 	model_device_leave(&l->device, 0);
+}
+
+void live_expect(struct live *l, int64_t more)
+{
+	l->expected += more;
 }
 
 void live_notify(struct live *l)

@@ -25,8 +25,13 @@ void live_unref(struct live *l); /* accepts NULL */
 extern const struct gkfd_transport gkfd_transport_live;
 void *live_transport(struct live *l);
 
-/* Readable when the model has something to do, or after live_notify(). */
+/*
+ * Readable after live_notify(), and while anybody expects something (live_expect) whenever the model
+ * has something to do. Nobody waiting, it does that when somebody next comes in.
+ */
 int live_fd(const struct live *l);
+/* With the lock: so many more, or fewer, pieces of work are waited for. */
+void live_expect(struct live *l, int64_t more);
 /* The model as it is now; everybody else waits until it is given back. Do not block meanwhile. */
 struct model *live_lock(struct live *l);
 void live_unlock(struct live *l);

@@ -111,12 +111,17 @@ static void descriptor_wakes_when_something_is_due(void **state)
 		live_unlock(l);
 	}
 	submit(l, JOB, id, 30 * NSEC_PER_MSEC);
+	assert_false(is_readable(l, 60)); /* nobody waits for it */
+	submit(l, JOB, id, 30 * NSEC_PER_MSEC);
+	live_lock(l);
+	live_expect(l, 1);
+	live_unlock(l);
 	do {
 		assert_true(is_readable(l, 5000));
 		live_lock(l);
 		live_hush(l);
 		live_unlock(l);
-		p = packet(l, JOB, id, 0);
+		p = packet(l, JOB, id, 1);
 	} while (!p.done_ns);
 	assert_true(p.done_ns - p.started_ns == 30 * NSEC_PER_MSEC);
 	assert_true(now_ns() >= p.done_ns);
