@@ -26,8 +26,8 @@ extern const struct gkfd_transport gkfd_transport_live;
 void *live_transport(struct live *l);
 
 /*
- * Readable after live_notify(), and while anybody expects something (live_expect) whenever the model
- * has something to do. Nobody waiting, it does that when somebody next comes in.
+ * Readable after live_notify(), and, while anybody expects something (live_expect), whenever the
+ * model has something to do. With nobody waiting it does that when somebody next comes in.
  */
 int live_fd(const struct live *l);
 /* With the lock: so many more, or fewer, pieces of work are waited for. */
