@@ -1,0 +1,159 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * usage: killmoment PID SIGNAL JOURNAL random|held|ioctl MS
+ *
+ * Sends the signal at a moment of its own: after a random part of MS, or as soon as the journal has
+ * an entry, or a thread of the process is seen inside an ioctl on the driver; after MS in any case.
+ * What it saw last before it did:
+ *
+ *     held N ioctl N
+ *
+ * the journal's entries, and threads inside such a call.
+ */
+#include <dirent.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "cmd/gpreemptd/journal.h"
+
+#define MAX_THREADS 64
+
+struct sight {
+	unsigned int held, in_ioctl;
+};
+
+struct victim {
+	int pid;
+	const struct journal_file *journal; /* NULL: none */
+	int threads[MAX_THREADS]; /* their "syscall" files */
+	unsigned int n;
+	int kfd; /* its descriptor of the driver, -1: none */
+};
+
+static uint64_t now_us(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (uint64_t)t.tv_sec * 1000000 + (uint64_t)t.tv_nsec / 1000;
+}
+
+static const struct journal_file *map_journal(const char *path)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	void *p = fd < 0 ? MAP_FAILED :
+			   mmap(NULL, sizeof(struct journal_file), PROT_READ, MAP_SHARED, fd, 0);
+
+	return p == MAP_FAILED ? NULL : p;
+}
+
+static void open_threads(struct victim *v)
+{
+	char path[300];
+	struct dirent *e;
+	DIR *d;
+
+	snprintf(path, sizeof(path), "/proc/%d/task", v->pid);
+	d = opendir(path);
+	while (d && (e = readdir(d)) && v->n < MAX_THREADS) {
+		if (e->d_name[0] == '.')
+			continue;
+		snprintf(path, sizeof(path), "/proc/%d/task/%.16s/syscall", v->pid, e->d_name);
+		v->threads[v->n] = open(path, O_RDONLY | O_CLOEXEC);
+		v->n += v->threads[v->n] >= 0;
+	}
+	if (d)
+		closedir(d);
+}
+
+static int find_kfd(int pid)
+{
+	char path[300], to[64];
+	struct dirent *e;
+	int found = -1;
+	DIR *d;
+
+	snprintf(path, sizeof(path), "/proc/%d/fd", pid);
+	d = opendir(path);
+	while (d && (e = readdir(d))) {
+		ssize_t n;
+
+		snprintf(path, sizeof(path), "/proc/%d/fd/%.16s", pid, e->d_name);
+		n = readlink(path, to, sizeof(to) - 1);
+		if (n > 0 && strncmp(to, "/dev/kfd", (size_t)n) == 0)
+			found = atoi(e->d_name);
+	}
+	if (d)
+		closedir(d);
+	return found;
+}
+
+static bool is_in_ioctl(const struct victim *v, int thread)
+{
+	char text[128];
+	long number;
+	unsigned long fd;
+	ssize_t n = pread(thread, text, sizeof(text) - 1, 0);
+
+	if (n <= 0)
+		return false;
+	text[n] = '\0';
+	return sscanf(text, "%ld 0x%lx", &number, &fd) == 2 && number == SYS_ioctl &&
+	       (int)fd == v->kfd;
+}
+
+static struct sight look(const struct victim *v)
+{
+	struct sight s = { 0 };
+
+	for (unsigned int i = 0; v->journal && i < JOURNAL_ENTRIES; i++)
+		s.held += v->journal->entries[i].pid != 0;
+	for (unsigned int i = 0; i < v->n; i++)
+		s.in_ioctl += is_in_ioctl(v, v->threads[i]);
+	return s;
+}
+
+static bool is_the_moment(const char *when, const struct sight *s)
+{
+	if (strcmp(when, "held") == 0)
+		return s->held;
+	return strcmp(when, "ioctl") == 0 && s->in_ioctl;
+}
+
+int main(int argc, char **argv)
+{
+	struct victim v = { 0 };
+	uint64_t until, ms;
+	struct sight s;
+
+	if (argc != 6) {
+		fprintf(stderr, "usage: killmoment PID SIGNAL JOURNAL random|held|ioctl MS\n");
+		return 2;
+	}
+	v.pid = atoi(argv[1]);
+	v.journal = map_journal(argv[3]);
+	v.kfd = find_kfd(v.pid);
+	open_threads(&v);
+	srand((unsigned int)now_us());
+	ms = strtoull(argv[5], NULL, 0);
+	until = now_us() + (strcmp(argv[4], "random") ? ms * 1000 : rand() % (ms * 1000 + 1));
+	do {
+		s = look(&v);
+	} while (!is_the_moment(argv[4], &s) && now_us() < until && poll(NULL, 0, 0) == 0);
+	if (kill(v.pid, atoi(argv[2])) < 0) {
+		perror("kill");
+		return 1;
+	}
+	printf("held %u ioctl %u\n", s.held, s.in_ioctl);
+	return 0;
+}
