@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * From a hint until the driver is asked to suspend, against the round trip of a bare packet between
- * two threads, in one run. The daemon is the whole one, in a thread of this process, on the software
- * device; the time is taken where its transport would make the ioctl, on the thread that makes it.
+ * two threads, in one run. The daemon is the whole one, in a thread of this process, on the
+ * software device; the time is taken where its transport would make the ioctl, on the thread that
+ * makes it.
  */
 #include <fcntl.h>
 #include <pthread.h>

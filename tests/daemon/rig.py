@@ -39,16 +39,16 @@ GPU_ENTRY = struct.Struct('<6I4Q64s128s')
 JOB_ENTRY = struct.Struct('<QiIIHHII16s9QiIH14s32s64s96s')
 EVENT_BODY = struct.Struct('<QIIiiIHHQQ16s128s')
 
-Status = namedtuple('Status', 'flags pid started_ns now_ns gpus processes jobs queues online offline '
-                    'held attached preemptions inversions resolved trips hints hints_refused '
-                    'latencies steps policy backend version config')
+Status = namedtuple('Status', 'flags pid started_ns now_ns gpus processes jobs queues online '
+                    'offline held attached preemptions inversions resolved trips hints '
+                    'hints_refused latencies steps policy backend version config')
 Gpu = namedtuple('Gpu', 'gpu flags slots slots_online slots_offline slots_reserved cycles '
                  'denied_by_budget denied_by_cost trips name tripped_by')
 Row = namedtuple('Row', 'key pid gpu uid job_class priority flags queues comm started_ns preempted '
                  'made_room held_ns ran_ns longest_wait_ns stolen_ns detect_ns target_us because '
                  'gang share_permille history source container why')
-Event = namedtuple('Event', 'time_ns kind gpu pid other_pid uid job_class pad duration_ns count comm '
-                   'text')
+Event = namedtuple('Event', 'time_ns kind gpu pid other_pid uid job_class pad duration_ns count '
+                   'comm text')
 
 
 class WireError(Exception):
