@@ -6,7 +6,8 @@
 #   make install    DESTDIR=, prefix=, libdir=            make clean
 #   make bench      figures, as JSON and as a table       make mutants   do tests notice bugs?
 #   make fuzz       FUZZ_SECONDS=600                      make test-asan test-tsan test-long test-vm
-#   make format     make format-check                     make test-vm-e2e test-vm-long
+#   make format     make format-check                     make test-vm-e2e test-vm-daemon
+#                                                         make test-vm-long
 #   VERBOSE=1       shows the commands                    make mutants-driver
 #   make help       this                                  make test-vm-debug
 
@@ -17,7 +18,7 @@ FUZZ_SECONDS ?= 600
 BASE ?= HEAD
 
 # What "make test" runs, in this order. Each name is a stage of scripts/run-tests.
-TEST_STAGES := plain asan tsan vm vm-e2e
+TEST_STAGES := plain asan tsan vm vm-e2e vm-daemon
 
 VERBOSE ?= 0
 ifneq ($(VERBOSE),1)
@@ -33,7 +34,8 @@ all:
 demo: all
 	$(B)/cmd/gpreempt/gpreempt demo
 
-test check test-asan test-tsan test-long test-vm test-vm-e2e test-vm-long test-vm-debug:
+test check test-asan test-tsan test-long test-vm test-vm-e2e test-vm-daemon \
+	test-vm-long test-vm-debug:
 	scripts/deps build test
 	scripts/run-tests $($@_STAGES)
 
@@ -44,6 +46,7 @@ test-tsan_STAGES := tsan
 test-long_STAGES := long
 test-vm_STAGES := vm
 test-vm-e2e_STAGES := vm-e2e
+test-vm-daemon_STAGES := vm-daemon
 test-vm-long_STAGES := vm-long
 test-vm-debug_STAGES := vm-debug
 
@@ -77,5 +80,6 @@ clean:
 help:
 	sed -n 's/^#   //p' Makefile
 
-.PHONY: all demo test check test-asan test-tsan test-long test-vm test-vm-e2e test-vm-long \
-	test-vm-debug fuzz mutants mutants-driver bench install format format-check clean help
+.PHONY: all demo test check test-asan test-tsan test-long test-vm test-vm-e2e test-vm-daemon \
+	test-vm-long test-vm-debug fuzz mutants mutants-driver bench install format \
+	format-check clean help

@@ -40,6 +40,17 @@ struct victim {
 	int kfd; /* its descriptor of the driver, -1: none */
 };
 
+static uint64_t number(const char *text)
+{
+	char *end;
+	unsigned long n = strtoul(text, &end, 10);
+
+	if (*text && !*end)
+		return n;
+	fprintf(stderr, "killmoment: '%s' is not a number\n", text);
+	exit(2);
+}
+
 static uint64_t now_us(void)
 {
 	struct timespec t;
@@ -91,7 +102,7 @@ static int find_kfd(int pid)
 		snprintf(path, sizeof(path), "/proc/%d/fd/%.16s", pid, e->d_name);
 		n = readlink(path, to, sizeof(to) - 1);
 		if (n > 0 && strncmp(to, "/dev/kfd", (size_t)n) == 0)
-			found = atoi(e->d_name);
+			found = (int)number(e->d_name);
 	}
 	if (d)
 		closedir(d);
@@ -140,17 +151,17 @@ int main(int argc, char **argv)
 		fprintf(stderr, "usage: killmoment PID SIGNAL JOURNAL random|held|ioctl MS\n");
 		return 2;
 	}
-	v.pid = atoi(argv[1]);
+	v.pid = (int)number(argv[1]);
 	v.journal = map_journal(argv[3]);
 	v.kfd = find_kfd(v.pid);
 	open_threads(&v);
 	srand((unsigned int)now_us());
-	ms = strtoull(argv[5], NULL, 0);
+	ms = number(argv[5]);
 	until = now_us() + (strcmp(argv[4], "random") ? ms * 1000 : rand() % (ms * 1000 + 1));
 	do {
 		s = look(&v);
 	} while (!is_the_moment(argv[4], &s) && now_us() < until && poll(NULL, 0, 0) == 0);
-	if (kill(v.pid, atoi(argv[2])) < 0) {
+	if (kill(v.pid, (int)number(argv[2])) < 0) {
 		perror("kill");
 		return 1;
 	}

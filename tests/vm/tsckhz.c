@@ -50,6 +50,8 @@ int main(void)
 
 	poll(NULL, 0, SPAN_MS);
 	to = read_both();
-	printf("%llu\n", (unsigned long long)((to.ticks - from.ticks) * 1000000 / (to.ns - from.ns)));
+	to.ticks -= from.ticks;
+	to.ns -= from.ns;
+	printf("%llu\n", (unsigned long long)(to.ticks * 1000000 / to.ns));
 	return 0;
 }

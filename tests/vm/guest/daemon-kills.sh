@@ -3,7 +3,7 @@
 KILLS=${KILLS:-20} STOPS=${STOPS:-5}
 kill_table=$TMPDIR/kills
 
-# One daemon lives until SIGNAL comes, at a moment of the kind; then all queues run within the limit.
+# One daemon lives until SIGNAL comes, at a moment of the kind; then all queues run in time.
 strike()
 {
 	local signal=$1 when=$2 sight ms
@@ -46,7 +46,8 @@ kills()
 	: >"$kill_table"
 	check "$name: loads" kfdsim-load gc=0x090403 num_xcc=8 $SLOW
 	knob preempt_us 10000
-	check "$name: an offline job works" offline start_queues 1 --aql $QUEUES --ticks $TICKS
+	check "$name: an offline job works" \
+		offline start_queues 1 --aql $QUEUES --ticks $TICKS
 	check "$name: a daemon writes its configuration" start_daemon
 	check "$name: and ends" stop_daemon
 	check "$name: an online job comes" start_online --ticks 100 --every-ms 100

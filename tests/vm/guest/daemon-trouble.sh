@@ -72,7 +72,8 @@ scheduler_dies()
 {
 	local name="dead scheduler" resets
 	echo 'amdgpu.*\|kfd.*\|.*preempt.*\|.*HWS.*\|.*hang.*\|.*reset.*' >>/run/kfdsim/allow
-	check "$name: loads" kfdsim-load gc=0x090403 num_xcc=1 $SLOW queue_preemption_timeout_ms=1000
+	check "$name: loads" kfdsim-load gc=0x090403 num_xcc=1 $SLOW \
+		queue_preemption_timeout_ms=1000
 	check "$name: a job works" offline start_job
 	check "$name: the daemon starts" start_daemon
 	check "$name: an online job comes" start_online --ticks 30 --every-ms 200

@@ -67,7 +67,7 @@ many()
 	local name="80 offline and 20 online queues"
 	check "$name: loads" kfdsim-load gc=0x090403 num_xcc=1 $SLOW
 	knob log_packets 1
-	check "$name: offline jobs work" offline start_queues 8 --aql 10 --ticks 20
+	check "$name: offline jobs work" offline start_queues 8 --aql 10 --ticks 100
 	check "$name: the daemon starts" start_daemon
 	check "$name: an online job comes" start_online --queues 20 --requests 10 --ticks 20 \
 		--every-ms 500
