@@ -36,7 +36,7 @@ strike_often()
 
 hits()
 {
-	awk -v signal="$1" -v column="$2" '$1 == signal && $column > 0 { n++ } END { print n + 0 }' \
+	awk -v signal="$1" -v c="$2" '$1 == signal && $c > 0 { n++ } END { print n + 0 }' \
 		"$kill_table"
 }
 
