@@ -105,6 +105,7 @@ static int begin(struct gkfd_target *t, struct gkfd_failure *fail)
 		return gkfd_fail(fail, r, GKFD_WHY_SYSTEM, "identify");
 	if (r < 0 || now.start_ticks != t->ident.start_ticks)
 		return gkfd_fail(fail, -ESRCH, GKFD_WHY_NO_PROCESS, "seize");
+	target_beat(t, GUARD_DRIVER_CALL_NS);
 	r = way_begin(t, fail);
 	target_beat(t, GUARD_SILENCE_NS);
 	return r;
@@ -163,7 +164,9 @@ static int do_snapshot(void *arg)
 
 	if (r < 0)
 		return r;
+	target_beat(a->t, GUARD_DRIVER_CALL_NS);
 	r = way_snapshot(a->t, &a->entries, &a->n, a->fail);
+	target_beat(a->t, GUARD_SILENCE_NS);
 	if (r < 0)
 		target_note_failure(a->t, a->fail);
 	return r;

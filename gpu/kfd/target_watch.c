@@ -20,7 +20,10 @@ static size_t on_watch(void *user, struct pollfd *fds)
 	struct gkfd_target *t = user;
 	int guard = t->guard && !t->guard_gone ? guard_fd(t->guard) : -1;
 
-	fds[0] = (struct pollfd){ .fd = t->session.event_fd[0], .events = POLLIN };
+	int events = t->session.enabled ? t->session.event_fd[0] : -1;
+
+	/* Nobody reads what is left in the pipe of a session that is over. */
+	fds[0] = (struct pollfd){ .fd = events, .events = POLLIN };
 	fds[1] = (struct pollfd){ .fd = guard, .events = POLLIN };
 	return 2;
 }
@@ -30,20 +33,29 @@ static void resume_now(struct gkfd_target *t)
 	struct gkfd_resumed resumed;
 	struct gkfd_failure fail;
 
+	target_beat(t, GUARD_DRIVER_CALL_NS);
 	if (way_resume(t, NULL, 0, &resumed, &fail) < 0)
 		target_note_failure(t, &fail);
+	target_beat(t, GUARD_SILENCE_NS);
 }
 
-/* Nothing is held without a guard: the target runs again and stays alone from here on. */
+/*
+ * Nothing is held without a guard: the target runs again and stays alone from here on. The timer
+ * behind the guard runs on meanwhile, and must not end us afterwards.
+ */
 static void lose_guard(struct gkfd_target *t)
 {
+	bool attached = gkfd_target_state(t) == GKFD_TARGET_ATTACHED;
+
 	t->guard_gone = true;
-	t->slot = -1;
-	if (gkfd_target_state(t) != GKFD_TARGET_ATTACHED)
-		return;
-	resume_now(t);
-	way_end(t);
-	target_set_state(t, GKFD_TARGET_GUARD_DIED);
+	if (attached) {
+		resume_now(t);
+		target_beat(t, GUARD_DRIVER_CALL_NS);
+		way_end(t);
+	}
+	target_disarm(t);
+	if (attached)
+		target_set_state(t, GKFD_TARGET_GUARD_DIED);
 }
 
 /*
@@ -54,11 +66,17 @@ static void look_for_exec(struct gkfd_target *t)
 {
 	struct gkfd_proc_ident now;
 	uint32_t none = 0;
+	int r;
 
-	if (gkfd_dbg_queue_snapshot(t->k, t->ident.pid, 0, NULL, &none) != -ESRCH)
+	/* It waits for whatever the target itself waits for in the driver. */
+	target_beat(t, GUARD_DRIVER_CALL_NS);
+	r = gkfd_dbg_queue_snapshot(t->k, t->ident.pid, 0, NULL, &none);
+	if (r == -ESRCH && !t->vanished)
+		gkfd_session_end(&t->session); /* of no effect unless only the leader is gone */
+	target_beat(t, GUARD_SILENCE_NS);
+	if (r != -ESRCH)
 		return;
 	if (!t->vanished) {
-		gkfd_session_end(&t->session); /* of no effect unless only the leader is gone */
 		t->vanished = true; /* a process that just ends is told of before the next look */
 		return;
 	}

@@ -45,8 +45,10 @@ enum fate {
 	EXECED, /* runs another program, which must not be killed */
 	OWNER_DEADLOCKED,
 	TRACER_DEADLOCKED,
+	DRIVER_HANGS, /* which the tracer of a held target asks now and then */
 	ABORTED,
 	GUARD_KILLED,
+	GUARD_KILLED_AND_WELL, /* goes on, with nothing held */
 	GUARD_KILLED_THEN_STOPPED,
 	GUARD_STOPPED_THEN_STOPPED,
 	FATES,
@@ -93,13 +95,18 @@ static int owner_slot(struct guard *g)
 	return slot;
 }
 
-static _Noreturn void beat_until_target_changes(struct guard *g, struct gkfd_target *t)
+static _Noreturn void beat_until_target_changes(struct guard *g, struct gkfd_target *t,
+						enum fate fate)
 {
 	struct pollfd p = { .fd = gkfd_target_fd(t), .events = POLLIN };
 	int slot = owner_slot(g);
 
 	while (poll(&p, 1, (int)(GUARD_BEAT_NS / NSEC_PER_MSEC)) == 0)
 		guard_beat(g, slot, GUARD_SILENCE_NS);
+	if (fate == GUARD_KILLED_AND_WELL) {
+		guard_disarm(g, slot);
+		wait_for_ever();
+	}
 	_exit(gkfd_target_state(t) == GKFD_TARGET_GUARD_DIED ? 42 : 4);
 }
 
@@ -149,6 +156,10 @@ static _Noreturn void holder_main(enum fate fate, pid_t job, int say_fd)
 		script_freeze(script);
 		wait_for_ever();
 		break;
+	case DRIVER_HANGS:
+		script_hang_driver(script);
+		wait_for_ever();
+		break;
 	case ABORTED:
 		abort();
 	case EXECED:
@@ -157,7 +168,7 @@ static _Noreturn void holder_main(enum fate fate, pid_t job, int say_fd)
 		wait_for_ever();
 		break;
 	default:
-		beat_until_target_changes(g, t);
+		beat_until_target_changes(g, t, fate);
 	}
 	_exit(1);
 }
@@ -197,6 +208,7 @@ static void strike(enum fate fate)
 		kill(h->pid, SIGSTOP);
 		break;
 	case GUARD_KILLED:
+	case GUARD_KILLED_AND_WELL:
 		kill(h->guard, SIGKILL);
 		break;
 	case GUARD_KILLED_THEN_STOPPED:
@@ -290,6 +302,11 @@ static void died_by(enum fate fate, int sig)
 static void a_holder_that_is_well_lives(void **state)
 {
 	assert_int_equal(holders[WELL].gone_ns, 0);
+}
+
+static void a_holder_that_waits_for_the_driver_lives(void **state)
+{
+	assert_int_equal(holders[DRIVER_HANGS].gone_ns, 0);
 }
 
 static void a_guard_that_slept_does_not_kill_a_holder_that_is_well(void **state)
@@ -391,6 +408,11 @@ static void a_holder_lets_go_when_its_guard_is_killed(void **state)
 	is_gone_in_time(GUARD_KILLED);
 	assert_true(WIFEXITED(holders[GUARD_KILLED].status));
 	assert_int_equal(WEXITSTATUS(holders[GUARD_KILLED].status), 42);
+}
+
+static void a_holder_that_has_let_go_survives_its_guard(void **state)
+{
+	assert_int_equal(holders[GUARD_KILLED_AND_WELL].gone_ns, 0);
 }
 
 static void a_stopped_holder_without_guard_is_killed_by_the_kernel(void **state)
@@ -655,6 +677,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_holder_that_is_well_lives),
+		cmocka_unit_test(a_holder_that_waits_for_the_driver_lives),
 		cmocka_unit_test(a_guard_that_slept_does_not_kill_a_holder_that_is_well),
 		cmocka_unit_test(a_killed_holder_is_gone),
 		cmocka_unit_test(a_stopped_holder_is_killed),
@@ -668,6 +691,7 @@ int main(void)
 		cmocka_unit_test(a_holder_whose_tracer_deadlocks_is_killed),
 		cmocka_unit_test(an_aborted_holder_is_gone_without_a_core),
 		cmocka_unit_test(a_holder_lets_go_when_its_guard_is_killed),
+		cmocka_unit_test(a_holder_that_has_let_go_survives_its_guard),
 		cmocka_unit_test(a_stopped_holder_without_guard_is_killed_by_the_kernel),
 		cmocka_unit_test(a_stopped_holder_with_a_stopped_guard_is_killed_by_the_kernel),
 		cmocka_unit_test(guards_do_not_outlive_their_holders),

@@ -27,6 +27,7 @@ struct script {
 	int block_fd;
 	int dbg_fd; /* our copy of the driver's end of the pipe */
 	bool enabled;
+	bool frozen;
 	pid_t pid, tracer;
 	uint64_t start;
 	char wrong[1200];
@@ -371,6 +372,16 @@ static const struct gkfd_trace_ops trace_nothing = {
 	.pidfd = no_pidfd,
 };
 
+static uint64_t play_now_ns(void *data)
+{
+	const struct script *s = data;
+	struct pollfd nothing = { .fd = -1 };
+
+	while (__atomic_load_n(&s->frozen, __ATOMIC_ACQUIRE))
+		poll(&nothing, 1, -1);
+	return gkfd_syscall_now_ns(s->kernel);
+}
+
 struct script *script_new(const struct gkfd_trace_ops *trace)
 {
 	struct script *s = calloc(1, sizeof(*s));
@@ -387,6 +398,7 @@ struct script *script_new(const struct gkfd_trace_ops *trace)
 	s->table.read_file = play_read_file;
 	s->table.list_dir = play_list_dir;
 	s->table.read_mem = play_read_mem;
+	s->table.now_ns = play_now_ns;
 	s->kernel = gkfd_syscall_new(NULL);
 	s->vanish_at = SIZE_MAX;
 	s->block_fd = -1;
@@ -469,9 +481,14 @@ void script_block_suspend(struct script *s, int fd)
 	pthread_mutex_unlock(&s->lock);
 }
 
-void script_freeze(struct script *s)
+void script_hang_driver(struct script *s)
 {
 	pthread_mutex_lock(&s->lock);
+}
+
+void script_freeze(struct script *s)
+{
+	__atomic_store_n(&s->frozen, true, __ATOMIC_RELEASE);
 }
 
 void script_raise(struct script *s)

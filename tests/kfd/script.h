@@ -53,7 +53,9 @@ void script_lend(struct script *s, unsigned int n);
 int script_evictions(struct script *s);
 /* The next suspend blocks until @fd is readable. */
 void script_block_suspend(struct script *s, int fd);
-/* From now on every call waits for ever: a deadlock of whoever makes one. */
+/* From now on every call of the driver waits for ever, as for a GPU that does not answer. */
+void script_hang_driver(struct script *s);
+/* From now on asking for the time does: a deadlock of whoever does so. */
 void script_freeze(struct script *s);
 /* Writes the byte the driver writes when an event is pending. */
 void script_raise(struct script *s);
