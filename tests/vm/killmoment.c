@@ -20,7 +20,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -35,9 +34,8 @@ struct sight {
 struct victim {
 	int pid;
 	const struct journal_file *journal; /* NULL: none */
-	int threads[MAX_THREADS]; /* their "syscall" files */
+	int threads[MAX_THREADS]; /* their "stack" files */
 	unsigned int n;
-	int kfd; /* its descriptor of the driver, -1: none */
 };
 
 static uint64_t number(const char *text)
@@ -79,7 +77,7 @@ static void open_threads(struct victim *v)
 	while (d && (e = readdir(d)) && v->n < MAX_THREADS) {
 		if (e->d_name[0] == '.')
 			continue;
-		snprintf(path, sizeof(path), "/proc/%d/task/%.16s/syscall", v->pid, e->d_name);
+		snprintf(path, sizeof(path), "/proc/%d/task/%.16s/stack", v->pid, e->d_name);
 		v->threads[v->n] = open(path, O_RDONLY | O_CLOEXEC);
 		v->n += v->threads[v->n] >= 0;
 	}
@@ -87,40 +85,16 @@ static void open_threads(struct victim *v)
 		closedir(d);
 }
 
-static int find_kfd(int pid)
+/* The driver waits for the hardware awake: what a thread is doing only its stack tells. */
+static bool is_in_ioctl(int thread)
 {
-	char path[300], to[64];
-	struct dirent *e;
-	int found = -1;
-	DIR *d;
-
-	snprintf(path, sizeof(path), "/proc/%d/fd", pid);
-	d = opendir(path);
-	while (d && (e = readdir(d))) {
-		ssize_t n;
-
-		snprintf(path, sizeof(path), "/proc/%d/fd/%.16s", pid, e->d_name);
-		n = readlink(path, to, sizeof(to) - 1);
-		if (n > 0 && strncmp(to, "/dev/kfd", (size_t)n) == 0)
-			found = (int)number(e->d_name);
-	}
-	if (d)
-		closedir(d);
-	return found;
-}
-
-static bool is_in_ioctl(const struct victim *v, int thread)
-{
-	char text[128];
-	long number;
-	unsigned long fd;
+	char text[4096];
 	ssize_t n = pread(thread, text, sizeof(text) - 1, 0);
 
 	if (n <= 0)
 		return false;
 	text[n] = '\0';
-	return sscanf(text, "%ld 0x%lx", &number, &fd) == 2 && number == SYS_ioctl &&
-	       (int)fd == v->kfd;
+	return strstr(text, "kfd_ioctl") != NULL;
 }
 
 static struct sight look(const struct victim *v)
@@ -130,7 +104,7 @@ static struct sight look(const struct victim *v)
 	for (unsigned int i = 0; v->journal && i < JOURNAL_ENTRIES; i++)
 		s.held += v->journal->entries[i].pid != 0;
 	for (unsigned int i = 0; i < v->n; i++)
-		s.in_ioctl += is_in_ioctl(v, v->threads[i]);
+		s.in_ioctl += is_in_ioctl(v->threads[i]);
 	return s;
 }
 
@@ -153,7 +127,6 @@ int main(int argc, char **argv)
 	}
 	v.pid = (int)number(argv[1]);
 	v.journal = map_journal(argv[3]);
-	v.kfd = find_kfd(v.pid);
 	open_threads(&v);
 	srand((unsigned int)now_us());
 	ms = number(argv[5]);

@@ -51,7 +51,7 @@ kills()
 	check "$name: a daemon writes its configuration" start_daemon
 	check "$name: and ends" stop_daemon
 	check "$name: an online job comes" start_online --ticks 100 --every-ms 100
-	exec {from_online}<&-
+	cat <&"$from_online" >"$TMPDIR/requests" & # it must not wait for us
 	check "$name: SIGKILL, $KILLS times" strike_often 9 "$KILLS"
 	check "$name: half of them in a hold" test "$(hits 9 3)" -ge $((KILLS / 2))
 	check "$name: some in the driver" test "$(hits 9 5)" -ge $((KILLS / 20))
@@ -59,6 +59,7 @@ kills()
 	check "$name: the next cleans up and ends" "$gpreemptd" --clean-up --run-dir $RUN
 	kill -KILL $online
 	wait $online 2>/dev/null
+	exec {from_online}<&-
 	check "$name: every packet ran once, in order" stop_queues
 	check "$name: nothing the hardware would not take" nothing_bad
 	echo "# SIGKILL $(grep -c '^9 ' "$kill_table"), in a hold $(hits 9 3), in the driver" \
