@@ -6,20 +6,6 @@
 
 #include "cmd/gpreemptd/control_internal.h"
 
-/*
- * What it sent and we did not read would make the kernel tell it of a reset before it reads our
- * last answer (unix_release_sock of Linux 6.12).
- */
-static void hang_up(int fd)
-{
-	char dropped;
-
-	shutdown(fd, SHUT_RD);
-	while (recv(fd, &dropped, sizeof(dropped), MSG_DONTWAIT) > 0)
-		;
-	close(fd);
-}
-
 void client_free(struct client *client)
 {
 	struct control *c = client->control;
@@ -180,6 +166,10 @@ static int read_packet(struct client *client)
 	if (client->warned && !user_can_pay(client->control, client->user)) {
 		stop_reading(client);
 		return 0;
+	}
+	if (packet_has_files(client->fd)) {
+		client->control->figures.garbage++;
+		return -EBADMSG;
 	}
 	n = recv(client->fd, packet, sizeof(packet), MSG_DONTWAIT | MSG_TRUNC);
 	if (n < 0)

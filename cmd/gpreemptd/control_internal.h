@@ -74,6 +74,11 @@ int client_send_fd(struct client *client, const void *packet, size_t len, int fd
 void client_read_again(struct client *client); /* its user has tokens */
 void client_send_event(struct client *client, const struct wire_event *event);
 
+/* ---- hang_up.c ---- */
+
+bool packet_has_files(int fd); /* the next one to be read */
+void hang_up(int fd); /* closes it, and what was sent and not read: without waiting */
+
 /* ---- users.c ---- */
 
 /* NULL: too many users at once, or no memory. */
