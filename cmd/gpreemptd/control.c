@@ -157,6 +157,14 @@ static int listen_at(const char *path, int *ret_fd)
 	return 0;
 }
 
+/* systemd hands it over as one that waits: NonBlocking= of systemd.service(5). */
+static int never_wait(int fd)
+{
+	int flags = fcntl(fd, F_GETFL);
+
+	return flags < 0 || fcntl(fd, F_SETFL, flags | O_NONBLOCK) < 0 ? -errno : 0;
+}
+
 static int add_timer(struct control *c, sd_event_time_handler_t handler, sd_event_source **ret)
 {
 	int r;
@@ -207,6 +215,9 @@ int control_new(const struct control_parts *parts, const struct config *config, 
 		if (!c->path)
 			return -ENOMEM;
 	}
+	r = never_wait(c->fd);
+	if (r < 0)
+		return r;
 	control_configure(c, config);
 	r = add_sources(c);
 	if (r < 0)

@@ -94,6 +94,10 @@ static enum status take_dir(struct daemon *d)
 	if (r == -EBUSY)
 		return fail(STATUS_REFUSED, "stop it first, or give another --run-dir",
 			    "a gpreemptd runs already: process %d", owner);
+	if (r == -EPERM)
+		return fail(STATUS_REFUSED, "make it its user's alone: chown, chmod go-w",
+			    "others may write to %s, and so to everything it is used for",
+			    d->options->run_dir);
 	if (r < 0)
 		return fail(r == -EACCES ? STATUS_REFUSED : STATUS_FAILED,
 			    "run as root, or give another --run-dir", "cannot use %s: %s",

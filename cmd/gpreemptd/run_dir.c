@@ -37,11 +37,32 @@ static int lock(int fd, pid_t *ret_owner)
 	return -EBUSY;
 }
 
-/* The one before us removes its lock as it goes: what we locked may be no file any more. */
+/*
+ * Who may write there may put links in the place of our files, and have them written to and made
+ * readable with our rights.
+ */
+static int check_dir(const char *path)
+{
+	struct stat st;
+
+	if (stat(path, &st) < 0)
+		return -errno;
+	if (!S_ISDIR(st.st_mode))
+		return -ENOTDIR;
+	if ((st.st_uid != 0 && st.st_uid != geteuid()) || (st.st_mode & (S_IWGRP | S_IWOTH)))
+		return -EPERM;
+	return 0;
+}
+
+/*
+ * The one before us removes its lock as it goes: what we locked may be no file any more. Whoever
+ * could read it could lock it, and keep us from starting.
+ */
 static int lock_file(const char *path, int *ret_fd, pid_t *ret_owner)
 {
 	for (;;) {
-		_cleanup_close_ int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0644);
+		_cleanup_close_ int fd =
+			open(path, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
 		struct stat ours, there;
 		int r;
 
@@ -73,6 +94,9 @@ int run_dir_take(const char *path, struct run_dir *ret, pid_t *ret_owner)
 		return -ENOMEM;
 	if (mkdir(path, 0755) < 0 && errno != EEXIST)
 		return -errno;
+	r = check_dir(path);
+	if (r < 0)
+		return r;
 	dir.path = name;
 	file = run_dir_file(&dir, LOCK_NAME);
 	if (!file)

@@ -11,7 +11,7 @@ struct run_dir {
 	int lock_fd;
 };
 
-/* Makes it if need be. -EBUSY: another daemon's; *ret_owner is its pid. */
+/* Makes it if need be. -EBUSY: another daemon's, of pid *ret_owner; -EPERM: others write to it. */
 int run_dir_take(const char *path, struct run_dir *ret, pid_t *ret_owner);
 void run_dir_done(struct run_dir *dir);
 

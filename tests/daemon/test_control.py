@@ -1,10 +1,14 @@
 # SPDX-License-Identifier: MIT
 """The control socket of a real daemon: who may what, what garbage and floods do, and its end."""
+import array
 import os
 import random
+import shutil
 import signal
 import socket
+import struct
 import subprocess
+import tempfile
 import time
 import unittest
 
@@ -384,6 +388,120 @@ class Abuse(rig.Case):
                     c.socket.send(rig.packet(rig.JOBS))
         with d.client() as c:
             self.assertEqual(c.status().pid, d.process.pid)
+
+
+def lingering():
+    """A TCP socket that whoever closes it last waits for, and its idle other end."""
+    listener = socket.socket()
+    listener.bind(('127.0.0.1', 0))
+    listener.listen()
+    s = socket.socket()
+    s.connect(listener.getsockname())
+    peer, _ = listener.accept()
+    listener.close()
+    s.setblocking(False)
+    try:
+        while True:
+            s.send(bytes(65536))
+    except BlockingIOError:
+        pass
+    s.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack('ii', 1, 4 * rig.WAIT_S))
+    return s, peer
+
+
+class Files(rig.Case):
+    """What comes with packets: whoever closes it last would wait for it."""
+
+    def test_files_are_refused(self):
+        d = self.daemon()
+        with d.client() as c, open('/dev/null', 'rb') as null:
+            c.socket.sendmsg([rig.packet(STATUS)], [(socket.SOL_SOCKET, socket.SCM_RIGHTS,
+                                                     array.array('i', [null.fileno()] * 200))])
+            with self.assertRaises(ConnectionResetError):
+                c.receive()
+        self.assertLess(len(os.listdir(f'/proc/{d.process.pid}/fd')), 100)
+
+    def test_a_file_that_lingers_stops_nobody(self):
+        d = self.daemon()
+        for data in (rig.packet(STATUS), b'x'):
+            with d.client() as c:
+                s, peer = lingering()
+                self.addCleanup(peer.close)
+                d.process.send_signal(signal.SIGSTOP)
+                if data == b'x':  # behind the packet it is hung up for
+                    c.socket.send(data)
+                c.socket.sendmsg([data], [(socket.SOL_SOCKET, socket.SCM_RIGHTS,
+                                           array.array('i', [s.fileno()]))])
+                s.close()
+                d.process.send_signal(signal.SIGCONT)
+                with d.client() as polite:
+                    self.assertEqual(polite.status().pid, d.process.pid)
+
+
+class Place(rig.Case):
+    """Where it runs."""
+
+    def setUp(self):
+        self.dir = tempfile.mkdtemp(prefix='gpreempt-')
+        self.addCleanup(shutil.rmtree, self.dir)
+        self.config = os.path.join(self.dir, 'conf')
+        with open(self.config, 'w', encoding='utf-8'):
+            pass
+        self.run_dir = os.path.join(self.dir, 'run')
+
+    def start(self):
+        return run(*self.args())
+
+    def args(self):
+        return '--device', 'model', '--run-dir', self.run_dir, '--config', self.config
+
+    def test_a_directory_others_write_to_is_refused(self):
+        os.mkdir(self.run_dir)
+        for mode in (0o777, 0o1777, 0o775):
+            os.chmod(self.run_dir, mode)
+            status, _, err = self.start()
+            self.assertEqual(status, REFUSED, err)
+            self.assertRegex(err, r'^gpreemptd: others may write .*; hint: .*\n$')
+        self.assertEqual(os.listdir(self.run_dir), [])
+        if ROOT:
+            os.chmod(self.run_dir, 0o755)
+            os.chown(self.run_dir, STRANGER, STRANGER)
+            self.assertEqual(self.start()[0], REFUSED)
+
+    def test_a_link_in_the_place_of_the_lock_is_not_followed(self):
+        os.mkdir(self.run_dir)
+        os.symlink(os.path.join(self.run_dir, 'made'), os.path.join(self.run_dir, 'lock'))
+        self.assertEqual(self.start()[0], FAILED)
+        self.assertEqual(os.listdir(self.run_dir), ['lock'])
+
+    @unittest.skipUnless(ROOT, 'only root can be two people')
+    def test_a_stranger_cannot_keep_it_from_starting(self):
+        d = self.daemon()
+
+        def lock():
+            with self.assertRaises(PermissionError):
+                open(os.path.join(d.run_dir, 'lock'), 'rb')
+        self.assertTrue(rig.as_stranger(lock))
+
+    def test_a_socket_of_systemd_does_not_make_it_wait(self):
+        path = os.path.join(self.dir, 'socket')
+        listener = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        self.addCleanup(listener.close)
+        listener.bind(path)
+        listener.listen()
+        pid = os.fork()
+        if pid == 0:
+            os.dup2(listener.fileno(), 3)
+            os.set_inheritable(3, True)
+            os.environ.update(LISTEN_PID=str(os.getpid()), LISTEN_FDS='1')
+            os.execv(rig.GPREEMPTD, ['gpreemptd', *self.args()])
+        try:
+            with rig.Client(path) as c, rig.Client(path) as other:
+                self.assertEqual(c.status().pid, pid)
+                self.assertEqual(other.status().pid, pid)
+        finally:
+            os.kill(pid, signal.SIGKILL)
+            os.waitpid(pid, 0)
 
 
 class Life(rig.Case):
