@@ -115,7 +115,7 @@ struct gpu_ops {
 	/*
 	 * Takes queues off the GPU, in addition to those that are off; @ids NULL: all, also those
 	 * it creates meanwhile. @longest_ns: what is off comes back by itself so long after this
-	 * call, whatever happens to us.
+	 * call, whatever happens to us; 0: only by a call.
 	 */
 	int (*suspend)(struct gpu_target *t, const uint32_t *ids, size_t n, uint64_t longest_ns,
 		       uint64_t cookie);

@@ -196,7 +196,8 @@ static void asked(struct scheduler *s, struct process *p, int r)
 static void ask_suspend(struct scheduler *s, const struct call *c)
 {
 	struct process *p = c->process;
-	uint64_t longest_ns = c->deadline_ns - MIN(c->deadline_ns, c->asked_ns);
+	/* At least something: 0 would be without an end. */
+	uint64_t longest_ns = MAX(c->deadline_ns, c->asked_ns + 1) - c->asked_ns;
 
 	if (!write_down(s, p)) {
 		give_up(s, p, "nothing more can be written down as held");
@@ -285,6 +286,11 @@ void act_let_go(struct scheduler *s, struct process *p, const char *how)
 {
 	bring_back(s, p, true, how);
 	forget_entry(s, p);
+}
+
+void act_forget(struct scheduler *s, struct process *p)
+{
+	bring_back(s, p, true, "left alone from now on");
 }
 
 static void trip(struct scheduler *s, struct process *p, struct gpu *g, const char *why)
@@ -442,6 +448,8 @@ static void take(struct scheduler *s, const struct gpu_done *d)
 	struct process *p = d->target ? owner_of(s, d) : NULL;
 
 	s->outstanding -= d->verb != GPU_ENDED && s->outstanding;
+	if (d->result == -EUCLEAN)
+		scheduler_fail(s, -EUCLEAN, "what it holds would not end with it any more");
 	if (!p)
 		return;
 	if (d->verb == GPU_RELEASE) {

@@ -84,11 +84,17 @@ static bool is_still_there(struct scheduler *s, const struct process *p)
 	       start == p->identity.start_ticks;
 }
 
+/* Its cgroup may be another since it was looked at last, and that of online jobs. */
+static bool is_still_offline(struct scheduler *s, struct process *p)
+{
+	return process_identify(s, p) == 0 && p->verdict.job_class == JOB_OFFLINE;
+}
+
 static void attach(struct scheduler *s, struct process *p)
 {
 	int r;
 
-	if (!is_still_there(s, p) || !scheduler_is_guarded(s))
+	if (!scheduler_is_guarded(s) || !is_still_offline(s, p))
 		return;
 	r = ops(s)->attach(s->b, p->pid, act_cookie(s, p), &p->target);
 	if (r < 0) {
@@ -100,6 +106,8 @@ static void attach(struct scheduler *s, struct process *p)
 	s->attaching++;
 	s->targets++;
 	s->outstanding++;
+	if (!is_still_there(s, p))
+		attach_let_go(s, p); /* whoever it is that was asked for */
 }
 
 static void consider(struct scheduler *s, struct process *p)

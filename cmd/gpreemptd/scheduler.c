@@ -25,16 +25,23 @@ static void let_all_go(struct scheduler *s)
 		attach_let_go(s, p);
 }
 
+void scheduler_fail(struct scheduler *s, int error, const char *why)
+{
+	if (s->failed)
+		return;
+	s->failed = error;
+	log_line(LOG_LEVEL_ERROR, "%s: every job is let go, and none is held", why);
+	let_all_go(s);
+}
+
 static void check_guard(struct scheduler *s)
 {
-	if (!s->parts.guard || s->failed || guard_alive(s->parts.guard))
+	if (!s->parts.guard || guard_alive(s->parts.guard))
 		return;
-	s->failed = -EOWNERDEAD;
 	if (s->guard_polled)
 		epoll_ctl(s->epoll, EPOLL_CTL_DEL, guard_fd(s->parts.guard), NULL);
 	s->guard_polled = false;
-	log_line(LOG_LEVEL_ERROR, "the guard is dead: every job is let go, and none is held");
-	let_all_go(s);
+	scheduler_fail(s, -EOWNERDEAD, "the guard is dead");
 }
 
 bool scheduler_is_guarded(struct scheduler *s)
@@ -62,7 +69,7 @@ static void keep_guard(struct scheduler *s)
 static void take_steps(struct scheduler *s, size_t n_samples, bool complete)
 {
 	struct engine_step step = {
-		.now_ns = s->now_ns,
+		.now_ns = scheduler_now(s), /* looking took its time; deadlines begin here */
 		.samples = s->samples,
 		.n_samples = n_samples,
 		.complete = complete,
@@ -366,7 +373,10 @@ void scheduler_set_backend(struct scheduler *s, struct gpu_backend *b)
 	if (!b)
 		return;
 	poll_fd(s, ops(s)->fd(b), THE_BACKEND);
+	scheduler_now(s);
 	configure_engine(s);
+	for_each_process(s, p)
+		process_judge(s, p); /* the configuration may be another by now */
 }
 
 void scheduler_free(struct scheduler *s)

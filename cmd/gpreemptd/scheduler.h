@@ -48,8 +48,9 @@ uint64_t scheduler_turn(struct scheduler *s);
 /* Readable when a turn is due: the backend has done something, a process ended, the guard died. */
 int scheduler_fd(const struct scheduler *s);
 /*
- * 0, or -EOWNERDEAD: the guard is dead. Everything is let go of and nothing is held any more: end
- * when scheduler_is_idle(), so that whoever started the daemon starts another.
+ * 0, or -EOWNERDEAD: the guard is dead, or -EUCLEAN: the driver would not resume anybody at our
+ * death any more. Everything is let go of and nothing is held any more: end when
+ * scheduler_is_idle(), so that whoever started the daemon starts another.
  */
 int scheduler_failed(const struct scheduler *s);
 

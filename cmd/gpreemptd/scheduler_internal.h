@@ -211,6 +211,9 @@ uint64_t scheduler_now(struct scheduler *s);
 /* Is there a guard that will act on our silence, or is nothing real held? */
 bool scheduler_is_guarded(struct scheduler *s);
 
+/* Lets go of everybody for good. */
+void scheduler_fail(struct scheduler *s, int error, const char *why);
+
 /* ---- processes.c ---- */
 
 struct process *process_find(const struct scheduler *s, pid_t pid);
@@ -286,6 +289,8 @@ void act_drop_tickets(struct scheduler *s, struct process *p, const struct job *
 uint64_t act_cookie(struct scheduler *s, const struct process *p);
 /* What it was held of it is back, or nobody's any more. */
 void act_let_go(struct scheduler *s, struct process *p, const char *how);
+/* Its release is under way, and its jobs are forgotten before that is done: their holds are told. */
+void act_forget(struct scheduler *s, struct process *p);
 void act_trip(struct scheduler *s, struct process *p, uint32_t gpu, const char *why);
 
 #endif

@@ -286,7 +286,8 @@ int tracer_seize(struct tracer *tr)
 		tr->has_waiter = true;
 	}
 	tr->seized = true;
-	return 0;
+	/* The pid may have passed on since the tracer was made, and this be somebody else. */
+	return tr->pid_fd < 0 || still_there(tr) ? 0 : -ESRCH;
 }
 
 void tracer_let_go(struct tracer *tr)

@@ -48,6 +48,50 @@ static void an_online_job_is_never_attached(void **state)
 	rig_end(r);
 }
 
+static void a_job_whose_cgroup_became_that_of_online_jobs_is_not_attached(void **state)
+{
+	struct rig *r = rig_new(8);
+	struct fake_process *moved;
+
+	r->config.attach_age_ns = 5 * S;
+	rig_online(r, ONLINE_PID, 1);
+	moved = rig_offline(r, OFFLINE_PID, 1);
+	rig_run(r, 4500 * MS);
+	snprintf(moved->cgroup, sizeof(moved->cgroup), "/online");
+	moved->online = true;
+	rig_run(r, 20 * S);
+	assert_int_equal(moved->attaches, 0);
+	rig_end(r);
+}
+
+/* The pid of whoever is attached is another's by the time that is asked for. */
+static const struct gpu_ops *fake_ops;
+
+static int pass_on_and_attach(struct gpu_backend *b, pid_t pid, uint64_t cookie,
+			      struct gpu_target **ret)
+{
+	fake_find((struct fake *)b, pid)->start_ticks++;
+	return fake_ops->attach(b, pid, cookie, ret);
+}
+
+static void a_pid_that_passes_on_in_the_middle_of_an_attach_is_let_go(void **state)
+{
+	struct rig *r = rig_new(8);
+	struct gpu_ops passing = *r->fake.base.ops;
+	struct fake_process *offline;
+
+	fake_ops = r->fake.base.ops;
+	passing.attach = pass_on_and_attach;
+	r->fake.base.ops = &passing;
+	rig_online(r, ONLINE_PID, 1);
+	offline = rig_offline(r, OFFLINE_PID, 1);
+	rig_turn(r);
+	r->fake.base.ops = fake_ops;
+	assert_int_equal(offline->attaches, 1);
+	assert_int_equal(offline->releases, 1);
+	rig_end(r);
+}
+
 static void a_job_is_released_some_time_after_its_online_neighbour_is_gone(void **state)
 {
 	struct rig *r = rig_new(8);
@@ -280,6 +324,8 @@ int main(void)
 		cmocka_unit_test(a_young_offline_job_is_not_attached),
 		cmocka_unit_test(an_offline_job_without_online_neighbours_is_not_attached),
 		cmocka_unit_test(an_online_job_is_never_attached),
+		cmocka_unit_test(a_job_whose_cgroup_became_that_of_online_jobs_is_not_attached),
+		cmocka_unit_test(a_pid_that_passes_on_in_the_middle_of_an_attach_is_let_go),
 		cmocka_unit_test(a_job_is_released_some_time_after_its_online_neighbour_is_gone),
 		cmocka_unit_test(a_short_absence_of_online_jobs_changes_nothing),
 		cmocka_unit_test(a_refused_job_is_tried_later_and_later),

@@ -420,6 +420,58 @@ static void a_dead_guard_lets_everybody_go_and_ends_us(void **state)
 	rig_end(r);
 }
 
+/* Somebody else's session was ended by mistake, and the driver has miscounted ours since. */
+static void a_hold_that_would_outlive_us_ends_us(void **state)
+{
+	struct rig *r = rig_new(8);
+	struct fake_process *online, *offline;
+
+	rig_pair(r, &online, &offline);
+	offline->outcomes[GPU_SUSPEND] = (struct fake_outcome){ .result = -EUCLEAN };
+	fake_set_work(online, true);
+	rig_run(r, S);
+	assert_int_equal(scheduler_failed(r->s), -EUCLEAN);
+	assert_int_equal(offline->releases, 1);
+	rig_run(r, 20 * S);
+	assert_true(scheduler_is_idle(r->s));
+	assert_int_equal(offline->attaches, 1);
+	rig_end(r);
+}
+
+/* Looking takes longer than the job may be held for. */
+static const struct gpu_ops *fake_ops;
+
+static int look_for_long(struct gpu_watch *w, struct gpu_sample *ret, size_t max)
+{
+	struct fake *f = *(struct fake **)w;
+
+	f->now_ns += 30 * MS;
+	return fake_ops->look(w, ret, max);
+}
+
+static void a_hold_has_an_end_however_late_it_is_asked_for(void **state)
+{
+	struct rig *r = rig_new(8);
+	struct fake_process *online, *offline;
+	struct gpu_ops slow = *r->fake.base.ops;
+
+	r->config.engine.hold_max_ns = 20 * MS;
+	scheduler_configure(r->s, &r->config);
+	rig_pair(r, &online, &offline);
+	fake_ops = r->fake.base.ops;
+	slow.look = look_for_long;
+	r->fake.base.ops = &slow;
+	fake_set_work(online, true);
+	for (int i = 0; i < 100 && !offline->suspends; i++) {
+		r->fake.now_ns += 5 * MS;
+		scheduler_turn(r->s);
+	}
+	r->fake.base.ops = fake_ops;
+	assert_int_equal(offline->suspends, 1);
+	assert_in_range(offline->longest_ns, 1, 20 * MS);
+	rig_free(r);
+}
+
 static void nobody_is_attached_without_a_guard_to_arm(void **state)
 {
 	struct rig *r = rig_new(8);
@@ -455,6 +507,8 @@ int main(void)
 		cmocka_unit_test(a_list_that_cannot_be_read_changes_nothing),
 		cmocka_unit_test(the_guard_hears_of_us_in_time_while_anything_is_attached),
 		cmocka_unit_test(a_dead_guard_lets_everybody_go_and_ends_us),
+		cmocka_unit_test(a_hold_that_would_outlive_us_ends_us),
+		cmocka_unit_test(a_hold_has_an_end_however_late_it_is_asked_for),
 		cmocka_unit_test(nobody_is_attached_without_a_guard_to_arm),
 	};
 

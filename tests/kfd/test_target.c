@@ -257,6 +257,35 @@ static void a_hold_ends_by_itself_after_its_longest_time(void **state)
 	assert_false(gkfd_target_holds(f->t));
 }
 
+static int pidfd_of_the_one_before;
+
+static int stale_pidfd(void *data, pid_t pid)
+{
+	return fcntl(pidfd_of_the_one_before, F_DUPFD_CLOEXEC, 3);
+}
+
+static void a_process_that_only_has_the_pid_is_let_go(void **state)
+{
+	struct gkfd_trace_ops trace = gkfd_trace_syscall;
+	struct gkfd *k = script_gkfd(script_new(&trace));
+	struct fixture *f = *state;
+	pid_t before = fork();
+
+	if (before == 0)
+		_exit(0);
+	pidfd_of_the_one_before = (int)syscall(SYS_pidfd_open, before, 0);
+	assert_int_equal(waitpid(before, NULL, 0), before);
+	if (pidfd_of_the_one_before >= 0) { /* else the kernel has none */
+		trace.pidfd = stale_pidfd;
+		assert_int_equal(gkfd_target_attach(k, f->job.pid, NULL, &f->t, &f->fail), -ESRCH);
+		assert_int_equal(job_tracer(f->job.pid), 0);
+		closep(&pidfd_of_the_one_before);
+	}
+	kill(f->job.pid, SIGUSR1);
+	assert_int_equal(job_hear(f->job.from_job), 'u');
+	gkfd_free(k);
+}
+
 static void processes_we_cannot_have_are_told_apart(void **state)
 {
 	struct fixture *f = *state;
@@ -520,6 +549,7 @@ int main(void)
 		T(nothing_is_held_without_a_guard),
 		T(a_hold_ends_when_the_guard_dies),
 		T(a_hold_ends_by_itself_after_its_longest_time),
+		T(a_process_that_only_has_the_pid_is_let_go),
 		T(processes_we_cannot_have_are_told_apart),
 		T(another_users_process_is_refused),
 		T(twenty_targets_are_held_at_once),
