@@ -7,7 +7,7 @@
 #   make bench      figures, as JSON and as a table       make mutants   do tests notice bugs?
 #   make fuzz       FUZZ_SECONDS=600                      make test-asan test-tsan test-long test-vm
 #   make format     make format-check                     make test-vm-e2e test-vm-daemon
-#                                                         make test-vm-long
+#   make soak       SOAK_SECONDS=3600                     make test-vm-long
 #   VERBOSE=1       shows the commands                    make mutants-driver
 #   make help       this                                  make test-vm-debug
 
@@ -15,6 +15,7 @@ B := build
 prefix ?= /usr/local
 libdir ?= lib
 FUZZ_SECONDS ?= 600
+SOAK_SECONDS ?= 3600
 BASE ?= HEAD
 
 # What "make test" runs, in this order. Each name is a stage of scripts/run-tests.
@@ -54,6 +55,9 @@ fuzz:
 	scripts/deps build fuzz
 	scripts/run-fuzz $(FUZZ_SECONDS)
 
+soak: all
+	tests/daemon/soak $(B) $(SOAK_SECONDS)
+
 mutants:
 	scripts/deps build test
 	tests/mutants/run $(MUTANT)
@@ -81,5 +85,5 @@ help:
 	sed -n 's/^#   //p' Makefile
 
 .PHONY: all demo test check test-asan test-tsan test-long test-vm test-vm-e2e test-vm-daemon \
-	test-vm-long test-vm-debug fuzz mutants mutants-driver bench install format \
+	test-vm-long test-vm-debug fuzz soak mutants mutants-driver bench install format \
 	format-check clean help

@@ -327,6 +327,7 @@ void jobs_start_over(struct scheduler *s, struct process *p)
 
 void jobs_remove(struct scheduler *s, struct process *p)
 {
+	act_forget(s, p);
 	while (!SLIST_EMPTY(&p->jobs))
 		job_free(s, SLIST_FIRST(&p->jobs));
 	s->n_queues -= p->n_queues;

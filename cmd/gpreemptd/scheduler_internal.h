@@ -289,7 +289,7 @@ void act_drop_tickets(struct scheduler *s, struct process *p, const struct job *
 uint64_t act_cookie(struct scheduler *s, const struct process *p);
 /* What it was held of it is back, or nobody's any more. */
 void act_let_go(struct scheduler *s, struct process *p, const char *how);
-/* Its release is under way, and its jobs are forgotten before that is done: their holds are told. */
+/* Its release is under way, and its jobs are forgotten before that is done: it is told. */
 void act_forget(struct scheduler *s, struct process *p);
 void act_trip(struct scheduler *s, struct process *p, uint32_t gpu, const char *why);
 

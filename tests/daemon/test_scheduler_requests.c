@@ -142,6 +142,25 @@ static void the_last_request_counts(void **state)
 	rig_end(r);
 }
 
+static void a_hold_of_a_job_taken_out_of_its_class_is_told_of(void **state)
+{
+	struct rig *r = rig_new(8);
+	struct class_request out = rig_request(WIRE_BY_PID, OFFLINE_PID, JOB_UNMANAGED);
+	struct fake_process *online, *offline;
+
+	rig_pair(r, &online, &offline);
+	fake_set_work(online, true);
+	rig_run(r, 20 * MS);
+	assert_true(fake_is_held(offline));
+	assert_int_equal(scheduler_class(r->s, &out), 1);
+	rig_run(r, 20 * MS);
+	assert_false(fake_is_held(offline));
+	assert_int_equal(r->told[WIRE_LET_GO], 1);
+	assert_int_equal(r->last[WIRE_LET_GO].pid, OFFLINE_PID);
+	assert_true(r->last[WIRE_LET_GO].duration_ns > 10 * MS);
+	rig_end(r);
+}
+
 static void a_user_may_lower_only_their_own(void **state)
 {
 	struct rig *r = rig_new(8);
@@ -229,6 +248,71 @@ static void a_user_cannot_fill_the_list_of_requests(void **state)
 	assert_int_equal(result, -ENOSPC);
 	request.only_uid = (uid_t)-1;
 	assert_int_equal(scheduler_class(r->s, &request), 0);
+	rig_end(r);
+}
+
+static void many_users_leave_room_for_root(void **state)
+{
+	struct rig *r = rig_new(8);
+	struct class_request request = of_user(rig_request(WIRE_BY_NAME, 0, JOB_OFFLINE), USER);
+	int refused = 0;
+
+	for (int i = 0; i < 1000; i++) {
+		request.only_uid = (uid_t)(USER + i);
+		snprintf(request.pattern, sizeof(request.pattern), "name-%d", i);
+		refused += scheduler_class(r->s, &request) == -ENOSPC;
+	}
+	assert_in_range(refused, 1, 999);
+	request.only_uid = (uid_t)-1;
+	for (int i = 0; i < 100; i++) {
+		snprintf(request.pattern, sizeof(request.pattern), "name-%d", i);
+		assert_int_equal(scheduler_class(r->s, &request), 0);
+	}
+	rig_end(r);
+}
+
+static void nobody_is_raised_by_a_cgroup_they_named(void **state)
+{
+	static const char below[] = "/u.slice/user@1000.service/";
+	struct rig *r = rig_new(8);
+	struct class_request request = rig_request(WIRE_BY_CGROUP, 0, JOB_ONLINE);
+	struct fake_process *p = rig_offline(r, 300, 1);
+
+	snprintf(p->cgroup, sizeof(p->cgroup), "%skubepods", below);
+	p = rig_offline(r, 301, 1);
+	snprintf(p->cgroup, sizeof(p->cgroup), "%s%s", below, CONTAINER);
+	rig_run(r, S);
+	snprintf(request.pattern, sizeof(request.pattern), "*/kubepods");
+	assert_int_equal(scheduler_class(r->s, &request), 0);
+	snprintf(request.pattern, sizeof(request.pattern), "*/user@1000.service");
+	assert_int_equal(scheduler_class(r->s, &request), 2);
+	request.verdict.job_class = JOB_OFFLINE;
+	assert_int_equal(scheduler_class(r->s, &request), 2);
+	request = rig_request(WIRE_BY_CONTAINER, 0, JOB_ONLINE);
+	snprintf(request.pattern, sizeof(request.pattern), "0123456789ab");
+	assert_int_equal(scheduler_class(r->s, &request), 0);
+	request.verdict.job_class = JOB_OFFLINE;
+	assert_int_equal(scheduler_class(r->s, &request), 1);
+	rig_end(r);
+}
+
+static void nobody_is_raised_by_a_name_they_took_later(void **state)
+{
+	struct rig *r = rig_new(8);
+	struct class_request request = rig_request(WIRE_BY_NAME, 0, JOB_ONLINE);
+	struct fake_process *p;
+
+	snprintf(rig_offline(r, 300, 1)->comm, sizeof(p->comm), "serve");
+	p = rig_offline(r, 301, 1);
+	rig_run(r, S);
+	snprintf(request.pattern, sizeof(request.pattern), "serve");
+	assert_int_equal(scheduler_class(r->s, &request), 1);
+	snprintf(p->comm, sizeof(p->comm), "serve");
+	snprintf(rig_offline(r, 302, 1)->comm, sizeof(p->comm), "serve");
+	rig_run(r, 30 * S);
+	assert_int_equal(class_of(r, 300), WIRE_CLASS_ONLINE);
+	assert_int_equal(class_of(r, 301), WIRE_CLASS_OFFLINE);
+	assert_int_equal(class_of(r, 302), WIRE_CLASS_OFFLINE);
 	rig_end(r);
 }
 
@@ -556,11 +640,15 @@ int main(void)
 		cmocka_unit_test(a_request_by_pid_dies_with_its_pid_but_not_for_those_it_classed),
 		cmocka_unit_test(requests_match_names_cgroups_and_containers),
 		cmocka_unit_test(the_last_request_counts),
+		cmocka_unit_test(a_hold_of_a_job_taken_out_of_its_class_is_told_of),
 		cmocka_unit_test(a_user_may_lower_only_their_own),
 		cmocka_unit_test(a_user_may_not_raise),
 		cmocka_unit_test(a_user_does_not_undo_what_root_said),
 		cmocka_unit_test(a_later_word_of_root_counts_for_more_than_a_users),
 		cmocka_unit_test(a_user_cannot_fill_the_list_of_requests),
+		cmocka_unit_test(many_users_leave_room_for_root),
+		cmocka_unit_test(nobody_is_raised_by_a_cgroup_they_named),
+		cmocka_unit_test(nobody_is_raised_by_a_name_they_took_later),
 		cmocka_unit_test(the_same_request_again_takes_no_more_room),
 		cmocka_unit_test(a_pattern_no_longer_fits_after_a_change_of_name),
 		cmocka_unit_test(a_hint_holds_at_once),
