@@ -211,7 +211,10 @@ static enum status open_journal(struct daemon *d)
 	if (r < 0)
 		return fail(STATUS_FAILED, "remove it if no gpreemptd runs", "cannot use %s: %s",
 			    path, strerror(-r));
-	journal_begin(d->journal);
+	if (is_model(d->options->device))
+		journal_begin(d->journal);
+	else
+		journal_take_over(d->journal);
 	return STATUS_DONE;
 }
 

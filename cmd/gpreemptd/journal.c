@@ -182,6 +182,14 @@ void journal_begin(struct journal *j)
 	__atomic_store_n(&f->magic, JOURNAL_MAGIC, __ATOMIC_SEQ_CST);
 }
 
+void journal_take_over(struct journal *j)
+{
+	if (journal_left(j, NULL, 0) == 0)
+		journal_begin(j);
+	else
+		j->file->daemon = getpid();
+}
+
 /* The pid last: an entry is there when all of it is. */
 int journal_add(struct journal *j, pid_t pid, uint64_t start_ticks, const char *level)
 {

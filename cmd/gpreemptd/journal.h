@@ -41,6 +41,8 @@ void journal_close(struct journal *j); /* accepts NULL */
 size_t journal_left(const struct journal *j, struct journal_entry *ret, size_t max);
 /* Empties it and makes it this process's. */
 void journal_begin(struct journal *j);
+/* The same, but what could not be cleaned up stays, for whoever cleans up next. */
+void journal_take_over(struct journal *j);
 
 /* A store to memory each. A slot, or -ENOSPC: then nothing more may be held. */
 int journal_add(struct journal *j, pid_t pid, uint64_t start_ticks, const char *level);

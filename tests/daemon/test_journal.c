@@ -115,6 +115,23 @@ static void what_was_added_outlives_the_writer(void **state)
 	journal_close(j);
 }
 
+static void what_could_not_be_cleaned_up_stays_when_another_takes_over(void **state)
+{
+	struct place *p = *state;
+	struct journal *j = open_journal(p);
+	struct journal_entry left;
+
+	assert_true(journal_add(j, 1234, 5678, "K1") >= 0);
+	journal_close(j);
+	j = open_journal(p);
+	journal_take_over(j);
+	assert_true(journal_add(j, 99, 1, "K1") >= 0);
+	assert_int_equal(journal_left(j, &left, 1), 2);
+	assert_int_equal(left.pid, 1234);
+	assert_int_equal(left.start_ticks, 5678);
+	journal_close(j);
+}
+
 static void entries_of_another_boot_are_nobodys(void **state)
 {
 	struct place *p = *state;
@@ -239,6 +256,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		EACH(a_new_one_is_empty_and_for_its_owner_only),
 		EACH(what_was_added_outlives_the_writer),
+		EACH(what_could_not_be_cleaned_up_stays_when_another_takes_over),
 		EACH(entries_of_another_boot_are_nobodys),
 		EACH(a_full_one_says_so_and_a_removed_entry_makes_room),
 		EACH(only_one_process_has_it),
