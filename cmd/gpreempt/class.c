@@ -14,7 +14,8 @@ const char help_class[] =
 	"SELECTOR is a pid (its descendants too, also before they use a GPU), cgroup:PATH,\n"
 	"name:GLOB (the command's name), or 12 or more digits of a container id. CLASS is\n"
 	"'online', 'offline', or 'none' for jobs the daemon shall leave alone. Counts for the\n"
-	"jobs there are and those to come, until another request or a reload.\n";
+	"jobs there are and those to come, until another request or a reload; but a name, which\n"
+	"any program can take, makes only those there are online.\n";
 
 #define TARGET_MAX_US (3600ull * 1000 * 1000)
 
@@ -66,6 +67,13 @@ static int parse(struct cli *cli, int argc, char **argv, struct gpreempt_class_r
 	return parse_class(cli, argv[optind + 1], &request->job_class);
 }
 
+/* Whether those to come are meant too; see help_class. */
+static bool counts_later(const char *selector, const struct gpreempt_class_request *request)
+{
+	return strncmp(selector, "name:", strlen("name:")) != 0 ||
+	       request->job_class == GPREEMPT_CLASS_OFFLINE;
+}
+
 static int report(struct cli *cli, int n, const char *selector,
 		  const struct gpreempt_class_request *request)
 {
@@ -75,7 +83,10 @@ static int report(struct cli *cli, int n, const char *selector,
 		printf("%s: %s; %d process%s classed now\n", selector,
 		       job_class_word(request->job_class), n, n == 1 ? "" : "es");
 		if (n == 0)
-			printf("nobody matches yet: it counts for those to come\n");
+			printf("%s\n", counts_later(selector, request) ?
+					       "nobody matches yet: it counts for those to come" :
+					       "nobody matches; by name, only those there are are "
+					       "taken");
 		return EXIT_DONE;
 	}
 	o = json_object_new_object();

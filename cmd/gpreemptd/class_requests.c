@@ -10,6 +10,7 @@
 
 #define GENERATIONS_MAX 64 /* of parents that are asked after */
 #define ANYBODY ((uid_t)-1)
+#define REQUESTS_OF_USERS (CLASS_REQUESTS_MAX / 2) /* of however many: the rest is root's */
 
 static bool is_of_user(const struct class_request *r)
 {
@@ -33,6 +34,11 @@ static bool descends(struct scheduler *s, const struct process *p, const struct 
 	return false;
 }
 
+static bool raises(const struct class_request *r)
+{
+	return r->verdict.job_class != JOB_OFFLINE;
+}
+
 static bool matches(struct scheduler *s, const struct process *p, const struct class_entry *e)
 {
 	const struct class_request *r = &e->request;
@@ -43,18 +49,31 @@ static bool matches(struct scheduler *s, const struct process *p, const struct c
 	case WIRE_BY_PID:
 		return descends(s, p, e);
 	case WIRE_BY_CGROUP:
-		return p->identity.cgroup && match_cgroup(r->pattern, p->identity.cgroup);
+		return identity_is_in_cgroup(&p->identity, r->pattern, raises(r));
 	case WIRE_BY_NAME:
 		return match_glob(r->pattern, p->identity.comm);
 	case WIRE_BY_CONTAINER:
-		return match_container(r->pattern, p->identity.container);
+		return identity_is_in_container(&p->identity, r->pattern, raises(r));
 	default:
 		return false;
 	}
 }
 
-void class_requests_match(struct scheduler *s, struct process *p)
+/*
+ * Any process can take a name. A request by name raises whom it found when it was made, as long as
+ * they keep it, and nobody who comes by the name later.
+ */
+static bool is_too_late(const struct class_entry *e, uint64_t had, uint64_t fresh)
 {
+	return e->request.selector == WIRE_BY_NAME && raises(&e->request) && e->number != had &&
+	       e->number != fresh;
+}
+
+/* @fresh: the number of the request that was made just now; 0: none. */
+static void match(struct scheduler *s, struct process *p, uint64_t fresh)
+{
+	const uint64_t had = p->by_root.number;
+
 	/* What was asked by pid stays with it; patterns may no longer fit after an exec. */
 	if (p->by_root.selector != WIRE_BY_PID)
 		p->by_root = (struct asked){ 0 };
@@ -64,7 +83,7 @@ void class_requests_match(struct scheduler *s, struct process *p)
 		const struct class_entry *e = &s->requests[i];
 		struct asked *asked = is_of_user(&e->request) ? &p->by_user : &p->by_root;
 
-		if (e->number <= asked->number || !matches(s, p, e))
+		if (e->number <= asked->number || is_too_late(e, had, fresh) || !matches(s, p, e))
 			continue;
 		*asked = (struct asked){
 			.number = e->number,
@@ -73,6 +92,11 @@ void class_requests_match(struct scheduler *s, struct process *p)
 			.keep_priority = e->request.keep_priority,
 		};
 	}
+}
+
+void class_requests_match(struct scheduler *s, struct process *p)
+{
+	match(s, p, 0);
 }
 
 static void forget(struct scheduler *s, size_t at)
@@ -110,16 +134,21 @@ static bool is_same(const struct class_request *a, const struct class_request *b
 static int add(struct scheduler *s, const struct class_request *request, uint64_t start_ticks,
 	       uint64_t *ret_number)
 {
-	uint32_t of_user = 0;
+	uint32_t of_user = 0, of_users = 0;
 
 	for (size_t i = s->n_requests; i-- > 0;) {
-		if (is_same(&s->requests[i].request, request))
+		const struct class_request *other = &s->requests[i].request;
+
+		if (is_same(other, request)) {
 			forget(s, i);
-		else
-			of_user += s->requests[i].request.only_uid == request->only_uid;
+			continue;
+		}
+		of_user += other->only_uid == request->only_uid;
+		of_users += is_of_user(other);
 	}
 	if (s->n_requests == CLASS_REQUESTS_MAX ||
-	    (is_of_user(request) && of_user >= CLASS_REQUESTS_PER_USER))
+	    (is_of_user(request) &&
+	     (of_user >= CLASS_REQUESTS_PER_USER || of_users >= REQUESTS_OF_USERS)))
 		return -ENOSPC;
 	*ret_number = ++s->request_numbers;
 	s->requests[s->n_requests++] = (struct class_entry){
@@ -168,8 +197,9 @@ int scheduler_class(struct scheduler *s, const struct class_request *request)
 	if (r < 0)
 		return r;
 	scheduler_now(s);
-	for_each_process(s, p) {
-		class_requests_match(s, p);
+	for_each_process(s, p)
+	{
+		match(s, p, number);
 		if (p->by_root.number != number && p->by_user.number != number)
 			continue;
 		process_judge(s, p);

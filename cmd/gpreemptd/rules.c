@@ -24,28 +24,31 @@ size_t cgroup_trusted_bytes(const char *cgroup)
 		    strlen(cgroup);
 }
 
+bool identity_is_in_cgroup(const struct identity *id, const char *pattern, bool trusted)
+{
+	_cleanup_free_ char *named = NULL;
+
+	if (!id->cgroup || !trusted)
+		return id->cgroup && match_cgroup(pattern, id->cgroup);
+	named = strndup(id->cgroup, cgroup_trusted_bytes(id->cgroup));
+	return named && match_cgroup(pattern, named);
+}
+
+bool identity_is_in_container(const struct identity *id, const char *digits, bool trusted)
+{
+	if (trusted && id->cgroup && id->cgroup[cgroup_trusted_bytes(id->cgroup)])
+		return false;
+	return id->cgroup && match_container(digits, id->container);
+}
+
 /* A rule that raises sees only what the system named. */
 static bool matches_group(const struct rule *rule, const struct identity *id)
 {
 	bool raises = rule->verdict.job_class == JOB_ONLINE && !rule->has_uid && !rule->has_gid;
-	_cleanup_free_ char *trusted = NULL;
-	const char *cgroup = id->cgroup;
-	size_t len;
 
-	if (!rule->cgroup && !rule->container)
-		return true;
-	if (!cgroup)
+	if (rule->cgroup && !identity_is_in_cgroup(id, rule->cgroup, raises))
 		return false;
-	len = cgroup_trusted_bytes(cgroup);
-	if (raises && cgroup[len]) {
-		trusted = strndup(cgroup, len);
-		cgroup = trusted;
-		if (!cgroup || rule->container)
-			return false;
-	}
-	if (rule->cgroup && !match_cgroup(rule->cgroup, cgroup))
-		return false;
-	return !rule->container || match_container(rule->container, id->container);
+	return !rule->container || identity_is_in_container(id, rule->container, raises);
 }
 
 /* By the short name, which any program may give itself, or by all of its arguments. */

@@ -56,6 +56,10 @@ struct gpu_backend;
 int identity_read(struct gpu_backend *b, pid_t pid, bool with_environment, struct identity *ret);
 void identity_done(struct identity *id);
 
+/* @trusted: by what the system named only; a user may have named the rest. */
+bool identity_is_in_cgroup(const struct identity *id, const char *pattern, bool trusted);
+bool identity_is_in_container(const struct identity *id, const char *digits, bool trusted);
+
 bool rules_want_environment(const struct rules *rules);
 void rules_judge(const struct rules *rules, const struct identity *id, struct verdict *ret);
 void rules_done(struct rules *rules);

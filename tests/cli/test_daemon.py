@@ -303,7 +303,9 @@ class WithDaemon(Talking):
         self.assertEqual(self.ask_json('class', 'name:some-*', 'online'), {'classed': 1})
         self.event(events, 'job-classed', pid=job.pid)
         self.assertEqual(self.ask_json('class', 'name:nobody', 'online'), {'classed': 0})
-        self.assertIn('those to come', self.ok(self.ask('class', 'name:nobody2', 'online')))
+        self.assertIn('only those there', self.ok(self.ask('class', 'name:nobody2', 'online')))
+        self.assertIn('those to come', self.ok(self.ask('class', 'name:nobody2', 'offline')))
+        self.assertIn('those to come', self.ok(self.ask('class', 'cgroup:/nobody', 'online')))
         self.assertIn('offline', self.ok(self.ask('class', job.pid, 'offline', '--priority', 9)))
         found = next(j for j in self.ask_json('status')['jobs'] if j['pid'] == job.pid)
         self.assertEqual((found['class'], found['priority'], found['source']),
