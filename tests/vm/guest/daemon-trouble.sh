@@ -81,7 +81,8 @@ scheduler_dies()
 	check "$name: requests come" request_comes
 	knob dead 1
 	check "$name: the GPU trips" tripped 1
-	check "$name: said in the log" grep -q -i "tripped.*rearm" "$TMPDIR/daemon.log"
+	check "$name: said in the log" \
+		grep -q "no more preemptions on this GPU until: gpreempt rearm" "$TMPDIR/daemon.log"
 	resets=$(counter resets)
 	check "$name: the daemon still answers" "$gpreempt" status
 	check "$name: and makes no more preemptions" no_more_preemptions
