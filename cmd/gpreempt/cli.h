@@ -11,6 +11,7 @@
 
 #include "gpreempt/gpreempt.h"
 #include "util/macros.h"
+#include "util/text.h"
 
 /* Exit statuses. */
 enum {
@@ -140,11 +141,6 @@ struct json_object *json_decimal(double value, int digits);
 void json_add(struct json_object *object, const char *key, struct json_object *value);
 void json_add_uint(struct json_object *object, const char *key, uint64_t value);
 void json_add_string(struct json_object *object, const char *key, const char *value);
-
-/* ---- clean.c ---- */
-
-/* One line of valid UTF-8: what is not is replaced, in place. */
-void text_clean(char *text);
 
 /* ---- output.c, for people ---- */
 

@@ -2,6 +2,7 @@
 #include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <string.h>
 #include <time.h>
 
 #include "cmd/gpreemptd/events.h"
@@ -58,9 +59,14 @@ static enum log_level level_of(const struct wire_event *event)
  */
 static void log_hold(const struct wire_event *e)
 {
+	char comm[sizeof(e->comm)];
+
+	memcpy(comm, e->comm, sizeof(comm));
+	for (char *quote = comm; (quote = strchr(quote, '"')) != NULL;)
+		*quote = '?'; /* it does not end the field */
 	log_line(e->kind == WIRE_LET_GO ? LOG_LEVEL_INFO : LOG_LEVEL_DEBUG,
 		 "%s pid=%d uid=%u gpu=%u comm=\"%s\" for=%d held_us=%llu: %s",
-		 wire_event_name(e->kind), e->pid, e->uid, e->gpu, e->comm, e->other_pid,
+		 wire_event_name(e->kind), e->pid, e->uid, e->gpu, comm, e->other_pid,
 		 (unsigned long long)(e->duration_ns / NSEC_PER_USEC), e->text);
 }
 

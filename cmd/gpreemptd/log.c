@@ -8,6 +8,7 @@
 #include <sys/uio.h>
 
 #include "cmd/gpreemptd/events.h"
+#include "util/text.h"
 
 static bool verbose;
 static unsigned long long lost; /* lines nobody was there to read */
@@ -26,14 +27,6 @@ static bool journal_reads_us(void)
 
 	return stream && sscanf(stream, "%llu:%llu", &dev, &ino) == 2 &&
 	       fstat(STDERR_FILENO, &st) == 0 && st.st_dev == dev && st.st_ino == ino;
-}
-
-/* What a process calls itself must not write lines of its own. */
-static void make_printable(char *text)
-{
-	for (char *p = text; *p; p++)
-		if ((unsigned char)*p < ' ' || *p == 0x7f)
-			*p = '?';
 }
 
 /*
@@ -81,7 +74,8 @@ void log_line(enum log_level level, const char *fmt, ...)
 	va_start(ap, fmt);
 	vsnprintf(line, sizeof(line), fmt, ap);
 	va_end(ap);
-	make_printable(line);
+	/* What a process calls itself writes no lines of its own, and hides none as no text. */
+	text_clean(line);
 	write_line(level, line);
 	errno = saved;
 }

@@ -62,8 +62,8 @@ static void durations_have_three_figures_and_a_unit(void **state)
 		uint64_t ns;
 		const char *text;
 	} cases[] = {
-		{ 0, "0.00 us" },	   { 1234, "1.23 us" },	       { 12345, "12.3 us" },
-		{ 123456, "123 us" },	   { 999999, "1.00 ms" },      { 50500000, "50.5 ms" },
+		{ 0, "0.00 us" },	  { 1234, "1.23 us" },	     { 12345, "12.3 us" },
+		{ 123456, "123 us" },	  { 999999, "1.00 ms" },     { 50500000, "50.5 ms" },
 		{ 1000000000, "1.00 s" }, { 100000000000, "100 s" }, { 9999000000000, "9999 s" },
 	};
 	char buf[UNIT_TEXT_SIZE];
@@ -87,6 +87,9 @@ static void text_of_others_becomes_one_line_of_utf8(void **state)
 		{ "\xf0\x9f\x98\x80", "\xf0\x9f\x98\x80" },
 		{ "\xf4\x90\x80\x80", "????" }, /* beyond the last one */
 		{ "\xe2\x82", "??" },
+		{ "a\xc2\x9b"
+		  "2J\xc2\xa0",
+		  "a??2J\xc2\xa0" }, /* moves a cursor, too */
 	};
 	char buf[32];
 

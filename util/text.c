@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Text from outside (names of processes, arguments) may be anything; what we print may not. */
-#include <string.h>
+#include "util/text.h"
 
-#include "cmd/gpreempt/cli.h"
+#include <stdbool.h>
+#include <string.h>
 
 /* How many bytes the character at @s has; 0: it is none. Overlong and surrogate forms are none. */
 static size_t utf8_length(const unsigned char *s)
@@ -20,17 +20,23 @@ static size_t utf8_length(const unsigned char *s)
 	return n;
 }
 
+/* Of ASCII, and those of eight bits, which terminals heed too: U+0080 to U+009F. */
+static bool is_control(const unsigned char *s)
+{
+	return s[0] < 0x20 || s[0] == 0x7f || (s[0] == 0xc2 && s[1] < 0xa0);
+}
+
 void text_clean(char *text)
 {
 	unsigned char *s = (unsigned char *)text;
 
 	while (*s) {
 		size_t n = utf8_length(s);
+		bool bad = n == 0 || is_control(s);
 
-		if (n == 0 || (n == 1 && (*s < 0x20 || *s == 0x7f))) {
-			*s = '?';
-			n = 1;
-		}
+		n = n ? n : 1;
+		if (bad)
+			memset(s, '?', n);
 		s += n;
 	}
 }
