@@ -282,6 +282,13 @@ static int wait_readable(struct gpreempt_daemon *d, uint64_t until_ns)
 	return r == 0 ? fail_silent(d) : 0;
 }
 
+/* The one asked for, or the last word to whoever is turned away before they asked. */
+static bool is_answer(const struct gpreempt_daemon *d, const struct wire_header *h)
+{
+	return h->type == WIRE_ERROR ? h->seq == d->seq || h->seq == 0 :
+				       h->seq == d->seq && h->type != WIRE_EVENT;
+}
+
 /* What was asked before and answered too late is passed over, events too. */
 static int receive_answer(struct gpreempt_daemon *d, uint64_t until_ns, union daemon_packet *ret,
 			  int *ret_fd)
@@ -289,7 +296,7 @@ static int receive_answer(struct gpreempt_daemon *d, uint64_t until_ns, union da
 	for (;;) {
 		int r = receive(d, ret, ret_fd);
 
-		if (r < 0 || (r > 0 && ret->h.seq == d->seq && ret->h.type != WIRE_EVENT))
+		if (r < 0 || (r > 0 && is_answer(d, &ret->h)))
 			return r;
 		closep(ret_fd);
 		*ret_fd = -1;
@@ -324,7 +331,8 @@ static int send_request(struct gpreempt_daemon *d, const void *request, size_t b
 	do {
 		n = send(d->fd, request, bytes, MSG_NOSIGNAL);
 	} while (n < 0 && errno == EINTR);
-	if (n == (ssize_t)bytes)
+	/* Whoever hung up may have said why before. */
+	if (n == (ssize_t)bytes || (n < 0 && errno == EPIPE))
 		return 0;
 	return n < 0 && errno != EAGAIN ? fail_gone(d) : fail_silent(d);
 }

@@ -8,12 +8,20 @@
 #include "cmd/gpreempt/daemon.h"
 #include "cmd/gpreempt/job_text.h"
 
+/* Not of the daemon, which has none of this number. */
+#define SUBSCRIBED ((enum gpreempt_event_kind)0)
+
+static const char *name_of(const struct gpreempt_event *e)
+{
+	return e->kind == SUBSCRIBED ? "subscribed" : gpreempt_event_name(e->kind);
+}
+
 static struct json_object *event_to_json(const struct gpreempt_event *e)
 {
 	struct json_object *o = json_object_new_object();
 
 	json_add_uint(o, "time_ns", e->time_ns);
-	json_add_string(o, "event", gpreempt_event_name(e->kind));
+	json_add_string(o, "event", name_of(e));
 	if (e->gpu_id)
 		json_add_uint(o, "gpu_id", e->gpu_id);
 	if (e->pid) {
@@ -42,8 +50,29 @@ static void print_text(struct gpreempt_event *e)
 	if (localtime_r(&seconds, &tm))
 		strftime(when, sizeof(when), "%H:%M:%S", &tm);
 	printf("%s.%03u  %-16s  %s\n", when,
-	       (unsigned int)(e->time_ns % NSEC_PER_SEC / NSEC_PER_MSEC),
-	       gpreempt_event_name(e->kind), e->text);
+	       (unsigned int)(e->time_ns % NSEC_PER_SEC / NSEC_PER_MSEC), name_of(e), e->text);
+}
+
+static int print_event(struct cli *cli, struct gpreempt_event *e)
+{
+	if (cli->json)
+		return cli_print_json(cli, event_to_json(e));
+	print_text(e);
+	return EXIT_DONE;
+}
+
+/* Scripts begin what they want to watch when they have read this. */
+static int print_subscribed(struct cli *cli)
+{
+	struct gpreempt_event e = {
+		.kind = SUBSCRIBED,
+		.text = "told of what happens from now on",
+	};
+	struct timespec ts;
+
+	clock_gettime(CLOCK_REALTIME, &ts);
+	e.time_ns = (uint64_t)ts.tv_sec * NSEC_PER_SEC + (uint64_t)ts.tv_nsec;
+	return print_event(cli, &e);
 }
 
 static int print_waiting(struct cli *cli, struct gpreempt_daemon *d)
@@ -52,9 +81,7 @@ static int print_waiting(struct cli *cli, struct gpreempt_daemon *d)
 	int r;
 
 	while ((r = gpreempt_daemon_next_event(d, &e)) > 0) {
-		if (!cli->json)
-			print_text(&e);
-		else if (cli_print_json(cli, event_to_json(&e)) != EXIT_DONE)
+		if (print_event(cli, &e) != EXIT_DONE)
 			return EXIT_FAILED;
 	}
 	if (r < 0)
@@ -69,9 +96,9 @@ static int follow(struct cli *cli, struct gpreempt_daemon *d)
 		{ .fd = gpreempt_daemon_fd(d), .events = POLLIN },
 		{ .fd = STDOUT_FILENO }, /* whoever reads may go while nothing happens */
 	};
-	int status = EXIT_DONE;
+	int status = print_subscribed(cli);
 
-	while (status == EXIT_DONE) {
+	while (status == EXIT_DONE && !cli_stdout_broken()) {
 		if (poll(fds, ARRAY_SIZE(fds), -1) < 0 && errno != EINTR)
 			return cli_fail(cli, EXIT_FAILED, "try again", "waiting: %s",
 					strerror(errno));

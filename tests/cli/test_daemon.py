@@ -192,9 +192,7 @@ class WithDaemon(Talking):
         self.addCleanup(p.stderr.close)
         self.addCleanup(p.wait)
         self.addCleanup(p.kill)
-        while not select.select([p.stdout], [], [], 0)[0]:  # until it hears something
-            self.ask_json('pause')
-            self.ask_json('continue')
+        self.assertEqual(json.loads(p.stdout.readline())['event'], 'subscribed')
         return p
 
     def event(self, p, kind, **fields):
@@ -310,6 +308,22 @@ class WithDaemon(Talking):
         found = next(j for j in self.ask_json('status')['jobs'] if j['pid'] == job.pid)
         self.assertEqual((found['class'], found['priority'], found['source']),
                          ('offline', 9, 'request'))
+
+    def test_what_a_job_calls_itself_forges_no_audit(self):
+        events = self.events()
+        name = '\xff" uid=7\x9b'.encode('latin-1')
+        offline = self.load('--offline', job_class='offline', name=name)
+        self.load('--online', job_class='online', name='infer')
+        self.event(events, 'let-go', pid=offline.pid)
+        line = next(l for l in self.daemon.said().splitlines() if 'let-go' in l)
+        self.assertRegex(line, rf' pid={offline.pid} uid={os.getuid()} .* comm="\?\? uid=7\?" for=')
+
+    def test_who_is_turned_away_is_told_why(self):
+        crowd = [self.daemon.client() for _ in range(16)]
+        for c in crowd:
+            self.addCleanup(c.socket.close)
+        self.assertEqual(crowd[15].status().pid, self.daemon.process.pid)
+        self.fails(REFUSED, 'status', says='too many connections')
 
     def test_events_end_with_the_daemon_and_with_a_signal(self):
         ended, lost = self.events(), self.events()

@@ -504,6 +504,25 @@ class Place(rig.Case):
             os.waitpid(pid, 0)
 
 
+@unittest.skipUnless(ROOT, 'only root can be many people')
+class Many(rig.Case):
+    def test_a_thousand_users_do_not_keep_the_owner_out(self):
+        d = self.daemon('[control]\nclients = 1024\n')
+        crowd = []
+        rig.many_files()
+        try:
+            for uid in range(100000, 101100):
+                os.seteuid(uid)
+                crowd.append(rig.Client(d.socket))
+                os.seteuid(0)
+        finally:
+            os.seteuid(0)
+        with d.client() as c:
+            self.assertEqual(c.status().pid, d.process.pid)
+        for c in crowd:
+            c.socket.close()
+
+
 class Life(rig.Case):
     def test_a_good_file_is_taken_and_a_bad_one_is_not(self):
         d = self.daemon('[policy]\nname = priority\n')
