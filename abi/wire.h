@@ -134,7 +134,8 @@ struct wire_job {
 	/* only with WIRE_JOB_FULL */
 	uint64_t started_ns; /* CLOCK_REALTIME, since when it is known */
 	uint64_t preempted, made_room; /* times */
-	uint64_t held_ns, ran_ns, longest_wait_ns;
+	uint64_t held_ns, ran_ns;
+	uint64_t longest_wait_ns; /* offline: held with work; online: beside offline work */
 	uint64_t stolen_ns; /* held while it had work */
 	uint64_t detect_ns; /* the last time */
 	uint64_t target_us;

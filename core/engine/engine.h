@@ -169,7 +169,9 @@ struct engine_job_stats {
 	bool waits; /* has work and is not on the GPU */
 	uint64_t preempted; /* times */
 	uint64_t would_preempt; /* times the policy none would have */
-	uint64_t held_ns, ran_ns, longest_wait_ns; /* durations */
+	uint64_t held_ns, ran_ns; /* durations */
+	/* offline: with work, but off the GPU; online: in one burst, beside offline work */
+	uint64_t longest_wait_ns;
 	uint32_t last_because; /* for whom it was held last, or GPOL_NOBODY */
 	uint64_t made_room; /* as the urgent one: how often others were held for it */
 	uint64_t detect_ns; /* last time: from work seen first until the decision; at most a step */

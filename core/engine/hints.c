@@ -61,7 +61,13 @@ bool engine_announced(const struct engine *e, const struct engine_job *j)
 {
 	uint32_t i = current(e, j);
 
-	return i < j->hints && begins(e, j, i) <= e->now_ns;
+	return i < j->hints && (begins(e, j, i) <= e->now_ns || j->hint_ns[i] <= j->announced_ns);
+}
+
+void engine_note_announced(const struct engine *e, struct engine_job *j)
+{
+	if (engine_announced(e, j))
+		j->announced_ns = gpol_max(j->announced_ns, j->hint_ns[current(e, j)]);
 }
 
 bool engine_needs_room(const struct engine *e, const struct engine_job *j)
@@ -75,7 +81,7 @@ uint64_t engine_announcement_changes(const struct engine *e, const struct engine
 
 	if (i == j->hints)
 		return GPOL_NEVER;
-	if (begins(e, j, i) > e->now_ns)
+	if (!engine_announced(e, j))
 		return begins(e, j, i);
 	return gpol_after(j->hint_ns[i], e->config.hint_ns);
 }

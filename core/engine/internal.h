@@ -70,6 +70,7 @@ struct engine_job {
 	uint64_t work_since_ns; /* as in gpol_job */
 	uint64_t hint_ns[HINTS]; /* ascending */
 	uint32_t hints;
+	uint64_t announced_ns; /* what is announced for no later than this has been acted on */
 	uint64_t service_ns;
 	uint64_t contended_before_ns; /* the GPU's, when the burst began */
 
@@ -275,6 +276,8 @@ void engine_touch(struct engine *e, struct engine_job *j);
 /* ---- observe.c ---- */
 
 void engine_observe(struct engine *e, const struct engine_step *step);
+/* How long, of the burst it has now, an online job was on the GPU beside offline work. */
+uint64_t engine_shared_ns(const struct engine *e, const struct engine_job *j);
 /* Has it work now: from what is known of its queues. */
 void engine_settle(struct engine *e, struct engine_job *j);
 
@@ -284,6 +287,8 @@ void engine_settle(struct engine *e, struct engine_job *j);
 bool engine_announced(const struct engine *e, const struct engine_job *j);
 /* It is online, and has work or is about to. */
 bool engine_needs_room(const struct engine *e, const struct engine_job *j);
+/* Room is being made: that goes on until the work came or is overdue, however fast it was made. */
+void engine_note_announced(const struct engine *e, struct engine_job *j);
 /* When that changes. */
 uint64_t engine_announcement_changes(const struct engine *e, const struct engine_job *j);
 /* Work showed up: what was announced for earlier has come. */

@@ -60,6 +60,7 @@ static struct gpol_input gather(struct engine *e, struct engine_gpu *g)
 	size_t n = 0;
 
 	for_each_job_on(e, g, j) {
+		engine_note_announced(e, j);
 		urgent |= engine_needs_room(e, j);
 		note_gang(e, j);
 	}

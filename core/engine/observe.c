@@ -22,6 +22,11 @@ static uint64_t contended_ns(const struct engine *e, const struct engine_gpu *g)
 	       (g->offline_running ? gpol_elapsed(e->now_ns, g->contended_since_ns) : 0);
 }
 
+uint64_t engine_shared_ns(const struct engine *e, const struct engine_job *j)
+{
+	return contended_ns(e, gpu_of(e, j)) - j->contended_before_ns;
+}
+
 /*
  * A burst is over. Beside offline work it had about half of the GPU, so half of that time is what
  * it would have taken alone.
@@ -29,7 +34,7 @@ static uint64_t contended_ns(const struct engine *e, const struct engine_gpu *g)
 static void learn_service(const struct engine *e, struct engine_job *j)
 {
 	uint64_t took_ns = gpol_elapsed(e->now_ns, j->work_since_ns);
-	uint64_t shared_ns = contended_ns(e, gpu_of(e, j)) - j->contended_before_ns;
+	uint64_t shared_ns = engine_shared_ns(e, j);
 	uint64_t alone_ns = took_ns - gpol_min(shared_ns, took_ns) / 2;
 
 	if (!j->service_ns)
@@ -38,6 +43,13 @@ static void learn_service(const struct engine *e, struct engine_job *j)
 		j->service_ns += (alone_ns - j->service_ns) / SERVICE_PART;
 	else
 		j->service_ns -= (j->service_ns - alone_ns) / SERVICE_PART;
+}
+
+static void end_burst(const struct engine *e, struct engine_job *j)
+{
+	j->longest_wait_ns = gpol_max(j->longest_wait_ns, engine_shared_ns(e, j));
+	if (e->config.costs.counts_progress)
+		learn_service(e, j);
 }
 
 void engine_settle(struct engine *e, struct engine_job *j)
@@ -51,8 +63,8 @@ void engine_settle(struct engine *e, struct engine_job *j)
 	if (works != j->has_work) {
 		if (works)
 			j->contended_before_ns = contended_ns(e, gpu_of(e, j));
-		else if (is_online(j) && e->config.costs.counts_progress)
-			learn_service(e, j);
+		else if (is_online(j))
+			end_burst(e, j);
 		engine_move_job(e, j, works, j->place);
 	} else if (j->moved && !works) {
 		/* It came and went between two looks. */

@@ -12,6 +12,8 @@ int engine_job_stats(const struct engine *e, uint32_t job, struct engine_job_sta
 	waits = j->has_work && j->place != PLACE_ON;
 	passed_ns = gpol_elapsed(e->now_ns, j->accounted_ns);
 	waits_ns = waits ? gpol_elapsed(e->now_ns, j->wait_since_ns) : 0;
+	if (is_online(j) && j->has_work)
+		waits_ns = engine_shared_ns(e, j);
 	*ret = (struct engine_job_stats){
 		.held = is_held(j),
 		.has_work = j->has_work,

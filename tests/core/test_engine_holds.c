@@ -410,6 +410,36 @@ static void a_job_that_is_gone_takes_its_tickets_with_it(void **state)
 	rig_close(&r);
 }
 
+/* It is never off the GPU; what it waits for is that others are. */
+static void online_work_waits_while_offline_work_is_beside_it(void **state)
+{
+	struct engine_config config = rig_config(&rig_hold_none);
+	struct rig r;
+	uint32_t online, a;
+
+	rig_open(&r, &config, 1, 0);
+	online = rig_online(&r);
+	a = rig_offline(&r);
+	rig_step(&r, MS);
+	rig_work(&r, online, true);
+	rig_step(&r, 0);
+	rig_step(&r, 5 * MS);
+	assert_int_equal(rig_job(&r, online).longest_wait_ns, 5 * MS);
+	rig_work(&r, a, false);
+	rig_step(&r, 0);
+	rig_step(&r, 7 * MS);
+	assert_int_equal(rig_job(&r, online).longest_wait_ns, 5 * MS);
+	rig_work(&r, online, false);
+	rig_step(&r, 0);
+	rig_work(&r, a, true);
+	rig_step(&r, 9 * MS);
+	rig_work(&r, online, true);
+	rig_step(&r, 0);
+	rig_step(&r, 2 * MS);
+	assert_int_equal(rig_job(&r, online).longest_wait_ns, 5 * MS);
+	rig_close(&r);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -433,6 +463,7 @@ int main(void)
 		cmocka_unit_test(what_does_not_fit_is_written_in_the_next_step_at_once),
 		cmocka_unit_test(resumes_come_before_suspends),
 		cmocka_unit_test(a_job_that_is_gone_takes_its_tickets_with_it),
+		cmocka_unit_test(online_work_waits_while_offline_work_is_beside_it),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL) != 0;

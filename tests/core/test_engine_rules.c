@@ -391,6 +391,34 @@ static void room_for_announced_work_is_ready_when_it_comes(void **state)
 	rig_close(&r);
 }
 
+static void room_once_made_for_announced_work_is_kept_however_fast_it_was_made(void **state)
+{
+	struct engine_config config = rig_config(&rig_urgent_first);
+	struct rig r;
+	uint32_t online, a;
+	uint64_t at_ns;
+
+	config.costs.suspend_ns = 8 * MS;
+	rig_open(&r, &config, 1, 0);
+	online = rig_online(&r);
+	a = rig_offline(&r);
+	rig_step(&r, MS);
+	at_ns = r.now_ns + 8 * MS;
+	assert_int_equal(engine_hint(r.e, r.now_ns, online, at_ns), 0);
+	r.silent = true;
+	assert_int_equal(rig_step(&r, 0), 1);
+	engine_report(r.e, r.now_ns, r.actions[0].ticket, 0, 0);
+	r.silent = false;
+	assert_int_equal(rig_step(&r, 0), 0);
+	rig_run(&r, at_ns - r.now_ns);
+	assert_true(rig_holds(&r, a));
+	assert_int_equal(rig_job(&r, a).preempted, 1);
+	assert_int_equal(rig_gpu(&r, RIG_GPU).cycles, 1);
+	rig_run_until(&r, ENGINE_RESUME, a);
+	assert_int_equal(r.now_ns, at_ns + config.hint_ns);
+	rig_close(&r);
+}
+
 static void a_hint_is_over_when_its_work_came_and_went_between_two_looks(void **state)
 {
 	struct engine_config config = rig_config(&rig_urgent_first);
@@ -475,6 +503,8 @@ int main(void)
 		cmocka_unit_test(only_online_jobs_may_hint),
 		cmocka_unit_test(a_hint_makes_room_at_once_and_is_over_when_no_work_comes),
 		cmocka_unit_test(room_for_announced_work_is_ready_when_it_comes),
+		cmocka_unit_test(
+			room_once_made_for_announced_work_is_kept_however_fast_it_was_made),
 		cmocka_unit_test(a_hint_is_over_when_its_work_came_and_went_between_two_looks),
 		cmocka_unit_test(several_hints_are_remembered_each_for_its_time),
 		cmocka_unit_test(without_a_policy_it_is_counted_what_would_have_been_done),
