@@ -24,10 +24,20 @@ bool is_holdable(const struct scheduler *s, const struct process *p)
 static bool shares_with_online(const struct process *p)
 {
 	for_each_job(p, j) {
-		if (j->on && j->on->online && !j->on->tripped)
+		if (j->on && j->on->online)
 			return true;
 	}
 	return false;
+}
+
+/* NULL: it has nothing to do with one. */
+static const struct gpu *tripped_gpu(const struct process *p)
+{
+	for_each_job(p, j) {
+		if (j->on && j->on->tripped)
+			return j->on;
+	}
+	return NULL;
 }
 
 /* One of its gang is wanted: they stop together or not at all. */
@@ -43,22 +53,37 @@ static bool is_needed_by_gang(const struct scheduler *s, const struct process *p
 	return false;
 }
 
+/* Attaching is work for every GPU the process is on, also for one that cannot do it. */
 static bool is_wanted(const struct scheduler *s, const struct process *p)
 {
 	return p->verdict.job_class == JOB_OFFLINE && p->n_jobs && !p->left_alone &&
-	       s->engine_config.policy != &gpol_none &&
+	       s->engine_config.policy != &gpol_none && !tripped_gpu(p) &&
 	       (shares_with_online(p) || is_needed_by_gang(s, p));
 }
 
 static void tell_why(struct scheduler *s, struct process *p)
 {
+	const struct gpu *g = tripped_gpu(p);
+	char until[48];
+
 	if (p->told)
 		return;
 	p->told = true;
+	if (g)
+		snprintf(until, sizeof(until), "left alone until: gpreempt rearm %u", g->node.gpu);
+	else
+		snprintf(until, sizeof(until), "trying again in %llu s",
+			 (unsigned long long)((p->retry_ns - s->now_ns) / NSEC_PER_SEC));
 	process_tell(s, p, &(struct wire_event){ .kind = WIRE_JOB_NOT_ATTACHED },
-		     "process %d (%s) is not attached and runs on: %s; trying again in %llu s",
-		     p->pid, p->identity.comm, p->why,
-		     (unsigned long long)((p->retry_ns - s->now_ns) / NSEC_PER_SEC));
+		     "process %d (%s) is not attached and runs on: %s; %s", p->pid,
+		     p->identity.comm, p->why, until);
+}
+
+void attach_at_once(struct scheduler *s, struct process *p)
+{
+	p->told = false;
+	p->retry_ns = p->retry_after_ns = 0;
+	s->attach_due = true;
 }
 
 void attach_later(struct scheduler *s, struct process *p, const char *why)

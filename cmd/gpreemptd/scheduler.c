@@ -220,9 +220,13 @@ int scheduler_rearm(struct scheduler *s, uint32_t gpu)
 		return -ENOENT;
 	g->tripped = false;
 	g->tripped_by[0] = 0;
-	for_each_process(s, p)
+	for_each_process(s, p) {
 		jobs_change(s, p);
-	s->attach_due = true;
+		for_each_job(p, j) {
+			if (j->on == g)
+				attach_at_once(s, p);
+		}
+	}
 	tell(s, WIRE_REARMED, gpu, "a GPU is rearmed: preemptions happen on it again");
 	return 0;
 }

@@ -267,6 +267,8 @@ void attach_all(struct scheduler *s);
 void attach_let_go(struct scheduler *s, struct process *p);
 /* Not before long: it was refused, or lost. */
 void attach_later(struct scheduler *s, struct process *p, const char *why);
+/* What stood in the way is gone. */
+void attach_at_once(struct scheduler *s, struct process *p);
 void attach_done(struct scheduler *s, struct process *p, const struct gpu_done *d);
 
 /* ---- observe.c ---- */

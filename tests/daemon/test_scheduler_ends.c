@@ -149,6 +149,54 @@ static void an_attach_that_fails_the_gpu_trips_it(void **state)
 	rig_run(r, 30 * S);
 	assert_true(is_tripped(r, 0, &gpu));
 	assert_int_equal(offline->attaches, 1);
+	assert_int_equal(r->told[WIRE_JOB_NOT_ATTACHED], 1);
+	assert_non_null(strstr(r->last[WIRE_JOB_NOT_ATTACHED].text, "until: gpreempt rearm 1"));
+	assert_null(strstr(r->last[WIRE_JOB_NOT_ATTACHED].text, "again in"));
+	rig_end(r);
+}
+
+/* Attaching would be work for that GPU too, whichever the online job is on. */
+static void nobody_on_a_tripped_gpu_is_attached_until_it_is_rearmed(void **state)
+{
+	struct rig *r = rig_new(8);
+	struct fake_process *online, *offline, *both;
+	struct wire_gpu gpu;
+
+	rig_pair(r, &online, &offline);
+	rig_online(r, 101, 2);
+	offline->outcomes[GPU_SUSPEND] = (struct fake_outcome){
+		.result = -ETIME, .gpu_failed = true, .gpu = 1, .times = 1
+	};
+	fake_set_work(online, true);
+	rig_run(r, S);
+	assert_true(is_tripped(r, 0, &gpu));
+	both = rig_offline(r, 300, 1);
+	fake_add_queue(both, 2, 2);
+	rig_run(r, 30 * S);
+	assert_int_equal(both->attaches, 0);
+	assert_int_equal(offline->attaches, 1);
+	assert_int_equal(offline->releases, 1);
+	assert_int_equal(scheduler_rearm(r->s, 1), 0);
+	rig_run(r, 2 * S);
+	assert_int_equal(both->attaches, 1);
+	assert_int_equal(offline->attaches, 2);
+	rig_end(r);
+}
+
+/* Not when its next try would have come, which was put off again and again. */
+static void who_was_refused_by_a_tripped_gpu_is_attached_when_it_is_rearmed(void **state)
+{
+	struct rig *r = rig_new(8);
+	struct fake_process *offline = rig_offline(r, OFFLINE_PID, 1);
+
+	offline->outcomes[GPU_ATTACH] = (struct fake_outcome){
+		.result = -EIO, .gpu_failed = true, .gpu = 1, .times = 1
+	};
+	rig_online(r, ONLINE_PID, 1);
+	rig_run_until(r, r->told[WIRE_TRIPPED] == 1);
+	assert_int_equal(scheduler_rearm(r->s, 1), 0);
+	rig_run(r, 100 * MS);
+	assert_int_equal(offline->attaches, 2);
 	rig_end(r);
 }
 
@@ -493,6 +541,8 @@ int main(void)
 		cmocka_unit_test(a_failure_on_one_gpu_of_a_process_trips_that_one),
 		cmocka_unit_test(a_failed_resume_is_asked_for_again),
 		cmocka_unit_test(an_attach_that_fails_the_gpu_trips_it),
+		cmocka_unit_test(nobody_on_a_tripped_gpu_is_attached_until_it_is_rearmed),
+		cmocka_unit_test(who_was_refused_by_a_tripped_gpu_is_attached_when_it_is_rearmed),
 		cmocka_unit_test(a_call_that_fails_without_the_gpu_trips_nothing),
 		cmocka_unit_test(a_job_that_exits_while_held_is_forgotten),
 		cmocka_unit_test(a_job_may_exit_in_the_middle_of_any_call),
