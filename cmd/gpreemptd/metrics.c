@@ -362,7 +362,8 @@ static int write_beside(const char *path, const char *text, size_t len)
 	fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
 	if (fd < 0)
 		return -errno;
-	if (fchmod(fd, 0644) < 0) /* whatever the umask: it is for others to read */
+	/* Whatever the umask. It tells more of everybody's jobs than strangers may know. */
+	if (fchmod(fd, 0640) < 0)
 		return -errno;
 	return write_all(fd, text, len);
 }

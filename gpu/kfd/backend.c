@@ -18,6 +18,7 @@ static void backend_free(struct backend *b)
 {
 	if (!b)
 		return;
+	mqds_reader_free(b->mqds_reader);
 	gkfd_mqds_done(&b->mqds);
 	gkfd_progress_room_free(b->room);
 	closep(&b->done_fd);
@@ -46,6 +47,15 @@ static uint64_t backend_now_ns(struct gpu_backend *base)
 	return gkfd_now_ns(backend_of(base)->k);
 }
 
+/* What the driver finds by IP discovery it calls so, whichever chip it is (Linux 6.12). */
+static void name_node(const struct gkfd_node *node, char *ret, size_t size)
+{
+	if (!node->name[0] || !strcmp(node->name, "ip discovery"))
+		gkfd_node_gfx_name(node, ret, size);
+	else
+		snprintf(ret, size, "%s", node->name);
+}
+
 static int backend_nodes(struct gpu_backend *base, struct gpu_node *ret, size_t max)
 {
 	_cleanup_(gkfd_topology_done) struct gkfd_topology topology = { 0 };
@@ -59,7 +69,7 @@ static int backend_nodes(struct gpu_backend *base, struct gpu_node *ret, size_t 
 		ret[i] = (struct gpu_node){ .gpu = node->gpu_id };
 		if (node->known & GKFD_NODE_CP_QUEUES)
 			ret[i].slots = node->num_cp_queues;
-		snprintf(ret[i].name, sizeof(ret[i].name), "%s", node->name);
+		name_node(node, ret[i].name, sizeof(ret[i].name));
 	}
 	return (int)topology.n;
 }

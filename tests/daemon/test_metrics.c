@@ -133,7 +133,7 @@ static void a_reader_keeps_the_file_it_has_open(void **state)
 	assert_int_equal(read(fd, text, sizeof(text)), 4);
 	assert_string_equal(text, "old\n");
 	assert_int_equal(stat(path, &st), 0);
-	assert_int_equal(st.st_mode & 07777, 0644);
+	assert_int_equal(st.st_mode & 07777, 0640);
 }
 
 static void a_link_in_its_way_is_not_written_through(void **state)
