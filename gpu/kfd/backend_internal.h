@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The backend as its own files see it: backend.c, backend_act.c, _watch.c and _look.c. */
+/* The backend as its own files see it: backend.c, backend_act.c, _watch.c, _mqds.c, _look.c. */
 #ifndef GPREEMPT_GPU_KFD_BACKEND_INTERNAL_H
 #define GPREEMPT_GPU_KFD_BACKEND_INTERNAL_H
 
@@ -34,6 +34,7 @@ struct backend {
 	int done_fd; /* readable while done is not empty */
 
 	/* looking */
+	struct mqds_reader *mqds_reader; /* NULL until it is needed */
 	struct gkfd_mqds mqds; /* as read at mqds_ns */
 	uint64_t mqds_ns;
 	bool mqds_read;
@@ -72,6 +73,16 @@ struct gpu_watch {
 	size_t n_known;
 	struct gkfd_mem mem;
 };
+
+/* ---- backend_mqds.c ---- */
+
+/* "mqds" holds every process's queues and is long: within this time one reading is for all. */
+#define MQDS_FRESH_NS (50 * NSEC_PER_MSEC)
+
+int mqds_reader_new(struct gkfd *k, struct mqds_reader **ret);
+void mqds_reader_free(struct mqds_reader *r); /* waits for the driver; accepts NULL */
+/* *ret becomes what is read now; false: that is not there yet, nor anything else. */
+bool mqds_reader_get(struct mqds_reader *r, struct gkfd_mqds *ret);
 
 /* ---- backend_act.c ---- */
 

@@ -8,24 +8,19 @@
 #include "gpu/kfd/procs.h"
 #include "util/macros.h"
 
-/* "mqds" holds every process's queues and is long: within this time one reading is for all. */
-#define MQDS_FRESH_NS (50 * NSEC_PER_MSEC)
 /* What could not be found in it is looked for again later and later. */
 #define RETRY_MAX_NS (10 * NSEC_PER_SEC)
 
 static void read_mqds(struct backend *b)
 {
 	uint64_t now_ns = gkfd_now_ns(b->k);
-	uint32_t line;
 
 	if (b->mqds_read && now_ns - b->mqds_ns < MQDS_FRESH_NS)
 		return;
-	gkfd_mqds_done(&b->mqds);
-	b->mqds_read = true;
+	if (!b->mqds_reader && mqds_reader_new(b->k, &b->mqds_reader) < 0)
+		gkfd_mqds_done(&b->mqds);
+	b->mqds_read = b->mqds_reader && mqds_reader_get(b->mqds_reader, &b->mqds);
 	b->mqds_ns = now_ns;
-	/* Not for everybody to read, nor there under lockdown: then nothing can be looked at. */
-	if (gkfd_mqds_read(b->k, &b->mqds, &line) < 0)
-		b->mqds = (struct gkfd_mqds){ 0 };
 }
 
 struct fresh { /* what becomes of a watch */

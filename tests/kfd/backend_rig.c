@@ -28,7 +28,11 @@ static int counted_read_file(void *data, enum gkfd_tree tree, const char *path, 
 	struct rig *rig = the_rig;
 
 	if (tree == GKFD_TREE_DEBUGFS && strcmp(path, "mqds") == 0) {
+		char byte;
+
 		rig->mqds_reads++;
+		while (rig->mqds_blocked && read(rig->gate[0], &byte, 1) < 0)
+			;
 		if (rig->no_mqds)
 			return -EACCES;
 	}

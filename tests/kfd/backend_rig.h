@@ -29,6 +29,7 @@ struct rig {
 	int at_gate[2]; /* one byte for each who has come there */
 	unsigned int mqds_reads;
 	bool no_mqds;
+	bool mqds_blocked; /* reading them waits for the gate */
 };
 
 /* @spec as of --device model:SPEC. */

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Looking through the backend, on the software device: attached to nobody. */
+#include <time.h>
+
 #include "tests/kfd/backend_rig.h"
 
 #define MANY 150
@@ -210,6 +212,37 @@ static void the_long_file_is_read_once_for_all(void **state)
 	assert_int_equal(rig->mqds_reads, 2);
 }
 
+/* A suspend that waits for the hardware keeps whoever reads it waiting, for seconds. */
+static void nobody_waits_for_a_long_file_that_does_not_come(void **state)
+{
+	struct rig *rig = *state;
+	struct timespec began, now;
+	struct gpu_watch *w;
+	size_t n;
+
+	rig->mqds_blocked = true;
+	clock_gettime(CLOCK_MONOTONIC, &began);
+	w = watch(rig, OFFLINE);
+	watch(rig, ONLINE);
+	for (int i = 0; i < 10; i++) {
+		rig_advance(rig, NSEC_PER_SEC);
+		assert_int_equal(ops_of(rig)->refresh(w), 0);
+	}
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	assert_true(now.tv_sec - began.tv_sec <= 1); /* and not for ever */
+	assert_false(ops_of(rig)->queues(w, &n)->known);
+	assert_int_equal(n, 10);
+	rig_unblock(rig);
+	for (int i = 0; i < 1000 && !ops_of(rig)->queues(w, &n)->known; i++) {
+		struct pollfd nothing = { .fd = -1 };
+
+		poll(&nothing, 1, 1);
+		rig_advance(rig, NSEC_PER_SEC);
+		assert_true(ops_of(rig)->refresh(w) >= 0);
+	}
+	assert_true(ops_of(rig)->queues(w, &n)->known);
+}
+
 /* Too soon after the last reading a new queue is not known yet; it is looked for again. */
 static void a_queue_missed_at_first_is_found_later(void **state)
 {
@@ -289,6 +322,7 @@ int main(void)
 		T(occupancy_settles_what_memory_leaves_open),
 		T(another_set_of_queues_is_noticed),
 		T(the_long_file_is_read_once_for_all),
+		T(nobody_waits_for_a_long_file_that_does_not_come),
 		T(a_queue_missed_at_first_is_found_later),
 		T(what_cannot_be_known_is_said_to_be_so),
 		T(many_queues_are_all_looked_at),
