@@ -249,6 +249,12 @@ int config_read(const char *path, struct config *ret, struct config_mistake *ret
 	return r < 0 ? r : config_parse(text, len, ret, ret_mistake);
 }
 
+const char *config_place(const struct config_mistake *m, char buf[CONFIG_PLACE_SIZE])
+{
+	snprintf(buf, CONFIG_PLACE_SIZE, m->line ? "line %d: " : "", m->line);
+	return buf;
+}
+
 void config_done(struct config *c)
 {
 	rules_done(&c->rules);

@@ -62,11 +62,14 @@ int daemon_read_config(const struct daemon *d, struct config **ret, const char *
 
 static enum status bad_config(const char *file, int error, const struct config_mistake *m)
 {
+	const char *hint = m->hint[0] ? m->hint : "see gpreempt.conf(5)";
+
 	if (error != -EINVAL)
 		return fail(STATUS_FAILED, "see gpreempt.conf(5)", "cannot read %s: %s", file,
 			    strerror(-error));
-	return fail(STATUS_FAILED, m->hint[0] ? m->hint : "see gpreempt.conf(5)", "%s:%d: %s", file,
-		    m->line, m->text);
+	if (!m->line)
+		return fail(STATUS_FAILED, hint, "%s: %s", file, m->text);
+	return fail(STATUS_FAILED, hint, "%s:%d: %s", file, m->line, m->text);
 }
 
 enum status daemon_check_config(const char *path)
@@ -79,7 +82,9 @@ enum status daemon_check_config(const char *path)
 	if (r < 0)
 		return bad_config(path, r, &mistake);
 	config_done(&c);
-	printf("%s makes sense\n", path);
+	if (printf("%s makes sense\n", path) < 0 || fflush(stdout) != 0)
+		return fail(STATUS_FAILED, "it makes sense", "cannot write the output: %s",
+			    strerror(errno));
 	return STATUS_DONE;
 }
 
@@ -209,8 +214,9 @@ static enum status open_journal(struct daemon *d)
 	if (r == -EBADMSG && unlink(path) == 0)
 		r = journal_open(path, &d->journal);
 	if (r < 0)
-		return fail(STATUS_FAILED, "remove it if no gpreemptd runs", "cannot use %s: %s",
-			    path, strerror(-r));
+		return fail(STATUS_FAILED,
+			    r == -ENOSPC ? "make room there" : "remove it if no gpreemptd runs",
+			    "cannot use %s: %s", path, strerror(-r));
 	if (is_model(d->options->device))
 		journal_begin(d->journal);
 	else

@@ -25,6 +25,7 @@ struct daemon {
 	struct control *control;
 
 	char *metrics_path;
+	int metrics_error; /* of the last time it was written */
 	sd_event_source *turn, *scheduler_ready, *metrics, *device_check, *patience;
 	bool paused; /* somebody said so */
 	bool ending; /* somebody said so; waits until everybody is let go */

@@ -201,12 +201,13 @@ static int on_hangup(sd_event_source *source, const struct signalfd_siginfo *inf
 {
 	struct daemon *d = user;
 	struct config_mistake m = { 0 };
+	char place[CONFIG_PLACE_SIZE];
 
 	sd_notifyf(0, "RELOADING=1\nMONOTONIC_USEC=%llu",
 		   (unsigned long long)(monotonic_ns() / NSEC_PER_USEC));
 	if (reload(d, &m) < 0)
-		log_line(LOG_LEVEL_ERROR, "the configuration stays as it was; line %d: %s%s%s",
-			 m.line, m.text, m.hint[0] ? "; hint: " : "", m.hint);
+		log_line(LOG_LEVEL_ERROR, "the configuration stays as it was; %s%s%s%s",
+			 config_place(&m, place), m.text, m.hint[0] ? "; hint: " : "", m.hint);
 	sd_notify(0, "READY=1");
 	return 0;
 }
@@ -245,8 +246,10 @@ void loop_write_metrics(struct daemon *d)
 	r = metrics_write(d->scheduler, d->control, &text, &len);
 	if (r == 0)
 		r = metrics_save(d->metrics_path, text, len);
-	if (r < 0)
-		log_line(LOG_LEVEL_DEBUG, "cannot write %s: %s", d->metrics_path, strerror(-r));
+	if (r < 0 && r != d->metrics_error)
+		log_line(LOG_LEVEL_WARNING, "cannot write %s: %s; it is tried again and again",
+			 d->metrics_path, strerror(-r));
+	d->metrics_error = r;
 }
 
 static int on_metrics(sd_event_source *source, uint64_t usec, void *user)

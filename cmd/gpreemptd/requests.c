@@ -169,6 +169,10 @@ static int answer_class(struct client *client, const union wire_any_request *r)
 	case -EPERM:
 		return answer_error(client, w->h.seq, EPERM, "ask its owner, or root",
 				    "process %d is another user's", w->pid);
+	case -EAGAIN:
+		return answer_error(client, w->h.seq, EBUSY,
+				    "take up again with: gpreempt continue",
+				    "no GPU is taken up: the daemon is paused, or has lost them");
 	case -ENOSPC:
 		return answer_error(client, w->h.seq, ENOSPC,
 				    "write a rule into gpreempt.conf, which covers many",
@@ -305,13 +309,14 @@ static int do_reload(struct client *client, const union wire_any_request *r)
 {
 	const struct control_parts *parts = &client->control->parts;
 	struct config_mistake m = { 0 };
+	char place[CONFIG_PLACE_SIZE];
 	int error;
 
 	error = parts->ops->reload(parts->user, &m);
 	if (error < 0)
-		return answer_error(client, r->h.seq, -error,
-				    m.hint[0] ? m.hint : "nothing was changed",
-				    "the configuration is not taken, line %d: %s", m.line, m.text);
+		return answer_error(
+			client, r->h.seq, -error, m.hint[0] ? m.hint : "nothing was changed",
+			"the configuration is not taken: %s%s", config_place(&m, place), m.text);
 	return answer_count(client, &r->h, 0);
 }
 

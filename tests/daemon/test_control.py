@@ -3,6 +3,7 @@
 import array
 import os
 import random
+import select
 import shutil
 import signal
 import socket
@@ -538,9 +539,35 @@ class Life(rig.Case):
             self.assertRegex(d.said(), 'stays as it was; line 2: ')
             e = self.refused(USAGE, c.count, RELOAD)
             self.assertIn('line 2', e.message)
+            os.chmod(d.config, 0o666)
+            d.reload()
+            self.assertRegex(d.said(), 'stays as it was; anybody may write ')
             os.unlink(d.config)
             self.refused(ABSENT, c.count, RELOAD)
             self.assertEqual(c.policy()[0], 'rotate')
+
+    def test_classes_are_refused_in_a_pause_with_what_to_do(self):
+        d = self.daemon()
+        with d.client() as c:
+            c.count(PAUSE)
+            e = self.refused(REFUSED, c.set_class, os.getpid(), OFFLINE)
+            self.assertIn('gpreempt continue', e.hint)
+
+    def test_a_check_that_cannot_be_told_fails(self):
+        d = self.daemon()
+        with open('/dev/full', 'w', encoding='utf-8') as full:
+            p = subprocess.run([rig.GPREEMPTD, '--check-config', d.config], stdout=full,
+                               stderr=subprocess.DEVNULL, check=False)
+        self.assertEqual(p.returncode, FAILED)
+
+    def test_metrics_that_cannot_be_written_are_told_of_once(self):
+        d = self.daemon('[metrics]\nevery = 1s\n')
+        beside = os.path.join(d.run_dir, 'metrics.prom.new')
+        os.mkdir(beside)
+        while 'cannot write' not in d.said():
+            select.select([], [], [], 0.05)
+        self.assertEqual(d.end(), DONE)
+        self.assertEqual(d.said().count('cannot write'), 1)
 
     def test_a_second_daemon_is_refused_with_the_first_ones_pid(self):
         d = self.daemon()
