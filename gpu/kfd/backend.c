@@ -206,6 +206,7 @@ int gkfd_backend_open(struct gkfd *k, const struct gkfd_backend_options *options
 	b->k = k;
 	b->way = options->way;
 	b->guard = options->guard;
+	b->patience_ns = options->patience_ns ? options->patience_ns : MQDS_PATIENCE_NS;
 	pthread_mutex_init(&b->lock, NULL);
 	STAILQ_INIT(&b->done);
 	b->done_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);

@@ -17,6 +17,7 @@
 struct gkfd_backend_options {
 	enum gkfd_way way; /* GKFD_BY_PAUSE (K1): holds take whole processes and outlive us */
 	struct guard *guard; /* borrowed; NULL only on a model, where nothing outlives us */
+	uint64_t patience_ns; /* how long looking may wait for "mqds"; 0: the usual */
 	char *why; /* GPU_WHY_SIZE bytes for one line when it fails; may be NULL */
 };
 

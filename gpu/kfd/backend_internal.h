@@ -35,6 +35,7 @@ struct backend {
 
 	/* looking */
 	struct mqds_reader *mqds_reader; /* NULL until it is needed */
+	uint64_t patience_ns;
 	struct gkfd_mqds mqds; /* as read at mqds_ns */
 	uint64_t mqds_ns;
 	bool mqds_read;
@@ -78,11 +79,12 @@ struct gpu_watch {
 
 /* "mqds" holds every process's queues and is long: within this time one reading is for all. */
 #define MQDS_FRESH_NS (50 * NSEC_PER_MSEC)
+#define MQDS_PATIENCE_NS (100 * NSEC_PER_MSEC) /* a few are enough while nothing is wrong */
 
 int mqds_reader_new(struct gkfd *k, struct mqds_reader **ret);
 void mqds_reader_free(struct mqds_reader *r); /* waits for the driver; accepts NULL */
-/* *ret becomes what is read now; false: that is not there yet, nor anything else. */
-bool mqds_reader_get(struct mqds_reader *r, struct gkfd_mqds *ret);
+/* *ret becomes what is read now; false: that takes longer, and it is empty. */
+bool mqds_reader_get(struct mqds_reader *r, uint64_t patience_ns, struct gkfd_mqds *ret);
 
 /* ---- backend_act.c ---- */
 

@@ -12,8 +12,6 @@
 #include "gpu/kfd/backend_internal.h"
 #include "util/macros.h"
 
-#define PATIENCE_NS (100 * NSEC_PER_MSEC) /* it takes a few of them while nothing is wrong */
-
 struct mqds_reader {
 	struct gkfd *k;
 	pthread_t thread;
@@ -121,20 +119,20 @@ void mqds_reader_free(struct mqds_reader *r)
 	reader_done(r);
 }
 
-static void await_answer(struct mqds_reader *r)
+static void await_answer(struct mqds_reader *r, uint64_t patience_ns)
 {
 	struct timespec until;
 	uint64_t ns;
 
 	clock_gettime(CLOCK_MONOTONIC, &until);
-	ns = (uint64_t)until.tv_nsec + PATIENCE_NS;
+	ns = (uint64_t)until.tv_nsec + patience_ns;
 	until.tv_sec += (time_t)(ns / NSEC_PER_SEC);
 	until.tv_nsec = (long)(ns % NSEC_PER_SEC);
 	while (!r->done && pthread_cond_timedwait(&r->changed, &r->lock, &until) == 0)
 		;
 }
 
-bool mqds_reader_get(struct mqds_reader *r, struct gkfd_mqds *ret)
+bool mqds_reader_get(struct mqds_reader *r, uint64_t patience_ns, struct gkfd_mqds *ret)
 {
 	bool got;
 
@@ -144,7 +142,7 @@ bool mqds_reader_get(struct mqds_reader *r, struct gkfd_mqds *ret)
 	if (!r->done && !r->asked) {
 		r->asked = true;
 		pthread_cond_broadcast(&r->changed);
-		await_answer(r);
+		await_answer(r, patience_ns);
 	}
 	got = r->done;
 	gkfd_mqds_done(ret);

@@ -19,7 +19,8 @@ static void read_mqds(struct backend *b)
 		return;
 	if (!b->mqds_reader && mqds_reader_new(b->k, &b->mqds_reader) < 0)
 		gkfd_mqds_done(&b->mqds);
-	b->mqds_read = b->mqds_reader && mqds_reader_get(b->mqds_reader, &b->mqds);
+	b->mqds_read = b->mqds_reader &&
+		       mqds_reader_get(b->mqds_reader, b->patience_ns, &b->mqds);
 	b->mqds_ns = now_ns;
 }
 

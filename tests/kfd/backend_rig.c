@@ -7,6 +7,8 @@
 /* The model's table has no room for us: tests run one rig at a time. */
 static struct rig *the_rig;
 
+uint64_t rig_patience_ns = 30 * NSEC_PER_SEC;
+
 static int gated_ioctl(void *data, unsigned long request, void *arg)
 {
 	const struct kfd_ioctl_dbg_trap_args *a = arg;
@@ -54,7 +56,12 @@ int rig_try(struct rig *rig, const char *spec, enum gkfd_way way, char *why)
 	assert_int_equal(model_new_preset(spec, &m, &reason), 0);
 	rig->device = model_transport_new(m);
 	assert_int_equal(gkfd_new(&rig->table, rig->device, &k), 0);
-	return gkfd_backend_open(k, &(struct gkfd_backend_options){ .way = way, .why = why },
+	return gkfd_backend_open(k,
+				 &(struct gkfd_backend_options){
+					 .way = way,
+					 .patience_ns = rig_patience_ns,
+					 .why = why,
+				 },
 				 &rig->b);
 }
 

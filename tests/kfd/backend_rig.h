@@ -32,6 +32,9 @@ struct rig {
 	bool mqds_blocked; /* reading them waits for the gate */
 };
 
+/* How long looking waits for the long file: a machine that is busy takes its time. */
+extern uint64_t rig_patience_ns;
+
 /* @spec as of --device model:SPEC. */
 void rig_open(struct rig *rig, const char *spec);
 /* The same with @way; what opening it said. */

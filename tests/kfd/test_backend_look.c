@@ -220,6 +220,10 @@ static void nobody_waits_for_a_long_file_that_does_not_come(void **state)
 	struct gpu_watch *w;
 	size_t n;
 
+	rig_close(rig);
+	rig_patience_ns = 0;
+	rig_open(rig, "mi308x");
+	rig_patience_ns = 30 * NSEC_PER_SEC;
 	rig->mqds_blocked = true;
 	clock_gettime(CLOCK_MONOTONIC, &began);
 	w = watch(rig, OFFLINE);
