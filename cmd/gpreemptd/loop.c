@@ -165,7 +165,9 @@ static int on_device_check(sd_event_source *source, uint64_t usec, void *user)
 {
 	struct daemon *d = user;
 
-	if (d->lost && !d->paused && !d->ending)
+	if (d->lost && device_backend(d->device))
+		; /* it is being let go of first */
+	else if (d->lost && !d->paused && !d->ending)
 		look_for_device(d);
 	else if (!d->paused && !d->ending)
 		check_device(d);
@@ -183,6 +185,7 @@ static int reload(void *user, struct config_mistake *ret_mistake)
 	const char *file = NULL;
 	int r;
 
+	scheduler_will_be_late(d->scheduler);
 	r = daemon_read_config(d, &config, &file, ret_mistake);
 	if (r < 0)
 		return r;

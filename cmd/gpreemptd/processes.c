@@ -370,8 +370,10 @@ void processes_scan(struct scheduler *s)
 		return;
 	for_each_process(s, p)
 		p->listed = false;
-	for (int i = 0; i < MIN(n, SCHEDULER_MAX_PROCESSES); i++)
+	for (int i = 0; i < MIN(n, SCHEDULER_MAX_PROCESSES); i++) {
 		meet(s, s->pids[i]);
+		scheduler_beat(s);
+	}
 	for (size_t i = s->n_processes; i-- > 0;) {
 		if (!s->table[i]->listed && n <= SCHEDULER_MAX_PROCESSES)
 			process_gone(s, s->table[i]);

@@ -51,13 +51,25 @@ bool scheduler_is_guarded(struct scheduler *s)
 	return !s->parts.guard || s->guard_slot >= 0;
 }
 
+void scheduler_beat(struct scheduler *s)
+{
+	if (s->guard_slot >= 0)
+		guard_beat(s->parts.guard, s->guard_slot, GUARD_SILENCE_NS);
+}
+
+void scheduler_will_be_late(struct scheduler *s)
+{
+	if (s->guard_slot >= 0)
+		guard_beat(s->parts.guard, s->guard_slot, GUARD_DRIVER_CALL_NS);
+}
+
 /* From before anything is attached until everything is let go. */
 static void keep_guard(struct scheduler *s)
 {
 	if (s->guard_slot < 0)
 		return;
 	if (s->targets) {
-		guard_beat(s->parts.guard, s->guard_slot, GUARD_SILENCE_NS);
+		scheduler_beat(s);
 		return;
 	}
 	guard_disarm(s->parts.guard, s->guard_slot);

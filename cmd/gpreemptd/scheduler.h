@@ -54,6 +54,12 @@ int scheduler_fd(const struct scheduler *s);
  */
 int scheduler_failed(const struct scheduler *s);
 
+/*
+ * The caller may be kept by others than the GPUs, as by the machine's user database, for longer
+ * than the guard would stand it; until the next turn. No hold gets longer by that.
+ */
+void scheduler_will_be_late(struct scheduler *s);
+
 /* Another configuration: classes are judged anew, holds stay until the next turn judges them. */
 void scheduler_configure(struct scheduler *s, const struct config *config);
 void scheduler_set_policy(struct scheduler *s, const struct gpol_ops *policy);

@@ -211,6 +211,8 @@ uint64_t scheduler_now(struct scheduler *s);
 /* Is there a guard that will act on our silence, or is nothing real held? */
 bool scheduler_is_guarded(struct scheduler *s);
 
+/* Alive and at work: for what may take long though each part of it does not. */
+void scheduler_beat(struct scheduler *s);
 /* Lets go of everybody for good. */
 void scheduler_fail(struct scheduler *s, int error, const char *why);
 

@@ -448,6 +448,38 @@ static void the_guard_hears_of_us_in_time_while_anything_is_attached(void **stat
 	rig_end(r);
 }
 
+/* A machine with many processes, and so busy that each takes long to be looked at. */
+static const struct gpu_ops *fast_ops;
+
+static int read_for_long(struct gpu_backend *b, const char *path, char **ret_text, size_t *ret_len)
+{
+	((struct fake *)b)->now_ns += 5 * MS;
+	return fast_ops->read_proc(b, path, ret_text, ret_len);
+}
+
+static void the_guard_hears_of_us_during_a_long_scan(void **state)
+{
+	struct rig *r = rig_new(1024);
+	struct fake_process *online, *offline;
+	struct gpu_ops slow = *r->fake.base.ops;
+
+	rig_pair(r, &online, &offline);
+	for (int i = 0; i < 500; i++)
+		rig_offline(r, 1000 + i, 2);
+	rig_run(r, 2 * S);
+	fast_ops = r->fake.base.ops;
+	slow.read_proc = read_for_long;
+	r->fake.base.ops = &slow;
+	r->fake.now_ns += S;
+	scheduler_turn(r->s);
+	r->fake.base.ops = fast_ops;
+	assert_int_equal(r->guard.late, 0);
+	assert_true(r->guard.deadline_ns > r->fake.now_ns + S);
+	scheduler_will_be_late(r->s);
+	assert_int_equal(r->guard.deadline_ns, r->fake.now_ns + GUARD_DRIVER_CALL_NS);
+	rig_end(r);
+}
+
 static void a_dead_guard_lets_everybody_go_and_ends_us(void **state)
 {
 	struct rig *r = rig_new(8);
@@ -556,6 +588,7 @@ int main(void)
 		cmocka_unit_test(a_queue_that_comes_is_looked_at_soon),
 		cmocka_unit_test(a_list_that_cannot_be_read_changes_nothing),
 		cmocka_unit_test(the_guard_hears_of_us_in_time_while_anything_is_attached),
+		cmocka_unit_test(the_guard_hears_of_us_during_a_long_scan),
 		cmocka_unit_test(a_dead_guard_lets_everybody_go_and_ends_us),
 		cmocka_unit_test(a_hold_that_would_outlive_us_ends_us),
 		cmocka_unit_test(a_hold_has_an_end_however_late_it_is_asked_for),
