@@ -64,6 +64,28 @@ static void a_job_whose_cgroup_became_that_of_online_jobs_is_not_attached(void *
 	rig_end(r);
 }
 
+static void a_job_that_a_reload_in_a_pause_made_online_is_not_attached(void **state)
+{
+	struct rig *r = rig_new(8);
+	struct fake_process *online, *offline;
+	struct config other;
+
+	rig_pair(r, &online, &offline);
+	scheduler_pause(r->s);
+	rig_run(r, S);
+	scheduler_set_backend(r->s, NULL);
+	other = r->config;
+	other.rules.fallback.job_class = JOB_ONLINE;
+	offline->online = true;
+	scheduler_configure(r->s, &other);
+	scheduler_set_backend(r->s, &r->fake.base);
+	assert_int_equal(r->last[WIRE_JOB_CLASSED].pid, OFFLINE_PID);
+	scheduler_continue(r->s);
+	rig_run(r, 20 * S);
+	assert_int_equal(offline->attaches, 1);
+	rig_end(r);
+}
+
 /* The pid of whoever is attached is another's by the time that is asked for. */
 static const struct gpu_ops *fake_ops;
 
@@ -325,6 +347,7 @@ int main(void)
 		cmocka_unit_test(an_offline_job_without_online_neighbours_is_not_attached),
 		cmocka_unit_test(an_online_job_is_never_attached),
 		cmocka_unit_test(a_job_whose_cgroup_became_that_of_online_jobs_is_not_attached),
+		cmocka_unit_test(a_job_that_a_reload_in_a_pause_made_online_is_not_attached),
 		cmocka_unit_test(a_pid_that_passes_on_in_the_middle_of_an_attach_is_let_go),
 		cmocka_unit_test(a_job_is_released_some_time_after_its_online_neighbour_is_gone),
 		cmocka_unit_test(a_short_absence_of_online_jobs_changes_nothing),
