@@ -80,16 +80,11 @@ static int on_patience(sd_event_source *source, uint64_t usec, void *user)
 	return 0;
 }
 
-void control_end_waits(struct control *c, int error)
+void control_let_go(struct control *c, int error)
 {
 	for (struct client *client = c->clients; client; client = client->next)
 		if (client->waits)
 			request_end_wait(client, error);
-}
-
-void control_let_go(struct control *c)
-{
-	control_end_waits(c, 0);
 }
 
 /* ---- who comes ---- */

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Between control.c (the socket), clients.c (connections), requests.c (answers), rights.c (who). */
+/*
+ * Between control.c (the socket), clients.c (connections), requests.c (answers), rights.c (who) and
+ * control_save.c (the next image of the program).
+ */
 #ifndef GPREEMPT_CMD_GPREEMPTD_CONTROL_INTERNAL_H
 #define GPREEMPT_CMD_GPREEMPTD_CONTROL_INTERNAL_H
 
@@ -61,12 +64,13 @@ struct control {
 uint64_t control_now_ns(void); /* CLOCK_MONOTONIC */
 void control_refill_later(struct control *c); /* looks again at who ran out of tokens */
 void control_be_patient(struct control *c); /* until somebody has waited too long for a pause */
-void control_end_waits(struct control *c, int error); /* for a pause, of everybody */
 
 /* ---- clients.c ---- */
 
 /* Takes over @fd, also when it fails or is turned away. */
 void client_new(struct control *c, int fd);
+/* One the image of the program before had let in; takes over @fd unless it fails. */
+int client_restore(struct control *c, int fd, struct client **ret);
 void client_free(struct client *client);
 /* Answers never wait. An error: the connection is of no more use. */
 int client_send(struct client *client, const void *packet, size_t len);
@@ -106,7 +110,7 @@ int rights_check(const struct client *client, const union wire_any_request *requ
 
 /* Does it and answers. An error: the connection is of no more use. */
 int request_answer(struct client *client, const union wire_any_request *request);
-/* 0: all is let go of; -ECANCELED; -ETIMEDOUT. */
+/* As control_let_go(); -ETIMEDOUT. */
 void request_end_wait(struct client *client, int error);
 
 #endif

@@ -95,7 +95,7 @@ static enum status take_dir(struct daemon *d)
 	pid_t owner = 0;
 	int r;
 
-	r = run_dir_take(d->options->run_dir, &d->dir, &owner);
+	r = d->before ? renew_begin(d) : run_dir_take(d->options->run_dir, &d->dir, &owner);
 	if (r == -EBUSY)
 		return fail(STATUS_REFUSED, "stop it first, or give another --run-dir",
 			    "a gpreemptd runs already: process %d", owner);
@@ -149,7 +149,8 @@ static enum status clean_up_before(struct daemon *d)
 /* What cannot be let go of now is no reason to leave everybody else without a scheduler. */
 static enum status clean_up_first(struct daemon *d)
 {
-	clean_up_before(d);
+	if (!d->before)
+		clean_up_before(d);
 	return STATUS_DONE;
 }
 
@@ -185,8 +186,10 @@ static enum status open_device(struct daemon *d)
 	char why[GPU_WHY_SIZE] = "";
 	int r;
 
-	r = device_open(d->options->device, d->guard, d->loop, d->options->run_dir, &d->device, why,
-			sizeof(why));
+	r = device_new(d->options->device, d->guard, d->loop, d->options->run_dir, &d->device, why,
+		       sizeof(why));
+	if (r >= 0 && !d->before)
+		r = device_take_up(d->device, why, sizeof(why));
 	switch (r) {
 	case 0:
 		return STATUS_DONE;
@@ -235,6 +238,8 @@ static enum status make_scheduler(struct daemon *d)
 	int r;
 
 	r = scheduler_new(&parts, d->config, &d->scheduler);
+	if (r >= 0 && d->before)
+		r = scheduler_restore(d->scheduler, d->before);
 	return r < 0 ? fail(STATUS_FAILED, "see gpreempt doctor", "cannot schedule: %s",
 			    strerror(-r)) :
 		       STATUS_DONE;
@@ -264,7 +269,8 @@ static enum status make_control(struct daemon *d)
 
 	if (!path)
 		return out_of_memory();
-	r = control_new(&parts, d->config, path, inherited_socket(), &d->control);
+	r = d->before ? control_new_again(&parts, d->config, path, d->before, &d->control) :
+			control_new(&parts, d->config, path, inherited_socket(), &d->control);
 	return r < 0 ? fail(STATUS_FAILED, "give another --run-dir", "cannot listen at %s: %s",
 			    path, strerror(-r)) :
 		       STATUS_DONE;
@@ -320,6 +326,10 @@ static enum status begin(struct daemon *d)
 {
 	int r = loop_begin(d);
 
+	if (r >= 0 && d->before) {
+		d->paused = true;
+		loop_answer_pause(d);
+	}
 	return r < 0 ? fail(STATUS_FAILED, "see the limit of open files", "cannot begin: %s",
 			    strerror(-r)) :
 		       STATUS_DONE;
@@ -356,6 +366,7 @@ static void stop(struct daemon *d)
 	sd_event_unref(d->loop);
 	run_dir_done(&d->dir);
 	daemon_free_config(d->config);
+	handover_free(d->before);
 	free(d->metrics_path);
 }
 
@@ -373,6 +384,7 @@ enum status daemon_run(const struct daemon_options *options)
 		.options = options,
 		.dir = { .lock_fd = -1 },
 		.started_ns = realtime_ns(),
+		.before = handover_find(),
 	};
 	enum status status;
 	int r;
@@ -381,8 +393,10 @@ enum status daemon_run(const struct daemon_options *options)
 	status = start(&d);
 	if (status == STATUS_DONE) {
 		stay_in_memory(&d);
-		log_line(LOG_LEVEL_INFO, "ready on %s, policy %s, socket in %s", options->device,
+		log_line(LOG_LEVEL_INFO, "%s on %s, policy %s, socket in %s",
+			 d.before ? "paused" : "ready", options->device,
 			 scheduler_policy(d.scheduler)->name, options->run_dir);
+		handover_free(steal_ptr(&d.before));
 		sd_notify(0, "READY=1");
 		r = sd_event_loop(d.loop);
 		status = r < 0 ? fail(STATUS_FAILED, "report this", "the event loop failed: %s",

@@ -16,6 +16,7 @@ struct device {
 	struct guard *guard;
 	struct live *live; /* NULL: the kernel's */
 	struct device_jobs *jobs;
+	bool opened;
 };
 
 static void devicep(struct device **d)
@@ -96,6 +97,7 @@ int device_take_up(struct device *d, char *ret_why, size_t size)
 		snprintf(ret_why, size, "no AMD GPU driver on this machine (no /dev/kfd)");
 		return -ENODEV;
 	}
+	d->opened = !d->live;
 	if (r >= 0)
 		r = gkfd_backend_open(steal_ptr(&k), &options, &d->backend);
 	if (r < 0)
@@ -110,8 +112,25 @@ void device_let_go(struct device *d)
 	d->backend = NULL;
 }
 
-int device_open(const char *name, struct guard *guard, sd_event *loop, const char *run_dir,
-		struct device **ret, char *ret_why, size_t size)
+bool device_was_opened(const struct device *d)
+{
+	return d->opened;
+}
+
+bool device_counts_us(struct device *d)
+{
+	_cleanup_(gkfd_freep) struct gkfd *k = NULL;
+	_cleanup_free_ char *names = NULL;
+	char path[32];
+
+	if (d->live || open_gkfd(d, &k) < 0)
+		return false;
+	snprintf(path, sizeof(path), "proc/%d", getpid());
+	return gkfd_list_dir(k, GKFD_TREE_SYSFS, path, &names) >= 0;
+}
+
+int device_new(const char *name, struct guard *guard, sd_event *loop, const char *run_dir,
+	       struct device **ret, char *ret_why, size_t size)
 {
 	_cleanup_(devicep) struct device *d = calloc(1, sizeof(*d));
 	int r;
@@ -122,9 +141,6 @@ int device_open(const char *name, struct guard *guard, sd_event *loop, const cha
 	}
 	d->guard = guard;
 	r = choose(d, name, loop, run_dir, ret_why, size);
-	if (r < 0)
-		return r;
-	r = device_take_up(d, ret_why, size);
 	if (r < 0)
 		return r;
 	*ret = steal_ptr(&d);

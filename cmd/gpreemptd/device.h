@@ -15,11 +15,12 @@
 struct device;
 
 /*
- * @guard may be NULL on a model; @loop and @run_dir are used there only. -EINVAL: no such name;
- * -ENODEV: not on this machine; in any failure a line for people in @ret_why (@size bytes).
+ * Opens nothing of the kernel's yet. @guard may be NULL on a model; @loop and @run_dir are used
+ * there only. -EINVAL: no such name; -ENODEV: not on this machine; in any failure a line for people
+ * in @ret_why (@size bytes).
  */
-int device_open(const char *name, struct guard *guard, sd_event *loop, const char *run_dir,
-		struct device **ret, char *ret_why, size_t size);
+int device_new(const char *name, struct guard *guard, sd_event *loop, const char *run_dir,
+	       struct device **ret, char *ret_why, size_t size);
 /* The backend too, which must not be in use any more. Accepts NULL. */
 void device_close(struct device *d);
 
@@ -31,7 +32,15 @@ struct gpu_backend *device_backend(struct device *d);
  * so do its jobs.
  */
 void device_let_go(struct device *d);
-/* Opens it again. As device_open(); of no effect when it is open. */
+/* Opens it, also again. As device_new(); of no effect when it is open. */
 int device_take_up(struct device *d, char *ret_why, size_t size);
+
+/*
+ * The driver counts a process from when it first opens the device until its memory is gone, and
+ * device_let_go() is not enough for that: has this image of the program opened it?
+ */
+bool device_was_opened(const struct device *d);
+/* Does the driver count this process? Of a container it may have other pids: then not. */
+bool device_counts_us(struct device *d);
 
 #endif

@@ -16,19 +16,20 @@ struct gpu *gpu_find(struct scheduler *s, uint32_t gpu)
 	return NULL;
 }
 
-static void gpu_add(struct scheduler *s, const struct gpu_node *node)
+struct gpu *gpu_add(struct scheduler *s, const struct gpu_node *node)
 {
 	struct gpu *g = gpu_find(s, node->gpu);
 	uint32_t slots = s->config->ration_slots ? node->slots : 0;
 
 	if (!g) {
 		if (s->n_gpus == GPU_NODES_MAX || engine_add_gpu(s->engine, node->gpu, slots) < 0)
-			return;
+			return NULL;
 		g = &s->gpus[s->n_gpus++];
 		*g = (struct gpu){ 0 };
 	}
 	g->node = *node;
 	g->present = true;
+	return g;
 }
 
 void gpus_read(struct scheduler *s)

@@ -12,6 +12,8 @@
 #define ACCURACY_US 1 /* sd-event would wake up to a quarter of a second late */
 #define DEVICE_CHECK_NS (3 * NSEC_PER_SEC)
 #define ENDING_NS GUARD_DRIVER_CALL_NS /* what a call of the driver may take */
+#define LEAVING_NS (5 * NSEC_PER_SEC)
+#define LEAVING_LOOK_NS (10 * NSEC_PER_MSEC)
 /* Nobody on the socket comes before the GPUs. */
 #define PRIORITY_GPUS (SD_EVENT_PRIORITY_NORMAL - 10)
 
@@ -36,13 +38,61 @@ static void set_timer_after(sd_event_source *timer, uint64_t ns)
 
 /* ---- the scheduler's turns ---- */
 
+static void end_leaving(struct daemon *d, int error)
+{
+	d->leave_by_ns = 0;
+	control_let_go(d->control, d->paused ? error : -ECANCELED);
+}
+
+/* It forgets a process some time after its memory is gone, and tells nobody. */
+static int on_leaving(sd_event_source *source, uint64_t usec, void *user)
+{
+	struct daemon *d = user;
+
+	if (!d->leave_by_ns)
+		return 0;
+	if (!device_counts_us(d->device)) {
+		end_leaving(d, 0);
+	} else if (monotonic_ns() >= d->leave_by_ns) {
+		log_line(LOG_LEVEL_ERROR, "%llu s after all is let go of the driver still counts "
+			 "this process",
+			 LEAVING_NS / NSEC_PER_SEC);
+		end_leaving(d, -EBUSY);
+	} else {
+		set_timer_after(d->leaving, LEAVING_LOOK_NS);
+	}
+	return 0;
+}
+
+void loop_answer_pause(struct daemon *d)
+{
+	if (d->leave_by_ns)
+		return;
+	d->leave_by_ns = monotonic_ns() + LEAVING_NS;
+	set_timer(d->leaving, 0);
+}
+
 static void let_go_of_device(struct daemon *d)
 {
+	int r;
+
 	if (device_backend(d->device)) {
 		scheduler_set_backend(d->scheduler, NULL);
 		device_let_go(d->device);
 	}
-	control_let_go(d->control);
+	if (!d->pause_due)
+		return;
+	d->pause_due = false;
+	if (!device_was_opened(d->device)) {
+		loop_answer_pause(d);
+		return;
+	}
+	r = renew(d);
+	log_line(LOG_LEVEL_ERROR,
+		 "everything is let go of, but the driver still counts this process: cannot "
+		 "execute it anew: %s",
+		 strerror(-r));
+	control_let_go(d->control, -EBUSY);
 }
 
 /* Nothing is attached any more: who waited for that goes on. */
@@ -98,11 +148,7 @@ static void pause_all(void *user)
 {
 	struct daemon *d = user;
 
-	d->paused = true;
-	if (!device_backend(d->device)) {
-		control_let_go(d->control);
-		return;
-	}
+	d->paused = d->pause_due = true;
 	scheduler_pause(d->scheduler);
 	turn_soon(d);
 }
@@ -129,7 +175,12 @@ static int continue_all(void *user, char *ret_why, size_t size)
 
 	if (!d->paused && !d->lost)
 		return 0;
-	d->paused = false;
+	d->paused = d->pause_due = false;
+	if (d->leave_by_ns) { /* it would not have the same process twice */
+		snprintf(ret_why, size, "the driver has not forgotten the last time yet");
+		d->lost = true;
+		return -EAGAIN;
+	}
 	r = take_up_device(d, ret_why, size);
 	d->lost = r < 0;
 	return r;
@@ -165,7 +216,7 @@ static int on_device_check(sd_event_source *source, uint64_t usec, void *user)
 {
 	struct daemon *d = user;
 
-	if (d->lost && device_backend(d->device))
+	if ((d->lost && device_backend(d->device)) || d->leave_by_ns)
 		; /* it is being let go of first */
 	else if (d->lost && !d->paused && !d->ending)
 		look_for_device(d);
@@ -335,6 +386,8 @@ int loop_begin(struct daemon *d)
 	if (r >= 0)
 		r = sd_event_source_set_enabled(d->patience, SD_EVENT_OFF);
 	if (r >= 0)
+		r = add_timer(d, on_leaving, SD_EVENT_PRIORITY_NORMAL, &d->leaving);
+	if (r >= 0)
 		r = sd_event_set_watchdog(d->loop, true);
 	return r < 0 ? r : 0;
 }
@@ -345,5 +398,6 @@ void loop_end(struct daemon *d)
 	sd_event_source_disable_unref(d->metrics);
 	sd_event_source_disable_unref(d->device_check);
 	sd_event_source_disable_unref(d->patience);
+	sd_event_source_disable_unref(d->leaving);
 	sd_event_source_disable_unref(d->scheduler_ready);
 }

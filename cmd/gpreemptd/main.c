@@ -169,7 +169,7 @@ static void raise_limit_of_files(void)
 
 int main(int argc, char **argv)
 {
-	struct command_line line = { .daemon = { .device = "auto" } };
+	struct command_line line = { .daemon = { .device = "auto", .argv = argv } };
 	enum status status;
 
 	keep_standard_descriptors();

@@ -269,6 +269,7 @@ static struct process *process_new(struct scheduler *s, pid_t pid)
 static void process_came(struct scheduler *s, pid_t pid)
 {
 	struct process *p;
+	uint64_t since_ns;
 
 	if (s->n_processes == SCHEDULER_MAX_PROCESSES) {
 		if (!s->told_limit)
@@ -285,8 +286,9 @@ static void process_came(struct scheduler *s, pid_t pid)
 	insert(s, p);
 	job_init(s, p, 0, &p->self);
 	watch_exit(s, p);
+	since_ns = remembered_since(s, p);
 	process_judge(s, p);
-	p->seen_ns = s->now_ns;
+	p->seen_ns = since_ns;
 	process_tell(s, p, &(struct wire_event){ .kind = WIRE_JOB_CAME },
 		     "process %d (%s) uses a GPU: %s, by %s", pid, p->identity.comm,
 		     wire_class_name(p->verdict.job_class), p->verdict.source);
@@ -379,5 +381,6 @@ void processes_scan(struct scheduler *s)
 			process_gone(s, s->table[i]);
 	}
 	class_requests_forget_dead(s);
+	remembered_forget(s);
 	s->attach_due = true;
 }

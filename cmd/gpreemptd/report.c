@@ -83,7 +83,7 @@ void scheduler_status(struct scheduler *s, struct wire_status *ret)
 	ret->resume = latency(&f->resume);
 	ret->steps = f->steps;
 	wire_text_set(ret->policy, sizeof(ret->policy), s->engine_config.policy->name);
-	wire_text_set(ret->backend, sizeof(ret->backend), s->caps.name);
+	wire_text_set(ret->backend, sizeof(ret->backend), s->backend_name);
 }
 
 size_t scheduler_gpus(struct scheduler *s, uint64_t from, struct wire_gpu *ret, size_t max,

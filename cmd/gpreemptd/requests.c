@@ -261,6 +261,12 @@ void request_end_wait(struct client *client, int error)
 		answer_count(client, &h, 0);
 	else if (error == -ECANCELED)
 		answer_error(client, h.seq, ECANCELED, NULL, "somebody continued meanwhile");
+	else if (error == -EBUSY)
+		answer_error(client, h.seq, EBUSY,
+			     "see its log; stop gpreemptd before GPUs are partitioned or their "
+			     "driver is removed",
+			     "everything is let go of, but the driver still counts gpreemptd as a "
+			     "process that uses the GPUs");
 	else
 		answer_error(client, h.seq, ETIMEDOUT,
 			     "it still lets go when the driver answers: see gpreempt status",
@@ -278,7 +284,7 @@ static int do_continue(struct client *client, const union wire_any_request *r)
 		return answer_error(client, r->h.seq, -error,
 				    "it is tried again every few seconds; see gpreempt doctor",
 				    "cannot take up the GPUs: %s", why);
-	control_end_waits(c, -ECANCELED);
+	control_let_go(c, -ECANCELED);
 	return answer_count(client, &r->h, 0);
 }
 

@@ -34,14 +34,20 @@ void scheduler_fail(struct scheduler *s, int error, const char *why)
 	let_all_go(s);
 }
 
-static void check_guard(struct scheduler *s)
+static bool is_guard_dead(struct scheduler *s)
 {
 	if (!s->parts.guard || guard_alive(s->parts.guard))
-		return;
+		return false;
 	if (s->guard_polled)
 		epoll_ctl(s->epoll, EPOLL_CTL_DEL, guard_fd(s->parts.guard), NULL);
 	s->guard_polled = false;
-	scheduler_fail(s, -EOWNERDEAD, "the guard is dead");
+	return true;
+}
+
+static void check_guard(struct scheduler *s)
+{
+	if (is_guard_dead(s))
+		scheduler_fail(s, -EOWNERDEAD, "the guard is dead");
 }
 
 bool scheduler_is_guarded(struct scheduler *s)
@@ -151,8 +157,10 @@ static uint64_t next_turn(const struct scheduler *s)
 
 uint64_t scheduler_turn(struct scheduler *s)
 {
-	if (!s->b)
+	if (!s->b) {
+		is_guard_dead(s); /* no matter before somebody continues, but it keeps us awake */
 		return NEVER;
+	}
 	scheduler_now(s);
 	take_exits(s);
 	act_take_done(s);
@@ -270,6 +278,7 @@ static void configure_engine(struct scheduler *s)
 	const struct gpu_caps *caps = &s->b->caps;
 
 	s->caps = *caps;
+	snprintf(s->backend_name, sizeof(s->backend_name), "%s", caps->name);
 	s->engine_config.costs = (struct engine_costs){
 		.suspend_ns = caps->suspend_ns,
 		.resume_ns = caps->resume_ns,
@@ -355,6 +364,7 @@ int scheduler_new(const struct scheduler_parts *parts, const struct config *conf
 		return -ENOMEM;
 	s->parts = *parts;
 	s->b = parts->backend;
+	s->paused = !s->b;
 	s->config = config;
 	s->engine_config = config->engine;
 	s->guard_slot = -1;
@@ -362,19 +372,22 @@ int scheduler_new(const struct scheduler_parts *parts, const struct config *conf
 	TAILQ_INIT(&s->leaving);
 	SLIST_INIT(&s->free_tickets);
 	s->epoll = epoll_create1(EPOLL_CLOEXEC);
-	configure_engine(s);
+	if (s->b)
+		configure_engine(s);
 	r = s->epoll < 0 ? -errno : allocate(s);
 	if (r < 0) {
 		scheduler_free(s);
 		return r;
 	}
-	poll_fd(s, ops(s)->fd(s->b), THE_BACKEND);
 	if (parts->guard && guard_fd(parts->guard) >= 0) {
 		poll_fd(s, guard_fd(parts->guard), THE_GUARD);
 		s->guard_polled = true;
 	}
 	s->scan_ns = s->tick_ns = scheduler_now(s);
-	gpus_read(s);
+	if (s->b) {
+		poll_fd(s, ops(s)->fd(s->b), THE_BACKEND);
+		gpus_read(s);
+	}
 	*ret = s;
 	return 0;
 }
@@ -413,6 +426,7 @@ void scheduler_free(struct scheduler *s)
 	}
 	s->targets = 0;
 	keep_guard(s);
+	remembered_forget(s);
 	if (s->epoll >= 0)
 		close(s->epoll);
 	free(s->engine_memory);

@@ -11,6 +11,7 @@
 #include "abi/wire.h"
 #include "cmd/gpreemptd/config.h"
 #include "cmd/gpreemptd/events.h"
+#include "cmd/gpreemptd/handover.h"
 #include "cmd/gpreemptd/histogram.h"
 #include "cmd/gpreemptd/journal.h"
 #include "gpu/backend.h"
@@ -21,7 +22,10 @@ struct scheduler;
 #define SCHEDULER_MAX_JOBS 4096 /* a process on one GPU */
 #define SCHEDULER_MAX_QUEUES 16384
 
-/* All borrowed, and must outlive it; @guard may be NULL on a model. */
+/*
+ * All borrowed, and must outlive it; @guard may be NULL on a model. @backend may be NULL: it begins
+ * paused then, until scheduler_set_backend() and scheduler_continue().
+ */
 struct scheduler_parts {
 	struct gpu_backend *backend;
 	struct guard *guard;
@@ -38,6 +42,11 @@ int scheduler_new(const struct scheduler_parts *parts, const struct config *conf
  * NULL.
  */
 void scheduler_free(struct scheduler *s);
+
+/* For the next image of the program; paused, idle and without a backend. */
+void scheduler_save(struct scheduler *s, struct handover *h);
+/* In the next image: into a new one, without a backend. */
+int scheduler_restore(struct scheduler *s, struct handover *h);
 
 /*
  * One turn: takes what the backend has done, looks for processes when it is time, looks at the

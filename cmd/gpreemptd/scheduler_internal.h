@@ -10,6 +10,7 @@
  *   hint_pages.c      hints without a system call
  *   act.c             what the engine wants done, and what came of it
  *   report.c          all of it for people
+ *   remembered.c      what is handed to the next image of the program, and taken up there
  *   scheduler.c       the turns, and what binds these together
  */
 #ifndef GPREEMPT_CMD_GPREEMPTD_SCHEDULER_INTERNAL_H
@@ -31,6 +32,7 @@
 
 struct process;
 struct gpu;
+struct remembered;
 
 /* A process on one GPU. */
 struct job {
@@ -148,6 +150,7 @@ struct scheduler {
 	struct scheduler_parts parts;
 	struct gpu_backend *b;
 	struct gpu_caps caps; /* of the last one: what it measured stays what it was */
+	char backend_name[sizeof(((struct wire_status *)0)->backend)]; /* of the last one, too */
 	const struct config *config;
 	struct engine_config engine_config;
 	struct engine *engine;
@@ -173,6 +176,8 @@ struct scheduler {
 	struct class_entry *requests;
 	size_t n_requests;
 	uint64_t request_numbers;
+	struct remembered *remembered; /* processes, until they are found again */
+	size_t n_remembered;
 
 	uint64_t scan_ns, tick_ns; /* when, and when it was last */
 	uint64_t wake_ns; /* of the engine */
@@ -240,6 +245,7 @@ void process_tell(struct scheduler *s, const struct process *p, const struct wir
 
 struct job *job_find(const struct scheduler *s, uint32_t engine_job);
 struct gpu *gpu_find(struct scheduler *s, uint32_t gpu);
+struct gpu *gpu_add(struct scheduler *s, const struct gpu_node *node); /* NULL: too many */
 void gpus_read(struct scheduler *s);
 /* Counts who is on which GPU, and when each process is to be looked at. */
 void gpus_count(struct scheduler *s);
@@ -282,8 +288,15 @@ uint64_t observe_next(const struct scheduler *s);
 /* ---- hint_pages.c ---- */
 
 void hint_page_look(struct scheduler *s, struct process *p);
+void hint_page_open(struct process *p, int fd, uint32_t calls); /* one made earlier; owns it */
 void hint_page_close(struct process *p);
 int hint_take(struct scheduler *s, struct process *p, uint64_t at_ns);
+
+/* ---- remembered.c ---- */
+
+/* What the image before knew of it is written down in @p. Since when it is known; new: now. */
+uint64_t remembered_since(struct scheduler *s, struct process *p);
+void remembered_forget(struct scheduler *s); /* whoever is not found again by now is gone */
 
 /* ---- act.c ---- */
 

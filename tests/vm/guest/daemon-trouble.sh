@@ -62,9 +62,68 @@ job_is_refused()
 # The driver is taken away and comes back.
 device_goes()
 {
-	check "the driver goes: the daemon pauses" "$gpreempt" pause
-	check "the driver goes: nobody has it open" kfdsim-load gc=0x090403 num_xcc=1 $SLOW
-	check "the driver goes: the daemon continues on the new one" "$gpreempt" continue
+	local name="the driver goes"
+	check "$name: a policy is chosen" "$gpreempt" policy rotate
+	check "$name: a class is asked for" "$gpreempt" class name:mkjob offline --priority 7
+	check "$name: somebody reads events" start_reader
+	check "$name: the daemon pauses" "$gpreempt" pause
+	check "$name: and is the same process" same_daemon
+	check "$name: which the driver does not count" test ! -e /sys/class/kfd/kfd/proc/$daemon
+	check "$name: and has nothing of it open" nothing_open
+	check "$name: to pause again does no harm" "$gpreempt" pause
+	check "$name: nobody is in its way" kfdsim-load gc=0x090403 num_xcc=1 $SLOW
+	check "$name: the daemon continues on the new one" "$gpreempt" continue
+	check "$name: and is the same process still" same_daemon
+	check "$name: the policy is the one that was chosen" policy_is rotate
+	check "$name: a job comes" offline start_job
+	check "$name: an online job comes" start_online --ticks 100 --every-ms 100
+	check "$name: the job is attached" attached 1
+	check "$name: and of the class that was asked for" grep -q '"source": *"request"' \
+		"$TMPDIR/status"
+	check "$name: it is held now and then" held_once
+	check "$name: requests come" request_comes
+	check "$name: every request is done right" stop_online
+	check "$name: every packet ran once, in order" stop_job
+	check "$name: the reader of events heard it all" reader_heard
+}
+
+start_reader()
+{
+	"$gpreempt" events >"$TMPDIR/events" 2>&1 &
+	reader=$!
+	"$gpreempt" policy share # until it hears something
+	until [ -s "$TMPDIR/events" ]; do
+		kill -0 $reader || return
+		"$gpreempt" policy rotate >/dev/null
+	done
+}
+
+reader_heard()
+{
+	kill -TERM $reader
+	wait $reader
+	grep -i paused "$TMPDIR/events" && grep -i continued "$TMPDIR/events" ||
+		{ cat "$TMPDIR/events" && return 1; }
+}
+
+same_daemon()
+{
+	local comm
+	read -r comm </proc/$daemon/comm
+	"$gpreempt" status | tee "$TMPDIR/status"
+	[ "$comm" = gpreemptd ] && grep -q "pid $daemon," "$TMPDIR/status"
+}
+
+nothing_open()
+{
+	ls -l /proc/$daemon/fd | tee "$TMPDIR/open"
+	! grep -q 'kfd\|/proc/\|handover' "$TMPDIR/open"
+}
+
+policy_is()
+{
+	"$gpreempt" policy | tee "$TMPDIR/policy"
+	grep -q "^\* $1" "$TMPDIR/policy"
 }
 
 # A scheduler that takes no orders: one failed preemption, and the GPU is left alone.
