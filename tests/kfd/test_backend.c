@@ -351,6 +351,27 @@ static void a_hold_whose_time_is_over_before_it_begins_is_not_made(void **state)
 	assert_int_equal(rig_count_suspended(rig, OFFLINE), 0);
 }
 
+static void attaching_again_and_again_leaves_nothing(void **state)
+{
+	struct rig *rig = *state;
+	size_t threads = rig_count_threads(), fds = rig_count_fds();
+
+	for (uint32_t i = 0; i < 200; i++) {
+		struct gpu_target *t = rig_attach(rig, OFFLINE);
+
+		ops_of(rig)->suspend(t, NULL, 0, 0, 0);
+		if (i % 2) /* else the release has to wait for it */
+			rig_expect(rig, GPU_SUSPEND, 0, 10);
+		ops_of(rig)->release(t, 0);
+		if (i % 2 == 0)
+			rig_expect(rig, GPU_SUSPEND, 0, 10);
+		rig_expect(rig, GPU_RELEASE, 0, 0);
+		assert_int_equal(rig_count_suspended(rig, OFFLINE), 0);
+	}
+	assert_int_equal(rig_count_threads(), threads);
+	assert_int_equal(rig_count_fds(), fds);
+}
+
 static void closing_lets_everybody_go_and_leaves_nothing(void **state)
 {
 	size_t threads = rig_count_threads(), fds = rig_count_fds();
@@ -425,6 +446,7 @@ int main(void)
 		T(a_target_whose_driver_call_waits_delays_no_other),
 		T(a_hold_ends_by_itself_after_its_longest_time),
 		T(the_latest_of_several_ends_counts),
+		T(attaching_again_and_again_leaves_nothing),
 		T(a_hold_whose_time_is_over_before_it_begins_is_not_made),
 		cmocka_unit_test(closing_lets_everybody_go_and_leaves_nothing),
 		cmocka_unit_test(a_driver_without_the_interface_is_refused_with_a_reason),
