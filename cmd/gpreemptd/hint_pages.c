@@ -18,6 +18,8 @@ int hint_take(struct scheduler *s, struct process *p, uint64_t at_ns)
 			continue;
 		engine_hint(s->engine, s->now_ns, (uint32_t)j->engine_job, at_ns);
 		j->hinted_ns = at_ns <= s->now_ns ? s->now_ns : 0;
+		if (j->on)
+			gpu_stir(s, j->on);
 	}
 	return 0;
 }

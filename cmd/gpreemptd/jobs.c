@@ -67,6 +67,23 @@ static void count_work(struct job *j, uint32_t by)
 		j->on->offline_running += by;
 }
 
+/* Where nothing happened for long a look may come later: each costs a wake-up. */
+#define SLOWER 4u
+
+/*
+ * Whether an offline job works matters only to online work, and where there is none all is looked
+ * at again as soon as some shows.
+ */
+static uint64_t period_on(const struct engine_config *c, const struct gpu *g, bool online,
+			  uint64_t often_ns)
+{
+	if (!g->holdable || (g->quiet && !online))
+		return c->idle_interval_ns;
+	if (g->quiet < QUIET_LONG || often_ns < c->interval_ns)
+		return often_ns;
+	return MAX(often_ns, MIN(SLOWER * often_ns, c->idle_interval_ns));
+}
+
 /* How often the process is worth a look: where nobody could be preempted, seldom or never. */
 static uint64_t period(const struct scheduler *s, const struct process *p)
 {
@@ -79,11 +96,34 @@ static uint64_t period(const struct scheduler *s, const struct process *p)
 	if (online && is_critical(p))
 		often_ns = MIN(often_ns, c->critical_interval_ns);
 	for_each_job(p, j) {
-		if (!j->on || !j->on->online || !j->on->offline)
-			continue;
-		best_ns = MIN(best_ns, j->on->holdable ? often_ns : c->idle_interval_ns);
+		if (j->on && j->on->online && j->on->offline)
+			best_ns = MIN(best_ns, period_on(c, j->on, online, often_ns));
 	}
 	return best_ns;
+}
+
+void gpu_stir(struct scheduler *s, struct gpu *g)
+{
+	g->stirred = true;
+	s->gpus_due |= g->quiet > 0;
+	g->quiet = 0;
+}
+
+void gpus_settle(struct scheduler *s)
+{
+	struct job *j;
+
+	s->gpus_due = true;
+	TAILQ_FOREACH(j, &s->jobs, link) {
+		if (j->on && (j->off || (j->works && is_online(j))))
+			gpu_stir(s, j->on);
+	}
+	for (uint32_t i = 0; i < s->n_gpus; i++) {
+		struct gpu *g = &s->gpus[i];
+
+		g->quiet = g->stirred ? 0 : MIN(g->quiet + 1, QUIET_LONG);
+		g->stirred = false;
+	}
 }
 
 void gpus_count(struct scheduler *s)
@@ -153,6 +193,8 @@ void job_set(struct scheduler *s, struct job *j, bool works, bool away)
 	j->works = works;
 	j->away = away;
 	count_work(j, 1);
+	if (j->on && works && is_online(j))
+		gpu_stir(s, j->on);
 	if (j->on)
 		note_inversion(s, j->on, by_us);
 }

@@ -88,27 +88,46 @@ static void drop_lost(struct scheduler *s)
 	}
 }
 
+/* From @n samples on; how many there are then. */
+static size_t look_at(struct scheduler *s, struct process *p, size_t n, bool *complete)
+{
+	int r;
+
+	p->looked_ns = s->now_ns;
+	p->look_ns = next_look(s, p);
+	hint_page_look(s, p);
+	r = look(s, p, n);
+	p->lost = r == -ESRCH;
+	s->lost |= p->lost;
+	if (r < 0 && !p->lost)
+		*complete = false;
+	return n + (r < 0 ? 0 : (size_t)r);
+}
+
+/* Online work where it was quiet: of those in its way it is known no longer what they do. */
+static size_t look_at_stirred(struct scheduler *s, size_t n, bool *complete)
+{
+	gpus_count(s);
+	for_each_process(s, p) {
+		if (p->watch && p->look_ns <= s->now_ns && p->looked_ns != s->now_ns)
+			n = look_at(s, p, n, complete);
+	}
+	return n;
+}
+
 size_t observe(struct scheduler *s, bool all, bool *ret_complete)
 {
-	bool lost = false;
 	size_t n = 0;
 
+	s->lost = false;
 	*ret_complete = all;
 	for_each_process(s, p) {
-		int r;
-
-		if (!p->watch || (!all && p->look_ns > s->now_ns))
-			continue;
-		p->look_ns = next_look(s, p);
-		hint_page_look(s, p);
-		r = look(s, p, n);
-		p->lost = r == -ESRCH;
-		lost |= p->lost;
-		if (r < 0 && !p->lost)
-			*ret_complete = false;
-		n += r < 0 ? 0 : (size_t)r;
+		if (p->watch && (all || p->look_ns <= s->now_ns))
+			n = look_at(s, p, n, ret_complete);
 	}
-	if (lost)
+	if (s->gpus_due && !all)
+		n = look_at_stirred(s, n, ret_complete);
+	if (s->lost)
 		drop_lost(s);
 	return n;
 }

@@ -98,7 +98,7 @@ static void take_steps(struct scheduler *s, size_t n_samples, bool complete)
 	s->step_due = false;
 	engine_step(s->engine, &step);
 	s->figures.steps++;
-	s->wake_ns = step.wake_ns;
+	s->wake_ns = step.due_ns;
 	act(s, s->actions, step.n_actions);
 }
 
@@ -126,6 +126,7 @@ static void look_and_act(struct scheduler *s)
 	if (all) {
 		s->scan_ns = s->now_ns + s->config->scan_ns;
 		processes_scan(s);
+		gpus_settle(s);
 	}
 	if (s->gpus_due)
 		gpus_count(s);

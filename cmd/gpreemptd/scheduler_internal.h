@@ -29,6 +29,7 @@
 #define CLASS_REQUESTS_PER_USER 16u
 #define HINT_AHEAD_MAX_NS NSEC_PER_SEC
 #define HISTORY_SECONDS 14
+#define QUIET_LONG 8u
 
 struct process;
 struct gpu;
@@ -100,6 +101,7 @@ struct process {
 	struct gpu_watch *watch;
 	bool stale; /* its queues are not those that are known */
 	uint64_t look_ns, period_ns; /* when it is to be looked at, and how often; or NEVER */
+	uint64_t looked_ns;
 	struct job self; /* stands for it while it has no jobs */
 	struct siblings jobs;
 	uint32_t n_jobs, n_queues;
@@ -134,6 +136,8 @@ struct gpu {
 	uint32_t holdable; /* offline jobs that could be preempted now */
 	uint32_t critical; /* online jobs that are looked at more often */
 	uint32_t online_working, offline_running;
+	bool stirred; /* since the last scan online work was seen or announced, or somebody held */
+	uint32_t quiet; /* scans in a row without that, up to QUIET_LONG */
 	bool inverted;
 	bool tripped;
 	uint64_t trips;
@@ -182,6 +186,7 @@ struct scheduler {
 	uint64_t scan_ns, tick_ns; /* when, and when it was last */
 	uint64_t wake_ns; /* of the engine */
 	bool attach_due, gpus_due, step_due; /* something changed that each of them judges by */
+	bool lost; /* a look found nobody */
 	uint32_t attaching;
 	uint32_t targets; /* not yet released */
 	uint32_t outstanding; /* calls */
@@ -249,6 +254,10 @@ struct gpu *gpu_add(struct scheduler *s, const struct gpu_node *node); /* NULL: 
 void gpus_read(struct scheduler *s);
 /* Counts who is on which GPU, and when each process is to be looked at. */
 void gpus_count(struct scheduler *s);
+/* Online work shows there, or is announced. */
+void gpu_stir(struct scheduler *s, struct gpu *g);
+/* At every scan: which GPUs have been quiet since the last one. */
+void gpus_settle(struct scheduler *s);
 void job_init(struct scheduler *s, struct process *p, uint32_t gpu, struct job *j);
 /* Jobs follow the queues the watch knows. */
 void jobs_follow(struct scheduler *s, struct process *p);

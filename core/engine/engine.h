@@ -146,6 +146,7 @@ struct engine_step {
 	/* results */
 	size_t n_actions;
 	uint64_t wake_ns; /* absolute: the next step, at the latest */
+	uint64_t due_ns; /* the same for who looks at a pace of his own: no less than wake_ns */
 };
 
 void engine_step(struct engine *e, struct engine_step *step);

@@ -99,20 +99,25 @@ static uint64_t cadence_of(struct engine *e, struct engine_gpu *g)
 			  e->config.interval_ns;
 }
 
-static uint64_t next_wake(struct engine *e)
+static uint64_t next_due(const struct engine *e)
 {
-	uint64_t wake_ns = e->due_ns;
+	uint64_t due_ns = e->due_ns;
 
 	if (e->plan_stale)
 		return e->now_ns;
+	for_each_gpu(e, g)
+		due_ns = gpol_min(due_ns, g->judge_ns);
+	return due_ns;
+}
+
+static uint64_t next_look(struct engine *e)
+{
 	if (!e->cadence_ns) {
 		e->cadence_ns = e->config.idle_interval_ns;
 		for_each_gpu(e, g)
 			e->cadence_ns = gpol_min(e->cadence_ns, cadence_of(e, g));
 	}
-	for_each_gpu(e, g)
-		wake_ns = gpol_min(wake_ns, g->judge_ns);
-	return gpol_min(wake_ns, gpol_after(e->now_ns, e->cadence_ns));
+	return gpol_after(e->now_ns, e->cadence_ns);
 }
 
 void engine_step(struct engine *e, struct engine_step *step)
@@ -134,5 +139,6 @@ void engine_step(struct engine *e, struct engine_step *step)
 		write_actions(e, step, write_resumes);
 		write_actions(e, step, write_suspends);
 	}
-	step->wake_ns = next_wake(e);
+	step->due_ns = next_due(e);
+	step->wake_ns = gpol_min(step->due_ns, next_look(e));
 }

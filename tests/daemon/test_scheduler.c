@@ -259,7 +259,36 @@ static void critical_jobs_are_looked_at_each_millisecond_and_offline_ones_are_no
 	before_offline = offline->looks;
 	rig_run(r, S);
 	assert_in_range(online->looks - before_online, 990, 1010);
-	assert_in_range(offline->looks - before_offline, 195, 210);
+	assert_in_range(offline->looks - before_offline, 18, 30);
+	rig_end(r);
+}
+
+static void where_nothing_happens_looks_become_rare_and_work_ends_that(void **state)
+{
+	struct rig *r = rig_new(8);
+	struct fake_process *online, *offline;
+	uint32_t before_online, before_offline;
+
+	rig_pair(r, &online, &offline);
+	rig_run(r, 20 * S);
+	before_online = online->looks;
+	before_offline = offline->looks;
+	rig_run(r, S);
+	assert_in_range(online->looks - before_online, 45, 60);
+	assert_in_range(offline->looks - before_offline, 18, 30);
+	fake_set_work(offline, false);
+	rig_run(r, 100 * MS);
+	fake_set_work(offline, true);
+	fake_set_work(online, true);
+	before_online = online->looks;
+	rig_run_until(r, online->looks > before_online);
+	rig_run(r, MS);
+	assert_true(fake_is_held(offline)); /* seen to work in the turn that saw the online work */
+	before_online = online->looks;
+	before_offline = offline->looks;
+	rig_run(r, S);
+	assert_in_range(online->looks - before_online, 190, 210);
+	assert_in_range(offline->looks - before_offline, 190, 210);
 	rig_end(r);
 }
 
@@ -357,6 +386,7 @@ int main(void)
 		cmocka_unit_test(nobody_is_looked_at_between_scans_where_one_class_is_alone),
 		cmocka_unit_test(
 			critical_jobs_are_looked_at_each_millisecond_and_offline_ones_are_not),
+		cmocka_unit_test(where_nothing_happens_looks_become_rare_and_work_ends_that),
 		cmocka_unit_test(jobs_that_are_due_share_their_turns),
 		cmocka_unit_test(the_detection_of_critical_work_takes_a_millisecond),
 		cmocka_unit_test(a_thousand_queues_in_two_hundred_processes),
