@@ -68,7 +68,7 @@ static void count_work(struct job *j, uint32_t by)
 }
 
 /* Where nothing happened for long a look may come later: each costs a wake-up. */
-#define SLOWER 4u
+#define SLOWER 5u /* in step with what is looked at at idle_interval_ns */
 
 /*
  * Whether an offline job works matters only to online work, and where there is none all is looked

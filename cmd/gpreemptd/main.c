@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include <fcntl.h>
 #include <getopt.h>
+#include <malloc.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,6 +12,8 @@
 #include "cmd/gpreemptd/daemon.h"
 #include "cmd/gpreemptd/events.h"
 #include "util/macros.h"
+
+#define LARGE_BYTES (256 << 10)
 
 enum {
 	OPTION_DEVICE = 256,
@@ -167,6 +170,16 @@ static void raise_limit_of_files(void)
 	setrlimit(RLIMIT_NOFILE, &limit);
 }
 
+/*
+ * The driver's lists of queues are megabytes of text, read now and then: what that took is given
+ * back at once. Left to itself malloc(3) would learn to keep it: M_MMAP_THRESHOLD of mallopt(3).
+ */
+static void keep_little_memory(void)
+{
+	mallopt(M_MMAP_THRESHOLD, LARGE_BYTES);
+	mallopt(M_TRIM_THRESHOLD, LARGE_BYTES);
+}
+
 int main(int argc, char **argv)
 {
 	struct command_line line = { .daemon = { .device = "auto", .argv = argv } };
@@ -175,6 +188,7 @@ int main(int argc, char **argv)
 	keep_standard_descriptors();
 	signal(SIGPIPE, SIG_IGN);
 	raise_limit_of_files();
+	keep_little_memory();
 	status = parse(argc, argv, &line);
 	if (status != STATUS_DONE)
 		return status;

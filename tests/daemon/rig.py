@@ -242,7 +242,7 @@ class Job:
     DEVICE = struct.Struct('<IHHII')
     QUEUE = struct.Struct('<4I')
 
-    def __init__(self, daemon, queues=1, uid=None):
+    def __init__(self, daemon, queues=1, uid=None, gpu=0):
         ready, inside = os.pipe()
         self.pid = os.fork()
         if self.pid == 0:
@@ -251,7 +251,7 @@ class Job:
                 os.close(ready)
                 if uid is not None:
                     become(uid)
-                self.live(os.path.join(daemon.run_dir, 'device.sock'), queues, inside)
+                self.live(os.path.join(daemon.run_dir, 'device.sock'), queues, gpu, inside)
                 status = 0
             finally:
                 os._exit(status)
@@ -260,13 +260,13 @@ class Job:
             if f.read(1) != b'.':
                 raise RuntimeError('no queues on the software device')
 
-    def live(self, path, queues, told):
+    def live(self, path, queues, gpu, told):
         s = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         s.settimeout(WAIT_S)
         s.connect(path)
         self.ask(s, 1, b'')
         for _ in range(queues):
-            self.ask(s, 2, self.QUEUE.pack(0, 7, 0, 0))
+            self.ask(s, 2, self.QUEUE.pack(gpu, 7, 0, 0))
         os.write(told, b'.')
         s.settimeout(None)
         s.recv(1)  # until the daemon, or the test, is gone
