@@ -70,13 +70,13 @@ static void tell_why(struct scheduler *s, struct process *p)
 		return;
 	p->told = true;
 	if (g)
-		snprintf(until, sizeof(until), "left alone until: gpreempt rearm %u", g->node.gpu);
+		snprintf(until, sizeof(until), "left alone until gpreempt rearm %u", g->node.gpu);
 	else
 		snprintf(until, sizeof(until), "trying again in %llu s",
 			 (unsigned long long)((p->retry_ns - s->now_ns) / NSEC_PER_SEC));
 	process_tell(s, p, &(struct wire_event){ .kind = WIRE_JOB_NOT_ATTACHED },
-		     "process %d (%s) is not attached and runs on: %s; %s", p->pid,
-		     p->identity.comm, p->why, until);
+		     "process %d (%s) is not attached and runs on, %s: %s", p->pid,
+		     p->identity.comm, until, p->why);
 }
 
 void attach_at_once(struct scheduler *s, struct process *p)

@@ -45,12 +45,8 @@ static void end_leaving(struct daemon *d, int error)
 }
 
 /* It forgets a process some time after its memory is gone, and tells nobody. */
-static int on_leaving(sd_event_source *source, uint64_t usec, void *user)
+static void look_whether_left(struct daemon *d)
 {
-	struct daemon *d = user;
-
-	if (!d->leave_by_ns)
-		return 0;
 	if (!device_counts_us(d->device)) {
 		end_leaving(d, 0);
 	} else if (monotonic_ns() >= d->leave_by_ns) {
@@ -61,6 +57,14 @@ static int on_leaving(sd_event_source *source, uint64_t usec, void *user)
 	} else {
 		set_timer_after(d->leaving, LEAVING_LOOK_NS);
 	}
+}
+
+static int on_leaving(sd_event_source *source, uint64_t usec, void *user)
+{
+	struct daemon *d = user;
+
+	if (d->leave_by_ns)
+		look_whether_left(d);
 	return 0;
 }
 
@@ -69,7 +73,7 @@ void loop_answer_pause(struct daemon *d)
 	if (d->leave_by_ns)
 		return;
 	d->leave_by_ns = monotonic_ns() + LEAVING_NS;
-	set_timer(d->leaving, 0);
+	look_whether_left(d);
 }
 
 static void let_go_of_device(struct daemon *d)

@@ -114,14 +114,36 @@ static void a_program_that_was_not_executed_so_finds_nothing(void **state)
 	char value[32];
 
 	assert_null(handover_find());
-	assert_int_equal(setenv(VARIABLE, "1 0", 1), 0); /* another's */
-	assert_null(handover_find());
-	assert_null(getenv(VARIABLE));
 	snprintf(value, sizeof(value), "%d 999", getpid());
 	assert_int_equal(setenv(VARIABLE, value, 1), 0);
 	assert_null(handover_find());
 	assert_int_equal(setenv(VARIABLE, "nonsense", 1), 0);
 	assert_null(handover_find());
+}
+
+/* A failure leaves all but the execution done. */
+static void what_is_handed_to_another_process_is_not_for_us(void **state)
+{
+	char *argv[] = { (char *)"", NULL };
+	struct handover *h, *found;
+	char value[32];
+	int fd = dup(STDIN_FILENO), copy;
+
+	close(fd); /* whose number is the next one's */
+	assert_int_equal(handover_new(&h), 0);
+	handover_put_fd(h, -1);
+	assert_int_equal(handover_exec(h, argv), -EBADF);
+	copy = dup(fd);
+	snprintf(value, sizeof(value), "%d %d", getppid(), copy);
+	assert_int_equal(setenv(VARIABLE, value, 1), 0);
+	assert_null(handover_find());
+	assert_null(getenv(VARIABLE));
+	snprintf(value, sizeof(value), "%d %d", getpid(), copy);
+	assert_int_equal(setenv(VARIABLE, value, 1), 0);
+	found = handover_find();
+	assert_non_null(found);
+	handover_free(found);
+	handover_free(h);
 }
 
 /* ---- a scheduler ---- */
@@ -251,6 +273,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(what_went_in_comes_out),
 		cmocka_unit_test(after_a_failure_everything_is_as_before),
 		cmocka_unit_test(a_program_that_was_not_executed_so_finds_nothing),
+		cmocka_unit_test(what_is_handed_to_another_process_is_not_for_us),
 		cmocka_unit_test(a_scheduler_knows_what_people_said_before),
 	};
 

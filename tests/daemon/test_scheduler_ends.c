@@ -150,7 +150,7 @@ static void an_attach_that_fails_the_gpu_trips_it(void **state)
 	assert_true(is_tripped(r, 0, &gpu));
 	assert_int_equal(offline->attaches, 1);
 	assert_int_equal(r->told[WIRE_JOB_NOT_ATTACHED], 1);
-	assert_non_null(strstr(r->last[WIRE_JOB_NOT_ATTACHED].text, "until: gpreempt rearm 1"));
+	assert_non_null(strstr(r->last[WIRE_JOB_NOT_ATTACHED].text, "until gpreempt rearm 1:"));
 	assert_null(strstr(r->last[WIRE_JOB_NOT_ATTACHED].text, "again in"));
 	rig_end(r);
 }
