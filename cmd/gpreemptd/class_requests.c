@@ -17,19 +17,37 @@ static bool is_of_user(const struct class_request *r)
 	return r->only_uid != ANYBODY;
 }
 
-/* Is @p the process of the request, or a descendant of it? */
-static bool descends(struct scheduler *s, const struct process *p, const struct class_entry *e)
+/* A process and those it descends from; read once for all requests, for users make both. */
+struct line {
+	size_t n; /* 0: not read yet */
+	pid_t pids[GENERATIONS_MAX];
+	uint64_t starts[GENERATIONS_MAX];
+};
+
+static void read_line(struct scheduler *s, const struct process *p, struct line *line)
 {
 	pid_t pid = p->pid, parent = p->identity.parent;
 	uint64_t start = p->identity.start_ticks;
 	char comm[16];
 
-	for (int i = 0; i < GENERATIONS_MAX; i++) {
-		if (pid == e->request.pid)
-			return start == e->start_ticks;
+	while (line->n < GENERATIONS_MAX) {
+		line->pids[line->n] = pid;
+		line->starts[line->n++] = start;
 		pid = parent;
 		if (pid <= 1 || process_stat(s, pid, &parent, &start, comm) < 0)
-			return false;
+			return;
+	}
+}
+
+/* Is @p the process of the request, or a descendant of it? */
+static bool descends(struct scheduler *s, const struct process *p, const struct class_entry *e,
+		     struct line *line)
+{
+	if (!line->n)
+		read_line(s, p, line);
+	for (size_t i = 0; i < line->n; i++) {
+		if (line->pids[i] == e->request.pid)
+			return line->starts[i] == e->start_ticks;
 	}
 	return false;
 }
@@ -39,7 +57,8 @@ static bool raises(const struct class_request *r)
 	return r->verdict.job_class != JOB_OFFLINE;
 }
 
-static bool matches(struct scheduler *s, const struct process *p, const struct class_entry *e)
+static bool matches(struct scheduler *s, const struct process *p, const struct class_entry *e,
+		    struct line *line)
 {
 	const struct class_request *r = &e->request;
 
@@ -47,7 +66,7 @@ static bool matches(struct scheduler *s, const struct process *p, const struct c
 		return false;
 	switch (r->selector) {
 	case WIRE_BY_PID:
-		return descends(s, p, e);
+		return descends(s, p, e, line);
 	case WIRE_BY_CGROUP:
 		return identity_is_in_cgroup(&p->identity, r->pattern, raises(r));
 	case WIRE_BY_NAME:
@@ -73,7 +92,9 @@ static bool is_too_late(const struct class_entry *e, uint64_t had, uint64_t fres
 static void match(struct scheduler *s, struct process *p, uint64_t fresh)
 {
 	const uint64_t had = p->by_root.number;
+	struct line line;
 
+	line.n = 0;
 	/* What was asked by pid stays with it; patterns may no longer fit after an exec. */
 	if (p->by_root.selector != WIRE_BY_PID)
 		p->by_root = (struct asked){ 0 };
@@ -83,7 +104,8 @@ static void match(struct scheduler *s, struct process *p, uint64_t fresh)
 		const struct class_entry *e = &s->requests[i];
 		struct asked *asked = is_of_user(&e->request) ? &p->by_user : &p->by_root;
 
-		if (e->number <= asked->number || is_too_late(e, had, fresh) || !matches(s, p, e))
+		if (e->number <= asked->number || is_too_late(e, had, fresh) ||
+		    !matches(s, p, e, &line))
 			continue;
 		*asked = (struct asked){
 			.number = e->number,
