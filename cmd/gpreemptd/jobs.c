@@ -72,14 +72,15 @@ static void count_work(struct job *j, uint32_t by)
 
 /*
  * Whether an offline job works matters only to online work, and where there is none all is looked
- * at again as soon as some shows.
+ * at again as soon as some shows. While one works, online work has somebody in its way and must be
+ * seen in time, however long there was none.
  */
 static uint64_t period_on(const struct engine_config *c, const struct gpu *g, bool online,
 			  uint64_t often_ns)
 {
 	if (!g->holdable || (g->quiet && !online))
 		return c->idle_interval_ns;
-	if (g->quiet < QUIET_LONG || often_ns < c->interval_ns)
+	if (g->offline_running || g->quiet < QUIET_LONG || often_ns < c->interval_ns)
 		return often_ns;
 	return MAX(often_ns, MIN(SLOWER * often_ns, c->idle_interval_ns));
 }
@@ -184,15 +185,18 @@ static void note_inversion(struct scheduler *s, struct gpu *g, bool by_us)
 
 void job_set(struct scheduler *s, struct job *j, bool works, bool away)
 {
-	bool by_us = away && !j->away;
+	bool by_us = away && !j->away, ran;
 
 	if (j->works == works && j->away == away)
 		return;
 	job_account(s, j);
+	ran = j->on && j->on->offline_running;
 	count_work(j, -1u);
 	j->works = works;
 	j->away = away;
 	count_work(j, 1);
+	if (j->on && j->on->quiet && ran != (j->on->offline_running > 0))
+		s->gpus_due = true;
 	if (j->on && works && is_online(j))
 		gpu_stir(s, j->on);
 	if (j->on)

@@ -14,7 +14,7 @@
 static void hold(struct rig *r, struct fake_process *online, struct fake_process *offline)
 {
 	fake_set_work(online, true);
-	rig_run(r, 30 * MS); /* where nothing happened for long it is looked for seldom */
+	rig_run(r, 20 * MS);
 	assert_true(fake_is_held(offline));
 }
 
