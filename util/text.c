@@ -2,6 +2,7 @@
 #include "util/text.h"
 
 #include <stdbool.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* How many bytes the character at @s has; 0: it is none. Overlong and surrogate forms are none. */
@@ -39,4 +40,15 @@ void text_clean(char *text)
 			memset(s, '?', n);
 		s += n;
 	}
+}
+
+char *text_copy(const char *text, size_t len)
+{
+	char *copy = malloc(len + 1);
+
+	if (!copy)
+		return NULL;
+	memcpy(copy, text, len);
+	copy[len] = '\0';
+	return copy;
 }

@@ -114,10 +114,8 @@ static int follow(struct cli *cli, struct gpreempt_daemon *d)
 int cmd_events(struct cli *cli, int argc, char **argv)
 {
 	_cleanup_daemon_ struct gpreempt_daemon *d = NULL;
-	int status = take_arguments(cli, argc, argv, 0, 0);
+	int status = daemon_begin(cli, argc, argv, 0, 0, &d);
 
-	if (status == EXIT_DONE)
-		status = daemon_connect(cli, &d);
 	if (status != EXIT_DONE)
 		return status;
 	if (gpreempt_daemon_subscribe(d) < 0)

@@ -21,12 +21,10 @@ int cmd_metrics(struct cli *cli, int argc, char **argv)
 {
 	_cleanup_daemon_ struct gpreempt_daemon *d = NULL;
 	_cleanup_free_ char *text = NULL;
-	int status = take_arguments(cli, argc, argv, 0, 0);
+	int status = daemon_begin(cli, argc, argv, 0, 0, &d);
 	struct json_object *o;
 	size_t len = 0;
 
-	if (status == EXIT_DONE)
-		status = daemon_connect(cli, &d);
 	if (status != EXIT_DONE)
 		return status;
 	if (gpreempt_daemon_get_metrics(d, &text, &len) < 0)

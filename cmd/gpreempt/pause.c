@@ -21,10 +21,8 @@ int cmd_pause(struct cli *cli, int argc, char **argv)
 {
 	_cleanup_daemon_ struct gpreempt_daemon *d = NULL;
 	struct progress progress;
-	int status = take_arguments(cli, argc, argv, 0, 0), r;
+	int status = daemon_begin(cli, argc, argv, 0, 0, &d), r;
 
-	if (status == EXIT_DONE)
-		status = daemon_connect(cli, &d);
 	if (status != EXIT_DONE)
 		return status;
 	signals_let_through(); /* what was asked for happens, waited for or not */
@@ -42,10 +40,8 @@ int cmd_pause(struct cli *cli, int argc, char **argv)
 int cmd_continue(struct cli *cli, int argc, char **argv)
 {
 	_cleanup_daemon_ struct gpreempt_daemon *d = NULL;
-	int status = take_arguments(cli, argc, argv, 0, 0);
+	int status = daemon_begin(cli, argc, argv, 0, 0, &d);
 
-	if (status == EXIT_DONE)
-		status = daemon_connect(cli, &d);
 	if (status != EXIT_DONE)
 		return status;
 	if (gpreempt_daemon_continue(d) < 0)

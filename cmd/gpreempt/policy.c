@@ -49,11 +49,9 @@ static int show(struct cli *cli, struct gpreempt_daemon *d, bool only_name)
 int cmd_policy(struct cli *cli, int argc, char **argv)
 {
 	_cleanup_daemon_ struct gpreempt_daemon *d = NULL;
-	int status = take_arguments(cli, argc, argv, 0, 1);
+	int status = daemon_begin(cli, argc, argv, 0, 1, &d);
 	bool set = optind < argc;
 
-	if (status == EXIT_DONE)
-		status = daemon_connect(cli, &d);
 	if (status != EXIT_DONE)
 		return status;
 	if (set && gpreempt_daemon_set_policy(d, argv[optind]) < 0)

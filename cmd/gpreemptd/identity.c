@@ -7,6 +7,7 @@
 #include "cmd/gpreemptd/rules_internal.h"
 #include "gpu/backend.h"
 #include "util/macros.h"
+#include "util/text.h"
 
 /* Of what a process says of itself, which may be megabytes, no more is kept and looked at. */
 #define COMMAND_MAX_BYTES 4096u
@@ -170,7 +171,7 @@ int identity_parse_cgroup(const char *text, size_t len, struct identity *ret)
 		}
 		text = newline ? newline + 1 : end;
 	}
-	cgroup = strndup(best, best_len);
+	cgroup = text_copy(best, best_len);
 	if (!cgroup)
 		return -ENOMEM;
 	free(ret->cgroup);

@@ -199,6 +199,14 @@ void rig_pair(struct rig *r, struct fake_process **ret_online, struct fake_proce
 	assert_int_equal(r->told[WIRE_JOB_ATTACHED_NOW], 1);
 }
 
+void rig_held(struct rig *r, struct fake_process **ret_online, struct fake_process **ret_offline)
+{
+	rig_pair(r, ret_online, ret_offline);
+	fake_set_work(*ret_online, true);
+	rig_run(r, 20 * MS);
+	assert_true(fake_is_held(*ret_offline));
+}
+
 bool rig_job(struct rig *r, pid_t pid, uint32_t gpu, struct wire_job *ret)
 {
 	struct wire_job jobs[WIRE_JOBS_MAX];

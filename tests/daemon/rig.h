@@ -54,6 +54,8 @@ struct fake_process *rig_critical(struct rig *r, pid_t pid, uint32_t gpu);
 struct fake_process *rig_offline(struct rig *r, pid_t pid, uint32_t gpu); /* with work */
 /* One of each on GPU 1, and the offline one attached. */
 void rig_pair(struct rig *r, struct fake_process **ret_online, struct fake_process **ret_offline);
+/* And held, as there is online work. */
+void rig_held(struct rig *r, struct fake_process **ret_online, struct fake_process **ret_offline);
 
 bool rig_job(struct rig *r, pid_t pid, uint32_t gpu, struct wire_job *ret);
 struct class_request rig_request(uint32_t selector, pid_t pid, enum job_class job_class);

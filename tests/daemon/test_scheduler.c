@@ -62,10 +62,7 @@ static void a_hold_ends_by_its_deadline(void **state)
 	struct rig *r = rig_new(8);
 	struct fake_process *online, *offline;
 
-	rig_pair(r, &online, &offline);
-	fake_set_work(online, true);
-	rig_run(r, 20 * MS);
-	assert_true(fake_is_held(offline));
+	rig_held(r, &online, &offline);
 	assert_true(offline->longest_ns <= r->config.engine.hold_max_ns);
 	rig_run(r, r->config.engine.hold_max_ns);
 	assert_true(r->told[WIRE_LET_GO] >= 1);
@@ -218,9 +215,7 @@ static void status_counts_processes_by_what_they_are(void **state)
 	struct fake_process *online, *offline;
 	struct wire_status status = { 0 };
 
-	rig_pair(r, &online, &offline);
-	fake_set_work(online, true);
-	rig_run(r, 20 * MS);
+	rig_held(r, &online, &offline);
 	scheduler_status(r->s, &status);
 	assert_int_equal(status.processes, 2);
 	assert_int_equal(status.online, 1);

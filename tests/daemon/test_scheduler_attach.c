@@ -238,10 +238,7 @@ static void an_attached_job_that_becomes_online_is_released_at_once(void **state
 	struct fake_process *online, *offline;
 	struct class_request raise = rig_request(WIRE_BY_PID, OFFLINE_PID, JOB_ONLINE);
 
-	rig_pair(r, &online, &offline);
-	fake_set_work(online, true);
-	rig_run(r, 20 * MS);
-	assert_true(fake_is_held(offline));
+	rig_held(r, &online, &offline);
 	offline->online = true;
 	assert_int_equal(scheduler_class(r->s, &raise), 1);
 	assert_int_equal(offline->releases, 1);

@@ -11,13 +11,6 @@
 
 #include "tests/daemon/rig.h"
 
-static void hold(struct rig *r, struct fake_process *online, struct fake_process *offline)
-{
-	fake_set_work(online, true);
-	rig_run(r, 20 * MS);
-	assert_true(fake_is_held(offline));
-}
-
 static bool is_tripped(struct rig *r, uint32_t index, struct wire_gpu *ret)
 {
 	uint32_t total;
@@ -29,18 +22,27 @@ static bool is_tripped(struct rig *r, uint32_t index, struct wire_gpu *ret)
 
 /* ---- the GPU ---- */
 
-static void a_failed_suspend_trips_its_gpu(void **state)
+/* A pair: holding the offline one, which is answered, has failed with its GPU. */
+static struct fake_process *trip_first(struct rig *r)
 {
-	struct rig *r = rig_new(8);
 	struct fake_process *online, *offline;
-	struct wire_gpu gpu;
 
 	rig_pair(r, &online, &offline);
 	offline->outcomes[GPU_SUSPEND] = (struct fake_outcome){
 		.result = -ETIME, .gpu_failed = true, .gpu = 1, .times = 1
 	};
 	fake_set_work(online, true);
-	rig_run(r, 5 * S);
+	rig_run(r, S);
+	return offline;
+}
+
+static void a_failed_suspend_trips_its_gpu(void **state)
+{
+	struct rig *r = rig_new(8);
+	struct fake_process *offline = trip_first(r);
+	struct wire_gpu gpu;
+
+	rig_run(r, 4 * S);
 	assert_int_equal(offline->suspends, 1);
 	assert_int_equal(offline->resumes, 1);
 	assert_int_equal(r->told[WIRE_TRIPPED], 1);
@@ -56,15 +58,9 @@ static void a_failed_suspend_trips_its_gpu(void **state)
 static void a_rearmed_gpu_sees_preemptions_again(void **state)
 {
 	struct rig *r = rig_new(8);
-	struct fake_process *online, *offline;
+	struct fake_process *offline = trip_first(r);
 	struct wire_gpu gpu;
 
-	rig_pair(r, &online, &offline);
-	offline->outcomes[GPU_SUSPEND] = (struct fake_outcome){
-		.result = -ETIME, .gpu_failed = true, .gpu = 1, .times = 1
-	};
-	fake_set_work(online, true);
-	rig_run(r, S);
 	assert_int_equal(scheduler_rearm(r->s, 9), -ENOENT);
 	assert_int_equal(scheduler_rearm(r->s, 1), 0);
 	rig_run(r, S);
@@ -122,8 +118,7 @@ static void a_failed_resume_is_asked_for_again(void **state)
 	struct rig *r = rig_new(8);
 	struct fake_process *online, *offline;
 
-	rig_pair(r, &online, &offline);
-	hold(r, online, offline);
+	rig_held(r, &online, &offline);
 	offline->outcomes[GPU_RESUME] = (struct fake_outcome){
 		.result = -EIO, .gpu_failed = true, .gpu = 1, .times = 3
 	};
@@ -159,16 +154,10 @@ static void an_attach_that_fails_the_gpu_trips_it(void **state)
 static void nobody_on_a_tripped_gpu_is_attached_until_it_is_rearmed(void **state)
 {
 	struct rig *r = rig_new(8);
-	struct fake_process *online, *offline, *both;
+	struct fake_process *offline = trip_first(r), *both;
 	struct wire_gpu gpu;
 
-	rig_pair(r, &online, &offline);
 	rig_online(r, 101, 2);
-	offline->outcomes[GPU_SUSPEND] = (struct fake_outcome){
-		.result = -ETIME, .gpu_failed = true, .gpu = 1, .times = 1
-	};
-	fake_set_work(online, true);
-	rig_run(r, S);
 	assert_true(is_tripped(r, 0, &gpu));
 	both = rig_offline(r, 300, 1);
 	fake_add_queue(both, 2, 2);
@@ -228,8 +217,7 @@ static void a_job_that_exits_while_held_is_forgotten(void **state)
 	struct wire_gpu gpu;
 	struct wire_job job;
 
-	rig_pair(r, &online, &offline);
-	hold(r, online, offline);
+	rig_held(r, &online, &offline);
 	fake_exit(&r->fake, OFFLINE_PID);
 	rig_run(r, 10 * MS);
 	assert_int_equal(r->told[WIRE_JOB_WENT], 1);
@@ -274,8 +262,7 @@ static void an_exit_is_noticed_before_the_next_scan(void **state)
 	struct rig *r = rig_new(8);
 	struct fake_process *online, *offline;
 
-	rig_pair(r, &online, &offline);
-	hold(r, online, offline);
+	rig_held(r, &online, &offline);
 	fake_exit(&r->fake, ONLINE_PID);
 	rig_run(r, 20 * MS);
 	assert_int_equal(r->told[WIRE_JOB_WENT], 1);
@@ -288,8 +275,7 @@ static void a_job_taken_by_another_debugger_is_tried_again_later(void **state)
 	struct rig *r = rig_new(8);
 	struct fake_process *online, *offline;
 
-	rig_pair(r, &online, &offline);
-	hold(r, online, offline);
+	rig_held(r, &online, &offline);
 	fake_end_target(&r->fake, offline, -EBUSY, "another debugger has it");
 	rig_run(r, S);
 	assert_int_equal(r->told[WIRE_JOB_NOT_ATTACHED], 1);
@@ -308,8 +294,7 @@ static void a_job_that_execs_is_another_program(void **state)
 	struct fake_process *online, *offline;
 	struct wire_job job;
 
-	rig_pair(r, &online, &offline);
-	hold(r, online, offline);
+	rig_held(r, &online, &offline);
 	snprintf(offline->comm, sizeof(offline->comm), "another");
 	snprintf(offline->cgroup, sizeof(offline->cgroup), "/online");
 	offline->online = true;
@@ -345,8 +330,7 @@ static void a_pid_that_is_used_again_is_another_process(void **state)
 	struct rig *r = rig_new(8);
 	struct fake_process *online, *offline, *again;
 
-	rig_pair(r, &online, &offline);
-	hold(r, online, offline);
+	rig_held(r, &online, &offline);
 	offline->outcomes[GPU_RELEASE].takes_ns = 3 * S;
 	fake_exit(&r->fake, OFFLINE_PID);
 	again = rig_offline(r, OFFLINE_PID, 1);
@@ -382,8 +366,7 @@ static void queues_that_vanish_while_held_are_let_go_all_the_same(void **state)
 	struct rig *r = rig_new(8);
 	struct fake_process *online, *offline;
 
-	rig_pair(r, &online, &offline);
-	hold(r, online, offline);
+	rig_held(r, &online, &offline);
 	offline->n_queues = 0;
 	offline->queues_changed = true;
 	rig_run(r, 2 * S);
@@ -417,7 +400,9 @@ static void a_list_that_cannot_be_read_changes_nothing(void **state)
 	r->fake.processes_result = -EIO;
 	rig_run(r, 5 * S);
 	assert_int_equal(r->told[WIRE_JOB_WENT], 0);
-	hold(r, online, offline);
+	fake_set_work(online, true);
+	rig_run(r, 20 * MS);
+	assert_true(fake_is_held(offline));
 	rig_end(r);
 }
 
@@ -485,8 +470,7 @@ static void a_dead_guard_lets_everybody_go_and_ends_us(void **state)
 	struct rig *r = rig_new(8);
 	struct fake_process *online, *offline;
 
-	rig_pair(r, &online, &offline);
-	hold(r, online, offline);
+	rig_held(r, &online, &offline);
 	assert_int_equal(scheduler_failed(r->s), 0);
 	r->guard.dead = true;
 	rig_turn(r);

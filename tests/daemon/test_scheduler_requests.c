@@ -148,10 +148,7 @@ static void a_hold_of_a_job_taken_out_of_its_class_is_told_of(void **state)
 	struct class_request out = rig_request(WIRE_BY_PID, OFFLINE_PID, JOB_UNMANAGED);
 	struct fake_process *online, *offline;
 
-	rig_pair(r, &online, &offline);
-	fake_set_work(online, true);
-	rig_run(r, 20 * MS);
-	assert_true(fake_is_held(offline));
+	rig_held(r, &online, &offline);
 	assert_int_equal(scheduler_class(r->s, &out), 1);
 	rig_run(r, 20 * MS);
 	assert_false(fake_is_held(offline));
@@ -485,9 +482,7 @@ static void a_pause_lets_go_of_everything(void **state)
 	struct rig *r = rig_new(8);
 	struct fake_process *online, *offline;
 
-	rig_pair(r, &online, &offline);
-	fake_set_work(online, true);
-	rig_run(r, 20 * MS);
+	rig_held(r, &online, &offline);
 	offline->outcomes[GPU_RELEASE].takes_ns = 50 * MS;
 	scheduler_pause(r->s);
 	assert_true(scheduler_is_paused(r->s));
@@ -557,9 +552,7 @@ static void a_released_job_is_left_alone_for_a_minute(void **state)
 	struct rig *r = rig_new(8);
 	struct fake_process *online, *offline;
 
-	rig_pair(r, &online, &offline);
-	fake_set_work(online, true);
-	rig_run(r, 20 * MS);
+	rig_held(r, &online, &offline);
 	assert_int_equal(scheduler_release(r->s, 4711), -ESRCH);
 	assert_int_equal(scheduler_release(r->s, OFFLINE_PID), 1);
 	assert_int_equal(offline->resumes, 1);
@@ -592,9 +585,7 @@ static void policies_change_while_jobs_are_held(void **state)
 	struct rig *r = rig_new(8);
 	struct fake_process *online, *offline;
 
-	rig_pair(r, &online, &offline);
-	fake_set_work(online, true);
-	rig_run(r, 20 * MS);
+	rig_held(r, &online, &offline);
 	scheduler_set_policy(r->s, &gpol_none);
 	assert_ptr_equal(scheduler_policy(r->s), &gpol_none);
 	rig_run(r, 5 * MS);
@@ -614,9 +605,7 @@ static void a_reload_keeps_holds_and_judges_anew(void **state)
 	struct fake_process *online, *offline;
 	struct config other;
 
-	rig_pair(r, &online, &offline);
-	fake_set_work(online, true);
-	rig_run(r, 20 * MS);
+	rig_held(r, &online, &offline);
 	other = r->config;
 	other.engine.interval_ns = 2 * MS;
 	scheduler_configure(r->s, &other);

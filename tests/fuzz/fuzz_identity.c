@@ -6,12 +6,13 @@
 #include "cmd/gpreemptd/rules_internal.h"
 #include "tests/fuzz/fuzz.h"
 #include "util/macros.h"
+#include "util/text.h"
 
 static void match(const char *text, size_t len)
 {
 	const char *nul = memchr(text, '\0', len);
-	_cleanup_free_ char *pattern = strndup(text, MIN(len, 64u));
-	_cleanup_free_ char *other = nul ? strndup(nul + 1, (size_t)(text + len - nul - 1)) : NULL;
+	_cleanup_free_ char *pattern = text_copy(text, MIN(len, 64u));
+	_cleanup_free_ char *other = nul ? text_copy(nul + 1, (size_t)(text + len - nul - 1)) : NULL;
 
 	if (!other)
 		return;

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: MIT */
-#include <dirent.h>
 #include <fcntl.h>
 
 #include "tests/kfd/backend_rig.h"
@@ -78,6 +77,24 @@ void rig_close(struct rig *rig)
 		closep(&rig->gate[i]);
 		closep(&rig->at_gate[i]);
 	}
+}
+
+int rig_setup(void **state, const char *spec)
+{
+	struct rig *rig = calloc(1, sizeof(*rig));
+
+	rig_open(rig, spec);
+	*state = rig;
+	return 0;
+}
+
+int rig_teardown(void **state)
+{
+	struct rig *rig = *state;
+
+	rig_close(rig);
+	free(rig);
+	return 0;
 }
 
 struct model *rig_lock(struct rig *rig)
@@ -168,26 +185,4 @@ void rig_unblock(struct rig *rig)
 	__atomic_store_n(&rig->blocked, 0, __ATOMIC_RELEASE);
 	closep(&rig->gate[1]);
 	rig->gate[1] = -1;
-}
-
-static size_t count_entries(const char *path)
-{
-	DIR *dir = opendir(path);
-	size_t n = 0;
-
-	assert_non_null(dir);
-	while (readdir(dir))
-		n++;
-	closedir(dir);
-	return n;
-}
-
-size_t rig_count_threads(void)
-{
-	return count_entries("/proc/self/task");
-}
-
-size_t rig_count_fds(void)
-{
-	return count_entries("/proc/self/fd");
 }

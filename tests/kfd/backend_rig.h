@@ -40,6 +40,9 @@ void rig_open(struct rig *rig, const char *spec);
 /* The same with @way; what opening it said. */
 int rig_try(struct rig *rig, const char *spec, enum gkfd_way way, char *why);
 void rig_close(struct rig *rig);
+/* The same for cmocka: *state is the rig. */
+int rig_setup(void **state, const char *spec);
+int rig_teardown(void **state);
 
 struct model *rig_lock(struct rig *rig);
 void rig_unlock(struct rig *rig);
@@ -58,7 +61,9 @@ void rig_block(struct rig *rig, pid_t pid);
 void rig_await_blocked(struct rig *rig); /* somebody stands at the gate */
 void rig_unblock(struct rig *rig);
 
-size_t rig_count_threads(void);
-size_t rig_count_fds(void);
+static inline const struct gpu_ops *ops_of(const struct rig *rig)
+{
+	return rig->b->ops;
+}
 
 #endif

@@ -1,28 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* Acting through the backend, on the software device. */
 #include "tests/kfd/backend_rig.h"
+#include "tests/kfd/counts.h"
 
 static int setup(void **state)
 {
-	struct rig *rig = calloc(1, sizeof(*rig));
-
-	rig_open(rig, "mi308x,gpus=2");
-	*state = rig;
-	return 0;
-}
-
-static int teardown(void **state)
-{
-	struct rig *rig = *state;
-
-	rig_close(rig);
-	free(rig);
-	return 0;
-}
-
-static const struct gpu_ops *ops_of(const struct rig *rig)
-{
-	return rig->b->ops;
+	return rig_setup(state, "mi308x,gpus=2");
 }
 
 static void it_says_what_it_can(void **state)
@@ -354,7 +337,7 @@ static void a_hold_whose_time_is_over_before_it_begins_is_not_made(void **state)
 static void attaching_again_and_again_leaves_nothing(void **state)
 {
 	struct rig *rig = *state;
-	size_t threads = rig_count_threads(), fds = rig_count_fds();
+	size_t threads = count_threads(), fds = count_fds();
 
 	for (uint32_t i = 0; i < 200; i++) {
 		struct gpu_target *t = rig_attach(rig, OFFLINE);
@@ -368,13 +351,13 @@ static void attaching_again_and_again_leaves_nothing(void **state)
 		rig_expect(rig, GPU_RELEASE, 0, 0);
 		assert_int_equal(rig_count_suspended(rig, OFFLINE), 0);
 	}
-	assert_int_equal(rig_count_threads(), threads);
-	assert_int_equal(rig_count_fds(), fds);
+	assert_int_equal(count_threads(), threads);
+	assert_int_equal(count_fds(), fds);
 }
 
 static void closing_lets_everybody_go_and_leaves_nothing(void **state)
 {
-	size_t threads = rig_count_threads(), fds = rig_count_fds();
+	size_t threads = count_threads(), fds = count_fds();
 	struct rig rig = { 0 };
 	struct gpu_target *t, *u;
 	struct gpu_watch *w;
@@ -387,13 +370,13 @@ static void closing_lets_everybody_go_and_leaves_nothing(void **state)
 	ops_of(&rig)->suspend(u, NULL, 0, 0, 0);
 	ops_of(&rig)->release(u, 0);
 	rig_close(&rig);
-	assert_int_equal(rig_count_threads(), threads);
-	assert_int_equal(rig_count_fds(), fds);
+	assert_int_equal(count_threads(), threads);
+	assert_int_equal(count_fds(), fds);
 }
 
 static void a_driver_without_the_interface_is_refused_with_a_reason(void **state)
 {
-	size_t fds = rig_count_fds();
+	size_t fds = count_fds();
 	char why[GPU_WHY_SIZE] = "";
 	struct rig rig = { 0 };
 
@@ -401,7 +384,7 @@ static void a_driver_without_the_interface_is_refused_with_a_reason(void **state
 	assert_non_null(strstr(why, "1.12"));
 	assert_null(rig.b);
 	rig_close(&rig);
-	assert_int_equal(rig_count_fds(), fds);
+	assert_int_equal(count_fds(), fds);
 }
 
 static void pausing_takes_whole_processes(void **state)
@@ -426,7 +409,7 @@ static void pausing_takes_whole_processes(void **state)
 	rig_close(&rig);
 }
 
-#define T(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
+#define T(f) cmocka_unit_test_setup_teardown(f, setup, rig_teardown)
 
 int main(void)
 {

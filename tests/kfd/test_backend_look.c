@@ -8,25 +8,7 @@
 
 static int setup(void **state)
 {
-	struct rig *rig = calloc(1, sizeof(*rig));
-
-	rig_open(rig, "mi308x,gpus=2,occupancy=0");
-	*state = rig;
-	return 0;
-}
-
-static int teardown(void **state)
-{
-	struct rig *rig = *state;
-
-	rig_close(rig);
-	free(rig);
-	return 0;
-}
-
-static const struct gpu_ops *ops_of(const struct rig *rig)
-{
-	return rig->b->ops;
+	return rig_setup(state, "mi308x,gpus=2,occupancy=0");
 }
 
 static struct gpu_watch *watch(struct rig *rig, pid_t pid)
@@ -314,7 +296,7 @@ static void many_queues_are_all_looked_at(void **state)
 	assert_int_equal(ops_of(rig)->look(w, samples, 7), 7);
 }
 
-#define T(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
+#define T(f) cmocka_unit_test_setup_teardown(f, setup, rig_teardown)
 
 int main(void)
 {

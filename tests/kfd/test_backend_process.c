@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
 /* The backend with real processes and a real guard, over a driver that obliges. */
-#include <dirent.h>
 #include <errno.h>
 #include <setjmp.h>
 #include <signal.h>
@@ -11,6 +10,7 @@
 #include <cmocka.h>
 
 #include "gpu/kfd/backend.h"
+#include "tests/kfd/counts.h"
 #include "tests/kfd/job.h"
 #include "tests/kfd/script.h"
 #include "util/macros.h"
@@ -201,29 +201,17 @@ static void a_refused_target_is_not_traced_any_more(void **state)
 	assert_int_equal(job_hear(f->job.from_job), 'u');
 }
 
-static size_t count_entries(const char *path)
-{
-	DIR *dir = opendir(path);
-	size_t n = 0;
-
-	assert_non_null(dir);
-	while (readdir(dir))
-		n++;
-	closedir(dir);
-	return n;
-}
-
 static void closing_ends_holds_threads_and_descriptors(void **state)
 {
 	struct fixture *f = *state;
-	size_t threads = count_entries("/proc/self/task"), fds = count_entries("/proc/self/fd");
+	size_t threads = count_threads(), fds = count_fds();
 
 	attach_and_hold(f);
 	f->b->ops->close(f->b);
 	f->b = NULL;
 	assert_int_equal(job_tracer(f->job.pid), 0);
-	assert_int_equal(count_entries("/proc/self/task"), threads);
-	assert_true(count_entries("/proc/self/fd") < fds); /* its own are gone as well */
+	assert_int_equal(count_threads(), threads);
+	assert_true(count_fds() < fds); /* its own are gone as well */
 	kill(f->job.pid, SIGUSR1);
 	assert_int_equal(job_hear(f->job.from_job), 'u');
 }

@@ -34,6 +34,34 @@ strike_often()
 	done
 }
 
+# end_hold NAME COMMAND...: done to a daemon that holds the job; COMMAND may use $daemon and $guard.
+end_hold()
+{
+	local name=$1 ms
+	shift
+	start_daemon_again && attached 1 && off $pids || return
+	read -r guard < <(cat /proc/$daemon/task/*/children)
+	ms=$(queuewatch $pids running $QUEUES $RUNS_MS bash -c "$(eval "echo \"$*\"")") || ms=never
+	kill -KILL $daemon 2>/dev/null
+	wait $daemon 2>/dev/null
+	echo "# $name: all run again after $ms ms"
+	[ $ms != never ]
+}
+
+# Everything but what is struck at random.
+other_ends()
+{
+	check "the daemon aborts" end_hold "SIGABRT" 'kill -ABRT $daemon'
+	check "the daemon crashes" end_hold "SIGSEGV" 'kill -SEGV $daemon'
+	check "its guard is killed" end_hold "guard killed" 'kill -KILL $guard'
+	check "both are killed at once" end_hold "both killed" 'kill -KILL $daemon $guard'
+	check "the guard is killed, the daemon stopped" \
+		end_hold "guard killed, daemon stopped" 'stop $daemon; kill -KILL $guard'
+	check "it is asked to end" end_hold "SIGTERM" 'kill -TERM $daemon'
+	check "the time of day jumps by a day" end_hold "clock jump and SIGKILL" \
+		'date -s @$((EPOCHSECONDS + 86400)) >/dev/null; kill -KILL $daemon'
+}
+
 hits()
 {
 	awk -v signal="$1" -v c="$2" '$1 == signal && $c > 0 { n++ } END { print n + 0 }' \
@@ -56,6 +84,7 @@ kills()
 	check "$name: half of them in a hold" test "$(hits 9 3)" -ge $((KILLS / 2))
 	check "$name: some in the driver" test "$(hits 9 5)" -ge $((KILLS / 20))
 	check "$name: SIGSTOP, $STOPS times" strike_often 19 "$STOPS"
+	other_ends
 	check "$name: the next cleans up and ends" "$gpreemptd" --clean-up --run-dir $RUN
 	kill -KILL $online
 	wait $online 2>/dev/null
