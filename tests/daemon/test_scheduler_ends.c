@@ -22,8 +22,8 @@ static bool is_tripped(struct rig *r, uint32_t index, struct wire_gpu *ret)
 
 /* ---- the GPU ---- */
 
-/* A pair: holding the offline one, which is answered, has failed with its GPU. */
-static struct fake_process *trip_first(struct rig *r)
+/* A pair whose first hold failed with GPU 1: the offline one. */
+static struct fake_process *trip_gpu(struct rig *r)
 {
 	struct fake_process *online, *offline;
 
@@ -39,7 +39,7 @@ static struct fake_process *trip_first(struct rig *r)
 static void a_failed_suspend_trips_its_gpu(void **state)
 {
 	struct rig *r = rig_new(8);
-	struct fake_process *offline = trip_first(r);
+	struct fake_process *offline = trip_gpu(r);
 	struct wire_gpu gpu;
 
 	rig_run(r, 4 * S);
@@ -58,7 +58,7 @@ static void a_failed_suspend_trips_its_gpu(void **state)
 static void a_rearmed_gpu_sees_preemptions_again(void **state)
 {
 	struct rig *r = rig_new(8);
-	struct fake_process *offline = trip_first(r);
+	struct fake_process *offline = trip_gpu(r);
 	struct wire_gpu gpu;
 
 	assert_int_equal(scheduler_rearm(r->s, 9), -ENOENT);
@@ -154,7 +154,7 @@ static void an_attach_that_fails_the_gpu_trips_it(void **state)
 static void nobody_on_a_tripped_gpu_is_attached_until_it_is_rearmed(void **state)
 {
 	struct rig *r = rig_new(8);
-	struct fake_process *offline = trip_first(r), *both;
+	struct fake_process *offline = trip_gpu(r), *both;
 	struct wire_gpu gpu;
 
 	rig_online(r, 101, 2);
