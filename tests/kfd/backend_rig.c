@@ -92,6 +92,7 @@ int rig_teardown(void **state)
 {
 	struct rig *rig = *state;
 
+	rig_unblock(rig); /* a test that failed has left whoever waits there */
 	rig_close(rig);
 	free(rig);
 	return 0;

@@ -198,7 +198,6 @@ static void the_long_file_is_read_once_for_all(void **state)
 static void nobody_waits_for_a_long_file_that_does_not_come(void **state)
 {
 	struct rig *rig = *state;
-	struct timespec began, now;
 	struct gpu_watch *w;
 	size_t n;
 
@@ -207,15 +206,12 @@ static void nobody_waits_for_a_long_file_that_does_not_come(void **state)
 	rig_open(rig, "mi308x");
 	rig_patience_ns = 30 * NSEC_PER_SEC;
 	rig->mqds_blocked = true;
-	clock_gettime(CLOCK_MONOTONIC, &began);
-	w = watch(rig, OFFLINE);
+	w = watch(rig, OFFLINE); /* who waited would do so for ever: only we open the gate */
 	watch(rig, ONLINE);
 	for (int i = 0; i < 10; i++) {
 		rig_advance(rig, NSEC_PER_SEC);
 		assert_int_equal(ops_of(rig)->refresh(w), 0);
 	}
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	assert_true(now.tv_sec - began.tv_sec <= 1); /* and not for ever */
 	assert_false(ops_of(rig)->queues(w, &n)->known);
 	assert_int_equal(n, 10);
 	rig_unblock(rig);
