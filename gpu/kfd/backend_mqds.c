@@ -12,6 +12,12 @@
 #include "gpu/kfd/backend_internal.h"
 #include "util/macros.h"
 
+/*
+ * Reading may take longer than anybody waits: then it is taken when somebody asks again, which is
+ * within RETRY_MAX_NS of a watch that lacks something.
+ */
+#define KEPT_NS (15 * NSEC_PER_SEC)
+
 struct mqds_reader {
 	struct gkfd *k;
 	pthread_t thread;
@@ -137,7 +143,7 @@ bool mqds_reader_get(struct mqds_reader *r, uint64_t patience_ns, struct gkfd_mq
 	bool got;
 
 	pthread_mutex_lock(&r->lock);
-	if (r->done && gkfd_now_ns(r->k) - r->done_ns >= MQDS_FRESH_NS)
+	if (r->done && gkfd_now_ns(r->k) - r->done_ns >= KEPT_NS)
 		r->done = false; /* nobody came for it in time */
 	if (!r->done && !r->asked) {
 		r->asked = true;

@@ -54,7 +54,7 @@ offline()
 start_online()
 {
 	local word
-	rm -f "$TMPDIR/online.out"
+	rm -f "$TMPDIR"/online.out "$TMPDIR"/came
 	mkfifo "$TMPDIR/online.out"
 	GPREEMPT_TEST=online mkonline "$@" >"$TMPDIR/online.out" &
 	online=$!
@@ -66,7 +66,8 @@ start_online()
 online_ends_right()
 {
 	local status=0
-	timeout 120 cat <&"$from_online" >"$TMPDIR/requests"
+	touch "$TMPDIR/came"
+	timeout 120 cat "$TMPDIR/came" - <&"$from_online" >"$TMPDIR/requests"
 	wait $online || status=$?
 	exec {from_online}<&-
 	tail -n 1 "$TMPDIR/requests"

@@ -23,14 +23,14 @@ job_is_killed()
 	kill -KILL "$job"
 	forget_job
 	check "a job is killed: the daemon goes on" attached 0
-	check "a job is killed: requests go on" request_comes
+	check "a job is killed: requests go on" requests_come 3
 }
 
 job_execs()
 {
 	tell_job exec
 	check "a job execs: it is let go" attached 0
-	check "a job execs: requests go on" request_comes
+	check "a job execs: requests go on" requests_come 3
 	kill -KILL "$job"
 	forget_job
 }
@@ -42,7 +42,7 @@ somebody_debugs()
 	check "another debugger: nobody traces the job" untraced "$job"
 	check "another debugger: comes" start_other
 	check "another debugger: the daemon goes on" "$gpreempt" continue
-	check "another debugger: requests go on" request_comes
+	check "another debugger: requests go on" requests_come 3
 	check "another debugger: the daemon cannot attach and says so" job_is_refused
 	check "another debugger: goes" stop_other
 	check "another debugger: every packet ran once, in order" stop_job
@@ -82,7 +82,7 @@ device_goes()
 	check "$name: and of the class that was asked for" grep -q '"source": *"request"' \
 		"$TMPDIR/status"
 	check "$name: it is held now and then" held_once
-	check "$name: requests come" request_comes
+	check "$name: requests come" requests_come 3
 	check "$name: every request is done right" stop_online
 	check "$name: every packet ran once, in order" stop_job
 	check "$name: the reader of events heard it all" reader_heard
@@ -150,7 +150,7 @@ scheduler_dies()
 	check "$name: the daemon starts" start_daemon
 	check "$name: an online job comes" start_online --ticks 30 --every-ms 200
 	check "$name: the job is attached" attached 1
-	check "$name: requests come" request_comes
+	check "$name: requests come" requests_come 3
 	knob dead 1
 	check "$name: the GPU trips" tripped 1
 	check "$name: said in the log" \

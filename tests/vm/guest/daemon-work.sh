@@ -2,16 +2,34 @@
 # For daemon-all, sourced: requests come, offline jobs make room and come back, nothing is lost. By
 # the software GPU's log, not by what the daemon says.
 
-# judged NAME: the requests of an online job that came while offline jobs worked.
+# judged NAME N: an online job has come to N offline ones that work; requests it gets once all these
+# can be held.
 judged()
 {
 	local name=$1
-	check "$name: requests come" request_comes
+	check "$name: all offline jobs are attached" attached "$2"
+	check "$name: the log begins" clear_log
+	check "$name: requests come" requests_come 10
 	check "$name: nobody traces the online job" untraced "$online"
-	check "$name: every request is done right" online_ends_right
+	check "$name: offline jobs were held" test "$(status_says preemptions)" -gt 0
+	check "$name: every request is done right" stop_online
 	check "$name: nobody starts anything in its way" judge
 	echo "# $name: $(cat "$TMPDIR/verdict")"
-	check "$name: offline jobs were held" test "$(status_says preemptions)" -gt 0
+}
+
+clear_log()
+{
+	knob log 0
+}
+
+# The next N, kept for the judge.
+requests_come()
+{
+	local i word rest
+	for ((i = 0; i < $1; i++)); do
+		read -r -t 30 -u "$from_online" word rest && [ "$word" = request ] || return
+		echo "$word $rest" >>"$TMPDIR/came"
+	done
 }
 
 basic()
@@ -22,9 +40,8 @@ basic()
 	knob log_packets 1
 	check "$name: an offline job works" offline start_queues 1 --aql 4 --ticks 20 --waves 8
 	check "$name: the daemon starts" start_daemon
-	check "$name: an online job comes" start_online --requests 20 --ticks 60 --every-ms 300
-	check "$name: the offline job is attached" attached 1
-	judged "$name"
+	check "$name: an online job comes" start_online --ticks 60 --every-ms 300
+	judged "$name" 1
 	check "$name: the offline job runs again" queuewatch $pids running 4 $RUNS_MS
 	check "$name: the daemon ends" stop_daemon
 	check "$name: every packet ran once, in order" stop_queues
@@ -42,9 +59,8 @@ two_gpus()
 	check "$name: the other too" offline start_queues 1 --aql 2 --ticks 20 --gpu 1
 	check "$name: the daemon starts" start_daemon "[rule ring]" "command = *mkqueues*" \
 		"class = offline" "gang = ring"
-	check "$name: an online job comes on the first" start_online --requests 10 --ticks 60 \
-		--every-ms 300
-	judged "$name"
+	check "$name: an online job comes on the first" start_online --ticks 60 --every-ms 300
+	judged "$name" 2
 	check "$name: the second rank was held with the first" both_were_held $first $pids
 	check "$name: the daemon ends" stop_daemon
 	check "$name: every packet of the second ran once" stop_queues
@@ -69,9 +85,8 @@ many()
 	knob log_packets 1
 	check "$name: offline jobs work" offline start_queues 8 --aql 10 --ticks 100
 	check "$name: the daemon starts" start_daemon
-	check "$name: an online job comes" start_online --queues 20 --requests 10 --ticks 20 \
-		--every-ms 500
-	judged "$name"
+	check "$name: an online job comes" start_online --queues 20 --ticks 20 --every-ms 500
+	judged "$name" 8
 	check "$name: the daemon ends" stop_daemon
 	check "$name: every packet ran once, in order" stop_queues
 	check "$name: nothing the hardware would not take" nothing_bad
@@ -86,7 +101,7 @@ policies()
 	check "$name: an online job comes" start_online --ticks 30 --every-ms 200
 	for policy in rotate share deadline none priority rotate priority; do
 		check "$name: $policy" "$gpreempt" policy $policy
-		check "$name: $policy: requests go on" request_comes
+		check "$name: $policy: requests go on" requests_come 3
 	done
 	check "$name: an unknown one is refused" exits_with 2 "$gpreempt" policy nonsense
 	check "$name: every request is done right" stop_online
@@ -99,13 +114,4 @@ policies()
 running_two()
 {
 	queuewatch "$1" running 2 $FOREVER_MS
-}
-
-# The next three of them.
-request_comes()
-{
-	local i word
-	for i in 1 2 3; do
-		read -r -t 30 -u "$from_online" word _ && [ "$word" = request ] || return
-	done
 }
