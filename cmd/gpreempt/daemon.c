@@ -68,7 +68,7 @@ static int get_gpus(struct gpreempt_daemon *d, void *list, size_t room)
 int daemon_read_gpus(struct cli *cli, struct gpreempt_daemon *d, struct gpreempt_daemon_gpu **ret,
 		     size_t *ret_n)
 {
-	void *list;
+	void *list = NULL;
 	int status = read_list(cli, d, sizeof(**ret), get_gpus, &list, ret_n);
 
 	if (status == EXIT_DONE)
@@ -87,7 +87,7 @@ static int get_jobs(struct gpreempt_daemon *d, void *list, size_t room)
 int daemon_read_jobs(struct cli *cli, struct gpreempt_daemon *d, struct gpreempt_daemon_job **ret,
 		     size_t *ret_n)
 {
-	void *list;
+	void *list = NULL;
 	int status = read_list(cli, d, sizeof(**ret), get_jobs, &list, ret_n);
 
 	if (status == EXIT_DONE)

@@ -10,7 +10,7 @@
 #define FILES "/sys/kernel/debug/kfdsim/"
 #define TIMEOUT PARAMETERS "queue_preemption_timeout_ms"
 #define TIMEOUT_MS "9000" /* the driver's own */
-#define SHORT_MS "200"
+#define SHORT_MS "20" /* nobody answers any more: enough to be told so */
 #define PATIENCE_MS 2000
 #define STUCK_MS "20" /* how long the firmware tries; less than the driver waits */
 
