@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
-/* What the scheduler was told and did, with times: the last some thousand events of a GPU. */
+/* What the scheduler was told and did, with times: the last events of a GPU, some ten thousand. */
 #include <linux/module.h>
 #include <linux/seq_file.h>
 #include <linux/slab.h>
@@ -7,7 +7,7 @@
 
 #include "kernel/kfdsim/sim.h"
 
-#define EVENTS 8192
+#define EVENTS 32768
 
 struct event {
 	u64 ns;

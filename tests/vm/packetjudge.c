@@ -16,7 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define MAX_EVENTS 16384
+#define MAX_EVENTS 32768
 #define MAX_REQUESTS 4096
 
 struct event {

@@ -155,10 +155,12 @@ scheduler_dies()
 	check "$name: the GPU trips" tripped 1
 	check "$name: said in the log" \
 		grep -q "no more preemptions on this GPU until: gpreempt rearm" "$TMPDIR/daemon.log"
-	resets=$(counter resets)
 	check "$name: the daemon still answers" "$gpreempt" status
 	check "$name: and makes no more preemptions" no_more_preemptions
-	check "$name: no more than one reset" test "$resets" -le 1
+	resets=$(counter resets)
+	check "$name: nor again" no_more_preemptions
+	check "$name: resets do not go on" test "$(counter resets)" = "$resets"
+	check "$name: one for the failed suspend, one at most for letting go" test "$resets" -le 2
 	kill -KILL "$job" $online
 	wait $online 2>/dev/null
 	forget_job
