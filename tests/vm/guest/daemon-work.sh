@@ -81,6 +81,7 @@ both_were_held()
 many()
 {
 	local name="80 offline and 20 online queues"
+	local BOUND_MS=$((4 * BOUND_MS)) # eight suspends, one after the other
 	check "$name: loads" kfdsim-load gc=0x090403 num_xcc=1 $SLOW
 	knob log_packets 1
 	check "$name: offline jobs work" offline start_queues 8 --aql 10 --ticks 100
