@@ -88,28 +88,19 @@ static void write_control(FILE *out, const struct control_figures *f)
 
 /* ---- everything there is one of for each GPU or job ---- */
 
-/* Grows by whole answers; what comes or goes meanwhile cannot: it is one thread. */
-#define MANY 64u
-
 static int collect_gpus(struct scheduler *s, struct wire_gpu **ret, size_t *ret_n)
 {
-	_cleanup_free_ struct wire_gpu *gpus = NULL;
-	size_t n = 0, got;
 	uint32_t total;
 
-	do {
-		struct wire_gpu *grown = reallocarray(gpus, n + MANY, sizeof(*gpus));
-
-		if (!grown)
-			return -ENOMEM;
-		gpus = grown;
-		got = scheduler_gpus(s, n, gpus + n, MANY, &total);
-		n += got;
-	} while (got == MANY);
-	*ret = steal_ptr(&gpus);
-	*ret_n = n;
+	*ret = calloc(GPU_NODES_MAX, sizeof(**ret));
+	if (!*ret)
+		return -ENOMEM;
+	*ret_n = scheduler_gpus(s, 0, *ret, GPU_NODES_MAX, &total);
 	return 0;
 }
+
+/* Grows by whole answers; what comes or goes meanwhile cannot: it is one thread. */
+#define MANY 64u
 
 static int collect_jobs(struct scheduler *s, struct wire_job **ret, size_t *ret_n)
 {
