@@ -38,6 +38,7 @@ struct gpu_caps {
 	bool counts_progress; /* samples tell pending work; else only hints do */
 	bool disturbs_all; /* a batch makes everybody on the GPU stand still for cycle_ns */
 	bool outlives_owner; /* a hold is not ended by our death: somebody must undo it */
+	bool slices; /* contexts can be given longer and shorter turns */
 	uint64_t suspend_ns, resume_ns, cycle_ns; /* before anything was measured */
 };
 
@@ -66,7 +67,14 @@ struct gpu_sample {
 	enum gpu_state state;
 };
 
-enum gpu_verb { GPU_ATTACH, GPU_SUSPEND, GPU_RESUME, GPU_RELEASE, GPU_ENDED };
+enum gpu_verb { GPU_ATTACH, GPU_SUSPEND, GPU_RESUME, GPU_RELEASE, GPU_ENDED, GPU_SLICE };
+
+/* How long a context runs before another one that has work gets its turn. */
+enum gpu_slice {
+	GPU_SLICE_OWN, /* as it was */
+	GPU_SLICE_SHORT, /* it leaves at once */
+	GPU_SLICE_LONG, /* it stays until it is done */
+};
 
 /* What came of a call, or, with GPU_ENDED, of a target: it is no longer attached by itself. */
 struct gpu_done {
@@ -121,7 +129,9 @@ struct gpu_ops {
 		       uint64_t cookie);
 	/* @ids NULL: everything. Of queues that are on, nothing happens. */
 	int (*resume)(struct gpu_target *t, const uint32_t *ids, size_t n, uint64_t cookie);
-	/* Resumes, detaches, frees; also of a target whose attach failed or that ended. */
+	/* Also of contexts it creates later. NULL: without caps.slices. */
+	int (*slice)(struct gpu_target *t, enum gpu_slice slice, uint64_t cookie);
+	/* Resumes, gives slices back, detaches, frees; also of one that ended or was refused. */
 	int (*release)(struct gpu_target *t, uint64_t cookie);
 
 	int (*fd)(struct gpu_backend *b); /* readable while there is something to take */

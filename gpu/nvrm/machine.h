@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: MIT */
+/* The machine: its driver's version, its GPUs, and which processes use them. Touches nobody. */
+#ifndef GPREEMPT_GPU_NVRM_MACHINE_H
+#define GPREEMPT_GPU_NVRM_MACHINE_H
+
+#include "gpu/nvrm/failure.h"
+#include "gpu/nvrm/rm.h"
+
+struct nvrm_version {
+	unsigned int major, minor, patch; /* 580.159.04 */
+	bool open; /* the open kernel module; else the proprietary one */
+	char text[32];
+};
+
+/* From /proc/driver/nvidia/version. -ENOENT: no driver; -EBADMSG: not to be made sense of. */
+int nvrm_read_version(struct nvrm *n, struct nvrm_version *ret);
+/*
+ * Versions whose interface was compared with abi/nvrm.h: major 515 to 595 of the open module. A
+ * newer one, or the proprietary one, is refused unless $GPREEMPT_NVRM_ANY_DRIVER is set.
+ */
+int nvrm_check_version(const struct nvrm_version *v, struct nvrm_failure *ret);
+
+struct nvrm_gpu {
+	uint32_t gpu; /* the driver's id: bus and slot */
+	uint32_t domain, bus, slot;
+	char name[64]; /* "NVIDIA H200" */
+	char uuid[48];
+	bool mig; /* cut into instances: left alone */
+};
+
+/* How many there are, of which @max at most are written; ascending by id. */
+int nvrm_list_gpus(struct nvrm *n, struct nvrm_gpu *ret, size_t max);
+
+/*
+ * Finds the processes that have a GPU open, by their descriptors. Who had none is looked at again
+ * ever more seldom, so that asking often is cheap.
+ */
+struct nvrm_finder;
+int nvrm_finder_new(struct nvrm *n, struct nvrm_finder **ret);
+void nvrm_finder_free(struct nvrm_finder *f); /* accepts NULL */
+/* Pids, ascending; how many, of which @max at most are written. */
+int nvrm_finder_list(struct nvrm_finder *f, pid_t *ret, size_t max);
+
+#endif

@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * One process with CUDA contexts, opened for acting on it: its clients, through descriptors
+ * borrowed from it, and its channel groups.
+ *
+ * A borrowed descriptor keeps the client alive, and so the memory of a job that has ended: it is
+ * closed as soon as the pidfd tells of the end (nvrm_process_ended). It also is what makes a
+ * handle safe to use: as long as we have it nobody else can be given the client's number.
+ *
+ * One thread at a time.
+ */
+#ifndef GPREEMPT_GPU_NVRM_PROCESS_H
+#define GPREEMPT_GPU_NVRM_PROCESS_H
+
+#include "gpu/guard.h"
+#include "gpu/nvrm/failure.h"
+#include "gpu/nvrm/objects.h"
+#include "gpu/nvrm/rm.h"
+
+#define NVRM_CLIENTS 4 /* of a process, with channels */
+
+struct nvrm_group {
+	uint32_t gpu;
+	uint32_t client, subdevice, handle;
+	int fd; /* of the client; the process's */
+	uint32_t id; /* of the hardware */
+	bool compute; /* else its engine only copies */
+	bool off; /* disabled by us, once */
+	uint64_t own_slice_us; /* what it had before us */
+	uint64_t slice_us; /* what it has now */
+	uint32_t *channels;
+	size_t n_channels;
+};
+
+struct nvrm_client {
+	int fd;
+	uint32_t handle;
+	struct nvrm_objects objects;
+	uint32_t scanned; /* handles below this were looked at */
+	int guard_slot; /* -1: none */
+};
+
+struct nvrm_process {
+	struct nvrm *n;
+	pid_t pid;
+	uint64_t start_ticks;
+	int pidfd;
+	struct guard *guard; /* NULL: nobody undoes what we leave */
+	struct nvrm_client clients[NVRM_CLIENTS];
+	size_t n_clients;
+	struct nvrm_group *groups; /* by client and handle */
+	size_t n_groups;
+	uint64_t found_ns; /* when all handles were looked at last */
+};
+
+/*
+ * Finds its clients and groups. Refuses who shares a group with another process (MPS). With a
+ * @guard what is done to the process is undone when this one dies.
+ */
+int nvrm_process_open(struct nvrm *n, pid_t pid, struct guard *guard, struct nvrm_process **ret,
+		      struct nvrm_failure *ret_failure);
+/* Contexts come and go. 1: there are others than before; 0: the same. */
+int nvrm_process_refresh(struct nvrm_process *p, struct nvrm_failure *ret_failure);
+bool nvrm_process_ended(const struct nvrm_process *p);
+/* Undoes what was done to it, unless it has ended, and gives everything back. Accepts NULL. */
+void nvrm_process_close(struct nvrm_process *p);
+
+/* ---- hold.c ---- */
+
+#define NVRM_ALL_GPUS 0u
+
+/*
+ * Takes the processes off a GPU: with as few calls as there can be, compute groups of all of them
+ * first; *ret_off_ns is when those are off. What is off already stays so and is not counted
+ * twice. Whoever has ended is left out. On failure those the call concerned are on again.
+ */
+int nvrm_hold(struct nvrm_process *const *procs, size_t n, uint32_t gpu, uint64_t *ret_off_ns,
+	      struct nvrm_failure *ret_failure);
+/* Lets them back. */
+int nvrm_let_go(struct nvrm_process *const *procs, size_t n, uint32_t gpu,
+		struct nvrm_failure *ret_failure);
+size_t nvrm_groups_off(const struct nvrm_process *p, uint32_t gpu);
+
+/* How long its compute groups run before others get their turn; 0: as before us. */
+int nvrm_slice(struct nvrm_process *p, uint32_t gpu, uint64_t us,
+	       struct nvrm_failure *ret_failure);
+
+/* ---- entrust.c ---- */
+
+/* Tells the guard how to undo: before anything is done to new groups. */
+int nvrm_entrust(struct nvrm_process *p);
+
+/* ---- release.c ---- */
+
+/*
+ * Ends whatever anybody of us left on the process: enables all its channels a few times, which
+ * does no harm to those that are enabled, and gives back slices of NVRM_SHORT_SLICE_US. How many
+ * groups, or -errno. Whether any was off nobody can tell.
+ */
+int nvrm_release_pid(struct nvrm *n, pid_t pid, struct nvrm_failure *ret_failure);
+
+#define NVRM_SHORT_SLICE_US 1u /* a best-effort context leaves at once when another has work */
+#define NVRM_LONG_SLICE_US 50000u /* an online one stays until it is done */
+#define NVRM_CUDA_SLICE_US 2048u /* what libcuda gives its compute groups */
+
+#endif
