@@ -235,7 +235,8 @@ static int exec_actor(struct world *w, struct actor *a)
 {
 	struct order o = { .kind = ORDER_EXEC, .fd = w->arena_fd };
 
-	reset_channels(a->process->slot);
+	/* Not the first thread's: it may only now come to wait, and must find the order there. */
+	channel_reset(actor_channel(a->process->slot, 1));
 	tell((struct who){ a, 0 }, &o);
 	a->process->kfd = -1;
 	memset(a->process->render, 0xff, sizeof(a->process->render));
