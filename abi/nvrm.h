@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: MIT */
+/* SPDX-License-Identifier: GPL-2.0 OR MIT */
 /*
  * The part of the ioctl interface of /dev/nvidiactl that taking a context off the GPU needs.
  *

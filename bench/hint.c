@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * From a hint until the driver is asked to suspend, against the round trip of a bare packet between
- * two threads, in one run. The daemon is the whole one, in a thread of this process, on the
- * software device; the time is taken where its transport would make the ioctl, on the thread that
- * makes it.
+ * two threads, in one run and at the same pace. The daemon is the whole one, in a thread of this
+ * process, on the software device; the time is taken where its transport would make the ioctl, on
+ * the thread that makes it.
  */
 #include <fcntl.h>
 #include <pthread.h>
@@ -25,7 +25,6 @@
 
 #define ROUNDS 600
 #define WARM 50
-#define PINGS 5000
 #define WORK_NS DEVICE_MAX_WG_NS
 
 /* The device's transport, seen by the daemon through -Wl,--wrap. */
@@ -56,27 +55,33 @@ static void *echo(void *user)
 	return NULL;
 }
 
-static int ping(uint64_t *ret_ns, size_t n)
-{
-	struct wire_request r = { 0 };
+struct echoer {
 	pthread_t thread;
 	int ends[2];
+};
 
-	if (socketpair(AF_UNIX, SOCK_SEQPACKET, 0, ends) < 0 ||
-	    pthread_create(&thread, NULL, echo, &ends[1]))
-		return -1;
-	for (size_t i = 0; i < n; i++) {
-		uint64_t began = stopwatch_ns();
+static bool start_echo(struct echoer *e)
+{
+	return socketpair(AF_UNIX, SOCK_SEQPACKET, 0, e->ends) == 0 &&
+	       pthread_create(&e->thread, NULL, echo, &e->ends[1]) == 0;
+}
 
-		send(ends[0], &r, sizeof(r), 0);
-		recv(ends[0], &r, sizeof(r), 0);
-		ret_ns[i] = stopwatch_ns() - began;
-	}
-	shutdown(ends[0], SHUT_RDWR);
-	pthread_join(thread, NULL);
-	close(ends[0]);
-	close(ends[1]);
-	return 0;
+static void end_echo(struct echoer *e)
+{
+	shutdown(e->ends[0], SHUT_RDWR);
+	pthread_join(e->thread, NULL);
+	close(e->ends[0]);
+	close(e->ends[1]);
+}
+
+static uint64_t ping(const struct echoer *e)
+{
+	struct wire_request r = { 0 };
+	uint64_t began = stopwatch_ns();
+
+	send(e->ends[0], &r, sizeof(r), 0);
+	recv(e->ends[0], &r, sizeof(r), 0);
+	return stopwatch_ns() - began;
 }
 
 /* ---- the daemon and its jobs ---- */
@@ -86,7 +91,6 @@ struct place {
 };
 
 static const char configuration[] = "[default]\nclass = offline\n"
-				    "[observe]\nscan = 10ms\n"
 				    "[hold]\nattach_age = 0s\ncycles_per_second = 0\nmin_run = 0s\n"
 				    "[hint]\nexpires = 2ms\n"
 				    "[control]\nrequests_per_second = 100000\n";
@@ -226,7 +230,9 @@ static uint64_t hint(int fd, int events, pid_t pid)
 	return suspend_asked_ns - began;
 }
 
-static bool measure(const struct place *p, pid_t online, uint64_t *ret_ns)
+/* A ping after each hold: both sides have slept as long as the daemon has when a hint comes. */
+static bool measure(const struct place *p, pid_t online, const struct echoer *echoer,
+		    uint64_t *ret_hint_ns, uint64_t *ret_ping_ns)
 {
 	_cleanup_close_ int fd = unix_socket(p->socket, SOCK_SEQPACKET, false);
 	_cleanup_close_ int events = unix_socket(p->socket, SOCK_SEQPACKET, false);
@@ -235,12 +241,14 @@ static bool measure(const struct place *p, pid_t online, uint64_t *ret_ns)
 	    !wait_for_event(events, WIRE_JOB_ATTACHED_NOW))
 		return false;
 	for (int i = -WARM; i < ROUNDS; i++) {
-		uint64_t ns = hint(fd, events, online);
+		uint64_t ns = hint(fd, events, online), ping_ns = ping(echoer);
 
 		if (!ns)
 			return false;
-		if (i >= 0)
-			ret_ns[i] = ns;
+		if (i < 0)
+			continue;
+		ret_hint_ns[i] = ns;
+		ret_ping_ns[i] = ping_ns;
 	}
 	return true;
 }
@@ -273,21 +281,25 @@ static bool start_jobs(const struct place *p, struct jobs *j)
 	return j->online > 0 && j->offline > 0;
 }
 
-static bool with_daemon(const struct place *p, struct jobs *jobs, uint64_t *ret_ns)
+static bool with_daemon(const struct place *p, struct jobs *jobs, uint64_t *ret_hint_ns,
+			uint64_t *ret_ping_ns)
 {
+	struct echoer echoer;
 	_cleanup_close_ int notify = unix_socket(p->notify, SOCK_DGRAM, true);
 	pthread_t daemon;
 	char told[2];
 	bool ok;
 
 	setenv("NOTIFY_SOCKET", p->notify, 1);
-	if (notify < 0 || pthread_create(&daemon, NULL, run_daemon, (void *)p))
+	if (notify < 0 || !start_echo(&echoer) ||
+	    pthread_create(&daemon, NULL, run_daemon, (void *)p))
 		return false;
 	ok = wait_for_ready(notify) && write(jobs->go[1], "..", 2) == 2 &&
 	     read(jobs->told[0], told, 1) == 1 && read(jobs->told[0], told, 1) == 1 &&
-	     measure(p, jobs->online, ret_ns);
+	     measure(p, jobs->online, &echoer, ret_hint_ns, ret_ping_ns);
 	kill(getpid(), SIGTERM);
 	pthread_join(daemon, NULL);
+	end_echo(&echoer);
 	return ok;
 }
 
@@ -299,7 +311,7 @@ static uint64_t p99_ns(uint64_t *ns, size_t n)
 
 int main(void)
 {
-	static uint64_t hint_ns[ROUNDS], ping_ns[PINGS];
+	static uint64_t hint_ns[ROUNDS], ping_ns[ROUNDS];
 	struct place place;
 	struct jobs jobs;
 	sigset_t term;
@@ -315,7 +327,7 @@ int main(void)
 		return 1;
 	__wrap_gkfd_transport_live = __real_gkfd_transport_live;
 	__wrap_gkfd_transport_live.ioctl = stamp_ioctl;
-	ok = ping(ping_ns, PINGS) == 0 && with_daemon(&place, &jobs, hint_ns);
+	ok = with_daemon(&place, &jobs, hint_ns, ping_ns);
 	kill(jobs.online, SIGKILL);
 	kill(jobs.offline, SIGKILL);
 	while (wait(NULL) > 0)
@@ -327,7 +339,7 @@ int main(void)
 	       (unsigned long long)median_ns(hint_ns, ROUNDS),
 	       (unsigned long long)p99_ns(hint_ns, ROUNDS));
 	printf("\"ping_p50_ns\": %llu, \"ping_p99_ns\": %llu}\n",
-	       (unsigned long long)median_ns(ping_ns, PINGS),
-	       (unsigned long long)p99_ns(ping_ns, PINGS));
+	       (unsigned long long)median_ns(ping_ns, ROUNDS),
+	       (unsigned long long)p99_ns(ping_ns, ROUNDS));
 	return 0;
 }

@@ -132,6 +132,7 @@ void class_requests_forget_dead(struct scheduler *s)
 {
 	for (size_t i = s->n_requests; i-- > 0;) {
 		const struct class_entry *e = &s->requests[i];
+		const struct process *p;
 		uint64_t start;
 		char comm[16];
 		pid_t parent;
@@ -139,6 +140,9 @@ void class_requests_forget_dead(struct scheduler *s)
 
 		if (e->request.selector != WIRE_BY_PID)
 			continue;
+		p = process_find(s, e->request.pid);
+		if (p && p->identity.start_ticks == e->start_ticks)
+			continue; /* this scan has met it */
 		r = process_stat(s, e->request.pid, &parent, &start, comm);
 		if (r == -ESRCH || (r == 0 && start != e->start_ticks))
 			forget(s, i);

@@ -67,13 +67,11 @@ static void count_work(struct job *j, uint32_t by)
 		j->on->offline_running += by;
 }
 
-/* Where nothing happened for long a look may come later: each costs a wake-up. */
-#define SLOWER 5u /* in step with what is looked at at idle_interval_ns */
-
 /*
  * Whether an offline job works matters only to online work, and where there is none all is looked
  * at again as soon as some shows. While one works, online work has somebody in its way and must be
- * seen in time, however long there was none.
+ * seen in time, however long there was none. Where nobody has worked for long a look may come
+ * later: each costs a wake-up.
  */
 static uint64_t period_on(const struct engine_config *c, const struct gpu *g, bool online,
 			  uint64_t often_ns)
@@ -82,7 +80,7 @@ static uint64_t period_on(const struct engine_config *c, const struct gpu *g, bo
 		return c->idle_interval_ns;
 	if (g->offline_running || g->quiet < QUIET_LONG || often_ns < c->interval_ns)
 		return often_ns;
-	return MAX(often_ns, MIN(SLOWER * often_ns, c->idle_interval_ns));
+	return c->idle_interval_ns;
 }
 
 /* How often the process is worth a look: where nobody could be preempted, seldom or never. */

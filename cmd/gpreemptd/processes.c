@@ -9,6 +9,7 @@
 #include "cmd/gpreemptd/scheduler_internal.h"
 #include "cmd/wire/wire.h"
 
+#define CHECK_NS NSEC_PER_SEC /* for another program in the same process */
 #define IDENTITY_NS (10 * NSEC_PER_SEC) /* a cgroup may change without anything else doing so */
 
 void process_tell(struct scheduler *s, const struct process *p, const struct wire_event *event,
@@ -326,18 +327,31 @@ void process_drop(struct scheduler *s, struct process *p)
 }
 
 /* -ESRCH: it is gone, or its pid is another's. */
-static int check(struct scheduler *s, struct process *p)
+static int check_identity(struct scheduler *s, struct process *p)
 {
 	char comm[sizeof(p->identity.comm)];
 	uint64_t start;
 	pid_t parent;
-	int r = process_stat(s, p->pid, &parent, &start, comm);
+	int r;
 
+	/* Whose end is waited for has its pid for itself: it may only be another program. */
+	if (p->pidfd >= 0 && s->now_ns - p->checked_ns < CHECK_NS)
+		return 0;
+	p->checked_ns = s->now_ns;
+	r = process_stat(s, p->pid, &parent, &start, comm);
 	if (r == -ESRCH || (r == 0 && start != p->identity.start_ticks))
 		return -ESRCH;
 	if (r == 0 && (strcmp(comm, p->identity.comm) != 0 ||
 		       s->now_ns - p->identified_ns >= IDENTITY_NS))
 		r = process_identify(s, p);
+	return r;
+}
+
+/* The same. */
+static int check(struct scheduler *s, struct process *p)
+{
+	int r = check_identity(s, p);
+
 	if (r == -ESRCH)
 		return r;
 	watch_exit(s, p);

@@ -91,7 +91,7 @@ struct process {
 	struct identity identity;
 	struct verdict verdict;
 	struct asked by_root, by_user;
-	uint64_t seen_ns, identified_ns;
+	uint64_t seen_ns, identified_ns, checked_ns;
 	uint64_t seen_realtime_ns;
 	bool listed; /* in this scan */
 	bool left_alone; /* past a limit */

@@ -72,7 +72,7 @@ static struct order *get_done(struct backend *b)
 	o = STAILQ_FIRST(&b->done);
 	if (o)
 		STAILQ_REMOVE_HEAD(&b->done, link);
-	if (STAILQ_EMPTY(&b->done))
+	if (o && STAILQ_EMPTY(&b->done))
 		while (read(b->done_fd, &count, sizeof(count)) < 0 && errno == EINTR)
 			;
 	pthread_mutex_unlock(&b->lock);

@@ -33,8 +33,8 @@ struct nvrm_transport {
 	int (*borrow)(void *data, int pidfd, pid_t pid, unsigned int nth);
 
 	/*
-	 * A whole file below /proc, by its path there ("driver/nvidia/version", "7/stat"); NUL after
-	 * it, the caller's to free. Links ("7/fd/3", "7/exe") read as what they point to.
+	 * A whole file below /proc, by its path there ("driver/nvidia/version", "7/stat"), NUL
+	 * after it; the caller's to free. Links ("7/fd/3", "7/exe") read as what they point to.
 	 */
 	int (*read_proc)(void *data, const char *path, char **ret_text, size_t *ret_len);
 	/*

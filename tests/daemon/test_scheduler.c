@@ -276,7 +276,7 @@ static void where_nothing_happens_looks_become_rare_and_work_ends_that(void **st
 	before_online = online->looks;
 	before_offline = offline->looks;
 	rig_run(r, S);
-	assert_in_range(online->looks - before_online, 38, 50);
+	assert_in_range(online->looks - before_online, 18, 30);
 	assert_in_range(offline->looks - before_offline, 18, 30);
 	fake_set_work(offline, true);
 	fake_set_work(online, true);
