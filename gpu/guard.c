@@ -283,28 +283,67 @@ static int tell(struct guard *g, int slot, const int *fds, size_t n_fds)
 	return r < 0 ? r : 0;
 }
 
+static bool call_makes_sense(const struct guard_call *c)
+{
+	if (c->pointer_at == GUARD_NO_POINTER)
+		return true;
+	return c->pointer_at <= GUARD_UNDO_ARG_MAX - sizeof(uint64_t) &&
+	       c->data_len <= GUARD_DATA && c->data_at <= GUARD_DATA - c->data_len;
+}
+
+/* What is not used is not touched: the page is large, and its memory there only where needed. */
+static int copy_undo(struct guard_undo *to, const struct guard_undo *undo)
+{
+	if (undo->n_calls > GUARD_CALLS)
+		return -EINVAL;
+	for (uint32_t i = 0; i < undo->n_calls; i++)
+		if (!call_makes_sense(&undo->calls[i]))
+			return -EINVAL;
+	to->traced = undo->traced;
+	to->n_calls = undo->n_calls;
+	for (uint32_t i = 0; i < undo->n_calls; i++) {
+		const struct guard_call *c = &undo->calls[i];
+
+		to->calls[i] = *c;
+		if (c->pointer_at != GUARD_NO_POINTER)
+			memcpy(to->data + c->data_at, undo->data + c->data_at, c->data_len);
+	}
+	return 0;
+}
+
 int guard_entrust(struct guard *g, int slot, int fd, int pidfd, const struct guard_undo *undo)
 {
 	const int fds[GUARD_MESSAGE_FDS] = { fd, pidfd };
-	struct guard_undo *kept = &g->page->undo[slot];
+	struct guard_slot *s = &g->page->slots[slot];
+	uint32_t next = !s->undo;
+	int r = copy_undo(&g->page->undo[slot][next], undo);
 
-	*kept = *undo;
-	kept->due = 0;
+	if (r < 0)
+		return r;
+	__atomic_store_n(&s->undo, next, __ATOMIC_SEQ_CST);
 	return tell(g, slot, fds, ARRAY_SIZE(fds));
 }
 
-void guard_set_due(struct guard *g, int slot, bool due)
+void guard_set_due(struct guard *g, int slot, uint32_t call, bool due)
 {
-	__atomic_store_n(&g->page->undo[slot].due, due, __ATOMIC_SEQ_CST);
+	struct guard_undo *undo = &g->page->undo[slot][g->page->slots[slot].undo];
+
+	__atomic_store_n(&undo->calls[call].due, due, __ATOMIC_SEQ_CST);
+}
+
+static void forget(struct guard *g, int slot)
+{
+	struct guard_undo *undo = &g->page->undo[slot][g->page->slots[slot].undo];
+
+	if (!undo->n_calls)
+		return;
+	__atomic_store_n(&undo->n_calls, 0, __ATOMIC_SEQ_CST);
+	tell(g, slot, NULL, 0);
 }
 
 void guard_disarm(struct guard *g, int slot)
 {
-	if (g->page->undo[slot].request) {
-		guard_set_due(g, slot, false);
-		tell(g, slot, NULL, 0);
-		g->page->undo[slot].request = 0;
-	}
+	forget(g, slot);
 	__atomic_store_n(&g->page->slots[slot].target, 0, __ATOMIC_RELAXED);
 	set_deadline(g, slot, 0);
 }

@@ -65,37 +65,54 @@ void guard_beat(struct guard *g, int slot, uint64_t allow_ns);
 void guard_disarm(struct guard *g, int slot); /* what was entrusted for it is forgotten */
 
 /*
- * What a holder's death leaves undone: one ioctl on a descriptor of the target's, accepted from
- * a thread that traces it.
+ * What a holder's death leaves undone: ioctls on a descriptor of the target's. Where an argument
+ * points to more, that lies in the undo's data, and the guard puts in the address.
  */
 #define GUARD_UNDO_ARG_MAX 64
-struct guard_undo {
-	uint64_t request; /* of ioctl(2); 0: nothing is entrusted */
+#define GUARD_CALLS 32
+#define GUARD_DATA 12288
+#define GUARD_NO_POINTER UINT32_MAX
+
+struct guard_call {
+	uint64_t request; /* of ioctl(2) */
 	uint8_t arg[GUARD_UNDO_ARG_MAX];
-	uint32_t due; /* to be done when the holder is gone */
-	uint32_t pad;
+	uint32_t pointer_at; /* where in arg the address of its data goes; GUARD_NO_POINTER */
+	uint32_t data_at, data_len; /* in the undo's data; passed over without a pointer */
+	uint32_t due; /* to be made when the holder is gone */
+};
+
+struct guard_undo {
+	uint32_t traced; /* the calls are accepted only from a thread that traces the target */
+	uint32_t n_calls;
+	struct guard_call calls[GUARD_CALLS]; /* made in this order */
+	uint8_t data[GUARD_DATA];
 };
 
 /*
- * Hands the guard copies of @fd and of the target's @pidfd, and @undo (its due is passed over)
- * for an armed slot. Nothing is due yet. -EOWNERDEAD: the guard does not answer.
+ * Hands the guard copies of @fd and of the target's @pidfd, and @undo, for an armed slot. It takes
+ * the place of what was entrusted for the slot before at once and as a whole: whenever the holder
+ * is killed, either what was due in the old one is undone or what is due in the new one. -EINVAL:
+ * an undo that contradicts itself; -EOWNERDEAD: the guard does not answer.
  */
 int guard_entrust(struct guard *g, int slot, int fd, int pidfd, const struct guard_undo *undo);
-/* Before the hold is made: true; once it has ended: false. A store to memory, no more. */
-void guard_set_due(struct guard *g, int slot, bool due);
+/*
+ * Of one call of what is entrusted. Before that is done which it undoes: true; once it is undone:
+ * false. A store to memory, no more.
+ */
+void guard_set_due(struct guard *g, int slot, uint32_t call, bool due);
 
 /* The page, as read by others. */
 #define GUARD_MAGIC 0x67726475u
 struct guard_slot {
 	uint64_t deadline_ns; /* CLOCK_MONOTONIC; 0: not armed */
 	int32_t target;
-	uint32_t pad;
+	uint32_t undo; /* which of the two holds */
 };
 struct guard_page {
 	uint32_t magic;
 	int32_t holder;
 	struct guard_slot slots[GUARD_SLOTS];
-	struct guard_undo undo[GUARD_SLOTS]; /* by slot */
+	struct guard_undo undo[GUARD_SLOTS][2]; /* by slot: the one that holds, and the next */
 };
 
 #endif

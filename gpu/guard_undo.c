@@ -37,11 +37,15 @@ BARE void guard_hear(int life_fd, struct guard_lent *lent)
 		return;
 	if (message.slot < 0 || message.slot >= GUARD_SLOTS)
 		return;
-	drop(&lent[message.slot]);
-	if (header.msg_controllen >= CMSG_LEN(GUARD_MESSAGE_FDS * sizeof(int)))
-		lent[message.slot] = (struct guard_lent){ .fd = fds[0], .pidfd = fds[1] };
-	if (header.msg_flags & MSG_CTRUNC)
-		message.slot = -EMFILE; /* the call fails; what did arrive is never used */
+	if (header.msg_flags & MSG_CTRUNC) {
+		message.slot = -EMFILE; /* the call fails; what there was before is kept */
+		if (header.msg_controllen >= CMSG_LEN(sizeof(int)))
+			syscall(SYS_close, fds[0]);
+	} else {
+		drop(&lent[message.slot]);
+		if (header.msg_controllen >= CMSG_LEN(GUARD_MESSAGE_FDS * sizeof(int)))
+			lent[message.slot] = (struct guard_lent){ .fd = fds[0], .pidfd = fds[1] };
+	}
 	syscall(SYS_sendto, life_fd, &message, sizeof(message), MSG_NOSIGNAL, NULL, 0);
 }
 
@@ -61,35 +65,96 @@ BARE static void wait_a_little(int pidfd)
 	syscall(SYS_ppoll, &end, 1, &again, NULL, 0);
 }
 
+BARE static bool is_due(const struct guard_call *c)
+{
+	return __atomic_load_n(&c->due, __ATOMIC_ACQUIRE);
+}
+
+BARE static bool any_due(const struct guard_undo *undo)
+{
+	for (uint32_t i = 0; i < undo->n_calls && i < GUARD_CALLS; i++)
+		if (is_due(&undo->calls[i]))
+			return true;
+	return false;
+}
+
+union arg {
+	uint64_t words[GUARD_UNDO_ARG_MAX / sizeof(uint64_t)];
+	uint8_t bytes[GUARD_UNDO_ARG_MAX];
+};
+
+BARE static void make_arg(const struct guard_undo *undo, const struct guard_call *c, union arg *ret)
+{
+	uint64_t address = (uintptr_t)(undo->data + c->data_at);
+
+	for (uint32_t i = 0; i < GUARD_UNDO_ARG_MAX; i++)
+		ret->bytes[i] = c->arg[i];
+	if (c->pointer_at == GUARD_NO_POINTER)
+		return;
+	for (uint32_t i = 0; i < sizeof(address); i++)
+		ret->bytes[c->pointer_at + i] = ((const uint8_t *)&address)[i];
+}
+
+/* errno is a copy of that of the thread that made us: nobody else reads or writes it. */
+BARE static bool asks_again(long r)
+{
+	return r < 0 && (errno == EINTR || errno == EAGAIN);
+}
+
+BARE static void make_calls(const struct guard_undo *undo, const struct guard_lent *lent)
+{
+	union arg arg;
+
+	for (uint32_t i = 0; i < undo->n_calls && i < GUARD_CALLS; i++) {
+		const struct guard_call *c = &undo->calls[i];
+
+		while (is_due(c) && is_there(lent->pidfd)) {
+			make_arg(undo, c, &arg);
+			if (!asks_again(syscall(SYS_ioctl, lent->fd, c->request, &arg)))
+				break;
+			wait_a_little(lent->pidfd);
+		}
+	}
+}
+
 /*
  * A pid names the process only as long as that has not ended: seen there after the seizure, it
  * is the one that was seized.
  */
-BARE static void undo(struct guard_undo *undo, pid_t target, const struct guard_lent *lent)
+BARE static bool seize(pid_t target, const struct guard_lent *lent)
 {
 	while (is_there(lent->pidfd)) {
-		if (syscall(SYS_ptrace, PTRACE_SEIZE, target, 0, 0) < 0) {
-			wait_a_little(lent->pidfd);
-			continue;
-		}
-		if (is_there(lent->pidfd))
-			syscall(SYS_ioctl, lent->fd, undo->request, undo->arg);
-		break;
+		if (syscall(SYS_ptrace, PTRACE_SEIZE, target, 0, 0) >= 0)
+			return is_there(lent->pidfd);
+		wait_a_little(lent->pidfd);
 	}
-	for (;;)
-		syscall(SYS_exit_group, 0);
+	return false;
 }
 
-BARE void guard_undo_all(struct guard_page *page, const struct guard_lent *lent)
+/* A copy of a descriptor keeps what it is of: a target that ends waits for none but its own. */
+BARE static void drop_others(struct guard_lent *lent, int slot)
 {
-	long child;
+	for (int i = 0; i < GUARD_SLOTS; i++)
+		if (i != slot)
+			drop(&lent[i]);
+}
 
+BARE void guard_undo_all(struct guard_page *page, struct guard_lent *lent)
+{
 	for (int i = 0; i < GUARD_SLOTS; i++) {
-		if (!__atomic_load_n(&page->undo[i].due, __ATOMIC_ACQUIRE) || lent[i].fd < 0)
+		const struct guard_undo *undo = &page->undo[i][page->slots[i].undo & 1];
+		long child;
+
+		if (lent[i].fd < 0 || !any_due(undo))
 			continue;
 		while ((child = syscall(SYS_clone, 0, 0, 0, 0, 0)) < 0)
 			wait_a_little(lent[i].pidfd); /* too many processes just now */
-		if (child == 0)
-			undo(&page->undo[i], page->slots[i].target, &lent[i]);
+		if (child > 0)
+			continue;
+		drop_others(lent, i);
+		if (!undo->traced || seize(page->slots[i].target, &lent[i]))
+			make_calls(undo, &lent[i]);
+		for (;;)
+			syscall(SYS_exit_group, 0);
 	}
 }

@@ -20,9 +20,10 @@ struct guard_lent { /* for one slot */
 void guard_hear(int life_fd, struct guard_lent *lent);
 
 /*
- * The holder is gone: undoes what is due. Each target gets a process of its own, which seizes
- * it as soon as it can, for as long as the target lives, makes the call, and lets go by ending.
+ * The holder is gone: makes the calls that are due, for each slot in a process of its own, as long
+ * as the target lives. Where it has to be traced it is seized as soon as it can be, and let go by
+ * that process's end.
  */
-void guard_undo_all(struct guard_page *page, const struct guard_lent *lent);
+void guard_undo_all(struct guard_page *page, struct guard_lent *lent);
 
 #endif

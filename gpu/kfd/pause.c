@@ -16,13 +16,17 @@ static int criu_op(const struct gkfd_pause *p, uint32_t op)
 	return p->k->transport->ioctl_on(p->k->data, p->pid, p->fd, AMDKFD_IOC_CRIU_OP, &args);
 }
 
-struct guard_undo gkfd_pause_undo(void)
+void gkfd_pause_undo(struct guard_undo *ret)
 {
 	struct kfd_ioctl_criu_args args = { .op = KFD_CRIU_OP_UNPAUSE };
-	struct guard_undo undo = { .request = AMDKFD_IOC_CRIU_OP };
 
-	memcpy(undo.arg, &args, sizeof(args));
-	return undo;
+	ret->traced = true;
+	ret->n_calls = 1;
+	ret->calls[0] = (struct guard_call){
+		.request = AMDKFD_IOC_CRIU_OP,
+		.pointer_at = GUARD_NO_POINTER,
+	};
+	memcpy(ret->calls[0].arg, &args, sizeof(args));
 }
 
 /*

@@ -38,7 +38,7 @@ int gkfd_pause_hold(struct gkfd_pause *p, const struct gkfd_hold_request *reques
 int gkfd_pause_resume(struct gkfd_pause *p, struct gkfd_resumed *ret, struct gkfd_failure *fail);
 
 /* What a guard has to do on @fd when the holder dies. */
-struct guard_undo gkfd_pause_undo(void);
+void gkfd_pause_undo(struct guard_undo *ret);
 
 /* Ends a pause whose maker is gone. 1: there was one; 0: none, or no right to know. */
 int gkfd_pause_recover(struct gkfd *k, pid_t pid, struct gkfd_failure *fail);

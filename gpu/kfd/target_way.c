@@ -16,7 +16,7 @@ static bool guard_has_to_undo(const struct gkfd_target *t)
 static int entrust(struct gkfd_target *t, struct gkfd_failure *fail)
 {
 	_cleanup_close_ int pidfd = -1;
-	struct guard_undo undo = gkfd_pause_undo();
+	struct guard_undo undo;
 	int r;
 
 	if (!guard_has_to_undo(t))
@@ -24,6 +24,7 @@ static int entrust(struct gkfd_target *t, struct gkfd_failure *fail)
 	pidfd = t->k->transport->trace->pidfd(t->k->data, t->ident.pid);
 	if (pidfd < 0)
 		return gkfd_fail(fail, pidfd, GKFD_WHY_SYSTEM, "pidfd");
+	gkfd_pause_undo(&undo);
 	r = guard_entrust(t->guard, t->slot, t->pause.fd, pidfd, &undo);
 	if (r == -EOWNERDEAD)
 		return gkfd_fail(fail, r, GKFD_WHY_GUARD_DIED, "attach");
@@ -70,10 +71,10 @@ int way_hold(struct gkfd_target *t, const struct gkfd_hold_request *request, str
 		return 0;
 	}
 	if (guard_has_to_undo(t))
-		guard_set_due(t->guard, t->slot, true);
+		guard_set_due(t->guard, t->slot, 0, true);
 	r = gkfd_pause_hold(&t->pause, request, ret, fail);
 	if (r < 0 && guard_has_to_undo(t))
-		guard_set_due(t->guard, t->slot, false);
+		guard_set_due(t->guard, t->slot, 0, false);
 	return r;
 }
 
@@ -89,7 +90,7 @@ int way_resume(struct gkfd_target *t, const uint32_t *ids, uint32_t n, struct gk
 		return gkfd_fail(fail, -EINVAL, GKFD_WHY_WHOLE_ONLY, "unpause");
 	r = gkfd_pause_resume(&t->pause, ret, fail);
 	if (r >= 0 && guard_has_to_undo(t))
-		guard_set_due(t->guard, t->slot, false);
+		guard_set_due(t->guard, t->slot, 0, false);
 	return r;
 }
 

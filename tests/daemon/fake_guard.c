@@ -58,6 +58,6 @@ int guard_entrust(struct guard *g, int slot, int fd, int pidfd, const struct gua
 	return 0;
 }
 
-void guard_set_due(struct guard *g, int slot, bool due)
+void guard_set_due(struct guard *g, int slot, uint32_t call, bool due)
 {
 }

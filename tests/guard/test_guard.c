@@ -510,19 +510,23 @@ static unsigned short rows(int terminal)
 /* Any ioctl will do whose effect can be seen from outside: the size of a terminal. */
 static _Noreturn void entrust_and_wait(pid_t job, int pidfd, int terminal, bool due, int say_fd)
 {
-	struct guard_undo undo = { .request = TIOCSWINSZ };
+	struct guard_undo undo = {
+		.traced = true,
+		.n_calls = 1,
+		.calls[0] = { .request = TIOCSWINSZ, .pointer_at = GUARD_NO_POINTER },
+	};
 	struct winsize size = { .ws_row = UNDONE };
 	struct guard *g;
 	int slot;
 
-	memcpy(undo.arg, &size, sizeof(size));
+	memcpy(undo.calls[0].arg, &size, sizeof(size));
 	if (guard_start(&g) < 0)
 		_exit(2);
 	slot = guard_arm(g, job, 20 * NSEC_PER_SEC);
 	if (slot < 0 || guard_entrust(g, slot, terminal, pidfd, &undo) < 0)
 		_exit(2);
-	guard_set_due(g, slot, true);
-	guard_set_due(g, slot, due);
+	guard_set_due(g, slot, 0, true);
+	guard_set_due(g, slot, 0, due);
 	say_guard(g, say_fd);
 	wait_for_ever();
 	_exit(1);
