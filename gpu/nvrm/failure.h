@@ -10,19 +10,20 @@
 enum nvrm_why {
 	NVRM_WHY_NONE,
 	NVRM_WHY_SYSTEM, /* an errno says it all */
-	NVRM_WHY_NO_DRIVER, /* no /dev/nvidiactl */
-	NVRM_WHY_DRIVER_UNKNOWN, /* a version this was never checked with */
-	NVRM_WHY_SELF_TEST, /* a context of our own did not do what it should */
-	NVRM_WHY_NO_RIGHT, /* to trace the process */
-	NVRM_WHY_EXITED,
-	NVRM_WHY_NO_CONTEXT, /* it does not use an NVIDIA GPU, or has no context yet */
-	NVRM_WHY_NOT_FOUND, /* it does, but its client or groups are not where libcuda has them */
-	NVRM_WHY_SHARED, /* MPS: its group is also somebody else's */
-	NVRM_WHY_TOO_MANY, /* channels or clients, more than one undo can name */
+	NVRM_WHY_NO_DRIVER, /* no /dev/nvidiactl; -ENODEV */
+	NVRM_WHY_DRIVER_UNKNOWN, /* a version this was never checked with; -EOPNOTSUPP */
+	NVRM_WHY_SELF_TEST, /* a context of our own did not do what it should; -EIO */
+	NVRM_WHY_NO_RIGHT, /* to trace the process; -EPERM */
+	NVRM_WHY_EXITED, /* -ESRCH */
+	NVRM_WHY_NO_CONTEXT, /* it does not use an NVIDIA GPU, or has no context yet; -ENOENT */
+	/* It does, but its client or groups are not where libcuda has them; -EOPNOTSUPP. */
+	NVRM_WHY_NOT_FOUND,
+	NVRM_WHY_SHARED, /* MPS: its group is also somebody else's; -EOPNOTSUPP */
+	NVRM_WHY_TOO_MANY, /* channels or clients, more than one undo can name; -ENOSPC */
 	NVRM_WHY_REFUSED, /* the driver said a status */
-	NVRM_WHY_GPU_LOST,
-	NVRM_WHY_TIMEOUT, /* the GPU did not let go: leave it alone */
-	NVRM_WHY_GUARD_DIED,
+	NVRM_WHY_GPU_LOST, /* -ENODEV */
+	NVRM_WHY_TIMEOUT, /* the GPU did not let go: leave it alone; -ETIMEDOUT */
+	NVRM_WHY_GUARD_DIED, /* -EOWNERDEAD */
 };
 
 struct nvrm_failure {

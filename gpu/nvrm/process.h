@@ -30,6 +30,9 @@ struct nvrm_group {
 	uint64_t slice_us; /* what it has now */
 	uint32_t *channels;
 	size_t n_channels;
+	size_t n_off; /* the first so many are disabled; later ones came after the hold */
+	uint32_t undo_first, undo_n; /* the guard's calls that enable its channels */
+	uint32_t undo_slice; /* the one that gives its slice back */
 };
 
 struct nvrm_client {
@@ -51,6 +54,8 @@ struct nvrm_process {
 	struct nvrm_group *groups; /* by client and handle */
 	size_t n_groups;
 	uint64_t found_ns; /* when all handles were looked at last */
+	uint32_t floor; /* none of its clients was below this; 0: not known */
+	bool entrusted; /* the guard knows how to undo all that can be done to the groups */
 };
 
 /*

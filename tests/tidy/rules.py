@@ -219,22 +219,25 @@ def libraries_never_print(src):
         yield n, 'a library never prints'
 
 
+TRANSPORTS = ('gpu/kfd/transport_syscall.c', 'gpu/nvrm/transport_syscall.c')
+
+
 @rule(bad=[('lib/a.c', '\treturn ioctl(fd, A, &b);\n'), ('cmd/gpreempt/a.c', '\tioctl(1, 2);\n')],
       good=[('gpu/kfd/transport_syscall.c', '\treturn ioctl(fd, A, &b);\n'),
             ('gpu/kfd/ioctl.c', '\treturn k->transport->ioctl(k->data, r, arg);\n'),
             ('gpu/kfd/transport.h', '\tint (*ioctl)(void *data, unsigned long r, void *arg);\n')])
 def one_place_calls_ioctl(src):
-    if not src.is_c or not src.under(*PRODUCT) or src.path == 'gpu/kfd/transport_syscall.c':
+    if not src.is_c or not src.under(*PRODUCT) or src.path in TRANSPORTS:
         return
     for n, _ in src.find(r'(?<![\w.>*])ioctl\s*\(', src.code):
-        yield n, 'only gpu/kfd/transport_syscall.c calls ioctl(2)'
+        yield n, 'only transport_syscall.c calls ioctl(2)'
 
 
 @rule(bad=[('lib/a.c', '\tf = open("/sys/class/kfd", 0);\n'), ('gpu/kfd/a.c', 'x("/dev/kfd");\n')],
       good=[('gpu/kfd/transport_syscall.c', 'x("/dev/kfd");\n'), ('lib/a.c', '/* "/dev/kfd" */\n'),
             ('cmd/gpreempt/a.c', 'x("/dev/null"); y("no /dev/kfd here");\n')])
 def one_place_names_devices(src):
-    if not src.is_c or not src.under(*PRODUCT) or src.path == 'gpu/kfd/transport_syscall.c':
+    if not src.is_c or not src.under(*PRODUCT) or src.path in TRANSPORTS:
         return
     for n, _ in src.find(r'"/(sys|dev(?!/null"))/', src.uncommented):
         yield n, 'only the transport names files of the driver'

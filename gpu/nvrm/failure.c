@@ -1,0 +1,166 @@
+/* SPDX-License-Identifier: MIT */
+#include <errno.h>
+#include <stdarg.h>
+#include <string.h>
+
+#include "gpu/nvrm/internal.h"
+#include "util/macros.h"
+
+int nvrm_status_errno(int status)
+{
+	if (status <= 0)
+		return status;
+	switch (status) {
+	case NVRM_GPU_IS_LOST:
+		return -ENODEV;
+	case NVRM_INSUFFICIENT_PERMISSIONS:
+		return -EPERM;
+	case NVRM_INVALID_ARGUMENT:
+		return -EINVAL;
+	case NVRM_INVALID_CLIENT:
+	case NVRM_INVALID_OBJECT_HANDLE:
+	case NVRM_OBJECT_NOT_FOUND:
+		return -ENOENT;
+	case NVRM_INVALID_STATE:
+		return -EBUSY;
+	case NVRM_NOT_SUPPORTED:
+		return -EOPNOTSUPP;
+	case NVRM_TIMEOUT:
+		return -ETIMEDOUT;
+	default:
+		return -EIO;
+	}
+}
+
+int nvrm_fail(struct nvrm_failure *ret, int r, enum nvrm_why why, const char *step)
+{
+	if (ret)
+		*ret = (struct nvrm_failure){ .why = why, .step = step };
+	return r;
+}
+
+int nvrm_fail_status(struct nvrm_failure *ret, int status, const char *step, uint32_t gpu)
+{
+	enum nvrm_why why = NVRM_WHY_REFUSED;
+
+	if (status < 0)
+		why = NVRM_WHY_SYSTEM;
+	else if (status == NVRM_GPU_IS_LOST)
+		why = NVRM_WHY_GPU_LOST;
+	else if (status == NVRM_TIMEOUT)
+		why = NVRM_WHY_TIMEOUT;
+	if (ret)
+		*ret = (struct nvrm_failure){ .why = why,
+					      .step = step,
+					      .status = status > 0 ? status : 0,
+					      .gpu = gpu };
+	return nvrm_status_errno(status);
+}
+
+static void say(struct nvrm_failure_text *ret, const char *hint, const char *fmt, ...)
+	_printf_(3, 4);
+
+/* @hint may be NULL. */
+static void say(struct nvrm_failure_text *ret, const char *hint, const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(ret->message, sizeof(ret->message), fmt, ap);
+	va_end(ap);
+	snprintf(ret->hint, sizeof(ret->hint), "%s", hint ? hint : "");
+}
+
+struct plain_failure {
+	enum nvrm_why why;
+	const char *message; /* after "process N" */
+	const char *hint;
+};
+
+static const struct plain_failure of_process[] = {
+	{ NVRM_WHY_NO_RIGHT, "may not be traced by the caller",
+	  "needs the same user, or CAP_SYS_PTRACE; try sudo" },
+	{ NVRM_WHY_EXITED, "has ended", "nothing of it is held" },
+	{ NVRM_WHY_NO_CONTEXT, "has no context on an NVIDIA GPU",
+	  "it may be starting; see what uses the GPUs with: gpreempt list" },
+	{ NVRM_WHY_NOT_FOUND,
+	  "uses an NVIDIA GPU, but its channel groups are not where libcuda has them",
+	  "only CUDA programs can be held" },
+	{ NVRM_WHY_SHARED, "shares its context with other processes (MPS)",
+	  "holding it would stop them too; run it without MPS" },
+	{ NVRM_WHY_TOO_MANY, "has more channels than could be freed again should we die",
+	  "set CUDA_DEVICE_MAX_CONNECTIONS lower" },
+	{ NVRM_WHY_GUARD_DIED, "was let go because the guard process has died",
+	  "nothing is held; start again" },
+};
+
+static const struct plain_failure of_machine[] = {
+	{ NVRM_WHY_NO_DRIVER, "there is no NVIDIA driver here: no /dev/nvidiactl",
+	  "load the nvidia module, or choose another device" },
+	{ NVRM_WHY_DRIVER_UNKNOWN,
+	  "this version of NVIDIA's driver was never checked, or is not the open kernel module",
+	  "GPREEMPT_NVRM_ANY_DRIVER=1 tries it all the same" },
+	{ NVRM_WHY_SELF_TEST, "a context of our own could not be held and freed as it should",
+	  "this driver is left alone; see gpreempt doctor" },
+};
+
+static const struct plain_failure *find_plain(const struct plain_failure *all, size_t n,
+					      enum nvrm_why why)
+{
+	for (size_t i = 0; i < n; i++) {
+		if (all[i].why == why)
+			return &all[i];
+	}
+	return NULL;
+}
+
+static void say_refused(pid_t pid, const struct nvrm_failure *f, struct nvrm_failure_text *ret)
+{
+	const char *step = f->step ? f->step : "the driver";
+	char buf[64], gpu[32] = "";
+
+	if (f->gpu)
+		snprintf(gpu, sizeof(gpu), " on GPU %#x", f->gpu);
+	switch (f->why) {
+	case NVRM_WHY_GPU_LOST:
+		say(ret, "look at dmesg", "process %d: %s: the GPU%s is lost", (int)pid, step, gpu);
+		break;
+	case NVRM_WHY_TIMEOUT:
+		say(ret, "the GPU is left alone; look at dmesg",
+		    "process %d: %s: the GPU did not answer in time%s", (int)pid, step, gpu);
+		break;
+	default:
+		say(ret, "see what works here with: gpreempt doctor",
+		    "process %d: %s: the driver says %s%s", (int)pid, step,
+		    nvrm_status_name(f->status, buf, sizeof(buf)), gpu);
+	}
+}
+
+static void say_system(int r, pid_t pid, const struct nvrm_failure *f,
+		       struct nvrm_failure_text *ret)
+{
+	if (r == -ESRCH)
+		say(ret, "see what uses the GPUs with: gpreempt list", "there is no process %d",
+		    (int)pid);
+	else
+		say(ret, "see what works here with: gpreempt doctor", "process %d: %s: %s",
+		    (int)pid, f->step ? f->step : "the driver", strerror(-r));
+}
+
+void nvrm_failure_describe(int r, pid_t pid, const struct nvrm_failure *f,
+			   struct nvrm_failure_text *ret)
+{
+	const struct plain_failure *p = find_plain(of_machine, ARRAY_SIZE(of_machine), f->why);
+
+	if (p) {
+		say(ret, p->hint, "%s", p->message);
+		return;
+	}
+	p = find_plain(of_process, ARRAY_SIZE(of_process), f->why);
+	if (p)
+		say(ret, p->hint, "process %d %s", (int)pid, p->message);
+	else if (f->why == NVRM_WHY_NONE || f->why == NVRM_WHY_SYSTEM)
+		say_system(r, pid, f, ret);
+	else
+		say_refused(pid, f, ret);
+}

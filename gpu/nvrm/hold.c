@@ -1,0 +1,377 @@
+/* SPDX-License-Identifier: MIT */
+#include <errno.h>
+#include <string.h>
+
+#include "gpu/nvrm/internal.h"
+#include "util/macros.h"
+
+enum which { COMPUTE = 1, COPY = 2, ALL = COMPUTE | COPY };
+
+struct part { /* channels of a group, in one call */
+	size_t who;
+	struct nvrm_group *g;
+	size_t from, n;
+};
+
+/* One go over the processes on one GPU. */
+struct go {
+	struct nvrm_process *const *procs;
+	bool *settled; /* nothing more is to be done for it in this go */
+	size_t n;
+	uint32_t gpu;
+	bool disable;
+	enum which which;
+	int r; /* the first failure, and why */
+	struct nvrm_failure *failure;
+	struct nvrm_disable_channels call;
+	struct part parts[NVRM_MAX_CHANNELS];
+	size_t n_parts;
+};
+
+static int go_over(struct nvrm_process *const *procs, bool *settled, size_t n, uint32_t gpu,
+		   bool disable, enum which which, struct nvrm_failure *f);
+
+static bool is_on(const struct nvrm_group *g, uint32_t gpu)
+{
+	return gpu == NVRM_ALL_GPUS || g->gpu == gpu;
+}
+
+/* The first one's client speaks for all: the driver looks at nobody's but the caller's. */
+static int issue(struct go *go)
+{
+	const struct nvrm_group *g = go->parts[0].g;
+	struct nvrm *n = go->procs[go->parts[0].who]->n;
+
+	go->call.disable = go->disable;
+	return nvrm_disable_channels(n, g->fd, g->client, g->subdevice, &go->call);
+}
+
+static void note_part(const struct part *part, bool disable)
+{
+	struct nvrm_group *g = part->g;
+
+	if (disable && g->n_off == part->from)
+		g->n_off = part->from + part->n;
+	else if (!disable && g->n_off == part->from + part->n)
+		g->n_off = part->from;
+	g->off = g->n_off > 0;
+}
+
+static void note_failure(struct go *go, int r, const struct nvrm_failure *f)
+{
+	if (go->r < 0)
+		return;
+	go->r = r;
+	if (go->failure)
+		*go->failure = *f;
+}
+
+static const char *step_of(const struct go *go)
+{
+	return go->disable ? "suspending its channels" : "resuming its channels";
+}
+
+/* The GPU is in trouble, not the call. */
+static bool is_final(int status)
+{
+	return status == NVRM_TIMEOUT || status == NVRM_GPU_IS_LOST;
+}
+
+/* Held wholly or not at all. */
+static int hold_alone(struct go *go, size_t who, struct nvrm_failure *f)
+{
+	struct nvrm_process *const *one = &go->procs[who];
+	bool settled = false;
+	int r = go_over(one, &settled, 1, go->gpu, true, COMPUTE, f);
+
+	return r < 0 ? r : go_over(one, &settled, 1, go->gpu, true, COPY, f);
+}
+
+static void free_alone(struct go *go, size_t who)
+{
+	struct nvrm_failure ignored;
+	bool settled = false;
+
+	go_over(&go->procs[who], &settled, 1, go->gpu, false, ALL, &ignored);
+}
+
+/*
+ * What of a call that failed was done nobody knows. To enable what is enabled does no harm: so
+ * all it named is taken for off, freed, and, unless it is the GPU's fault, tried one by one.
+ */
+static void recover_hold(struct go *go, int status, bool again)
+{
+	struct nvrm_failure failure;
+	int r = nvrm_fail_status(&failure, status, step_of(go), go->gpu);
+
+	for (size_t who = 0; who < go->n; who++) {
+		bool named = false;
+
+		for (size_t i = 0; i < go->n_parts; i++) {
+			if (go->parts[i].who == who) {
+				note_part(&go->parts[i], true);
+				named = true;
+			}
+		}
+		if (!named)
+			continue;
+		go->settled[who] = true;
+		free_alone(go, who);
+		if (again)
+			r = hold_alone(go, who, &failure);
+		if (r < 0)
+			note_failure(go, r, &failure);
+		if (r < 0)
+			go->procs[who]->found_ns = 0; /* its groups may not be what they were */
+	}
+}
+
+static void recover_let_go(struct go *go, int status, bool again)
+{
+	struct nvrm_failure failure;
+	int r = nvrm_fail_status(&failure, status, step_of(go), go->gpu);
+
+	if (!again) {
+		go->procs[go->parts[0].who]->found_ns = 0;
+		note_failure(go, r, &failure);
+		return;
+	}
+	for (size_t i = 0; i < go->n_parts; i++) {
+		size_t who = go->parts[i].who;
+		bool settled = false;
+
+		if (go->settled[who])
+			continue;
+		go->settled[who] = true;
+		r = go_over(&go->procs[who], &settled, 1, go->gpu, false, go->which, &failure);
+		if (r < 0)
+			note_failure(go, r, &failure);
+	}
+}
+
+static void flush(struct go *go)
+{
+	bool several;
+	int status;
+
+	if (go->n_parts == 0)
+		return;
+	several = go->parts[0].who != go->parts[go->n_parts - 1].who;
+	for (size_t i = 0; go->disable && i < go->n_parts; i++)
+		nvrm_due_off(go->procs[go->parts[i].who], go->parts[i].g);
+	status = issue(go);
+	if (status == NVRM_OK) {
+		for (size_t i = 0; i < go->n_parts; i++)
+			note_part(&go->parts[i], go->disable);
+	} else if (go->disable) {
+		recover_hold(go, status, several && !is_final(status));
+	} else {
+		recover_let_go(go, status, several);
+	}
+	go->n_parts = 0;
+	go->call.n = 0;
+}
+
+static void add_part(struct go *go, size_t who, struct nvrm_group *g, size_t from, size_t n)
+{
+	go->parts[go->n_parts++] = (struct part){ who, g, from, n };
+	for (size_t i = from; i < from + n; i++) {
+		go->call.clients[go->call.n] = g->client;
+		go->call.channels[go->call.n++] = g->channels[i];
+	}
+	if (go->call.n == NVRM_MAX_CHANNELS)
+		flush(go);
+}
+
+/* What is off comes on from the last to the first, so that it stays the first that are off. */
+static void add_group(struct go *go, size_t who, struct nvrm_group *g)
+{
+	size_t at = g->n_off, left = go->disable ? g->n_channels - g->n_off : g->n_off;
+
+	while (left > 0 && !go->settled[who]) {
+		size_t n = MIN(left, NVRM_MAX_CHANNELS - go->call.n);
+		size_t from = go->disable ? at : at - n;
+
+		at = go->disable ? at + n : at - n;
+		left -= n;
+		add_part(go, who, g, from, n);
+	}
+}
+
+static void add_process(struct go *go, size_t who)
+{
+	struct nvrm_process *p = go->procs[who];
+
+	if (p->n_clients > 0 && nvrm_process_ended(p))
+		nvrm_process_drop(p);
+	for (size_t i = 0; i < p->n_groups && !go->settled[who]; i++) {
+		struct nvrm_group *g = &p->groups[i];
+
+		if (g->gpu == go->gpu && (go->which & (g->compute ? COMPUTE : COPY)))
+			add_group(go, who, g);
+	}
+}
+
+/* On one GPU, as few calls as there can be. */
+static int go_over(struct nvrm_process *const *procs, bool *settled, size_t n, uint32_t gpu,
+		   bool disable, enum which which, struct nvrm_failure *f)
+{
+	struct go go = {
+		.procs = procs,
+		.settled = settled,
+		.n = n,
+		.gpu = gpu,
+		.disable = disable,
+		.which = which,
+		.failure = f,
+	};
+
+	for (size_t i = 0; i < n; i++) {
+		if (!settled[i])
+			add_process(&go, i);
+	}
+	flush(&go);
+	for (size_t i = 0; i < n; i++)
+		nvrm_settle_due(procs[i]);
+	return go.r;
+}
+
+/* The next one above @after that any of them is on; 0: none. */
+static uint32_t next_gpu(struct nvrm_process *const *procs, size_t n, uint32_t after, uint32_t gpu)
+{
+	uint32_t next = 0;
+
+	for (size_t i = 0; i < n; i++) {
+		for (size_t k = 0; k < procs[i]->n_groups; k++) {
+			const struct nvrm_group *g = &procs[i]->groups[k];
+
+			if (is_on(g, gpu) && g->gpu > after && (!next || g->gpu < next))
+				next = g->gpu;
+		}
+	}
+	return next;
+}
+
+static int go_over_gpus(struct nvrm_process *const *procs, bool *settled, size_t n, uint32_t gpu,
+			bool disable, enum which which, struct nvrm_failure *f)
+{
+	int r = 0;
+
+	for (uint32_t at = next_gpu(procs, n, 0, gpu); at; at = next_gpu(procs, n, at, gpu)) {
+		struct nvrm_failure failure;
+		int failed = go_over(procs, settled, n, at, disable, which, &failure);
+
+		if (failed < 0 && r >= 0) {
+			r = failed;
+			if (f)
+				*f = failure;
+		}
+	}
+	return r;
+}
+
+/* Nobody is touched whom nobody would free. */
+static int check_guard(struct nvrm_process *p, struct nvrm_failure *f)
+{
+	int r;
+
+	if (!p->guard)
+		return 0;
+	if (!guard_alive(p->guard))
+		return nvrm_fail_entrust(f, -EOWNERDEAD);
+	r = nvrm_entrust(p);
+	return r < 0 ? nvrm_fail_entrust(f, r) : 0;
+}
+
+int nvrm_hold(struct nvrm_process *const *procs, size_t n, uint32_t gpu, uint64_t *ret_off_ns,
+	      struct nvrm_failure *ret_failure)
+{
+	_cleanup_free_ bool *settled = calloc(n + 1, sizeof(*settled));
+	struct nvrm_failure failure;
+	uint64_t off_ns = 0;
+	int result = 0, r;
+
+	if (!settled)
+		return nvrm_fail(ret_failure, -ENOMEM, NVRM_WHY_SYSTEM, NULL);
+	for (size_t i = 0; i < n; i++) {
+		r = check_guard(procs[i], result < 0 ? &failure : ret_failure);
+		settled[i] = r < 0;
+		result = result < 0 ? result : r;
+	}
+	r = go_over_gpus(procs, settled, n, gpu, true, COMPUTE,
+			 result < 0 ? &failure : ret_failure);
+	result = result < 0 ? result : r;
+	if (n > 0)
+		off_ns = procs[0]->n->transport->now_ns(procs[0]->n->data);
+	r = go_over_gpus(procs, settled, n, gpu, true, COPY, result < 0 ? &failure : ret_failure);
+	result = result < 0 ? result : r;
+	if (result >= 0 && ret_off_ns)
+		*ret_off_ns = off_ns;
+	return result;
+}
+
+int nvrm_let_go(struct nvrm_process *const *procs, size_t n, uint32_t gpu,
+		struct nvrm_failure *ret_failure)
+{
+	_cleanup_free_ bool *settled = calloc(n + 1, sizeof(*settled));
+
+	if (!settled)
+		return nvrm_fail(ret_failure, -ENOMEM, NVRM_WHY_SYSTEM, NULL);
+	return go_over_gpus(procs, settled, n, gpu, false, ALL, ret_failure);
+}
+
+size_t nvrm_groups_off(const struct nvrm_process *p, uint32_t gpu)
+{
+	size_t off = 0;
+
+	for (size_t i = 0; i < p->n_groups; i++)
+		off += p->groups[i].off && is_on(&p->groups[i], gpu);
+	return off;
+}
+
+/* One that the driver refused may have been set all the same: then it is given back. */
+static int set_slice(struct nvrm_process *p, struct nvrm_group *g, uint64_t us,
+		     struct nvrm_failure *f)
+{
+	int status;
+
+	nvrm_due_slice(p, g);
+	status = nvrm_set_timeslice(p->n, g->fd, g->client, g->handle, us);
+	if (status == NVRM_OK) {
+		g->slice_us = us;
+	} else {
+		nvrm_fail_status(f, status, "setting its time slice", g->gpu);
+		p->found_ns = 0;
+		if (us != g->own_slice_us && !is_final(status) &&
+		    nvrm_set_timeslice(p->n, g->fd, g->client, g->handle, g->own_slice_us) ==
+			    NVRM_OK)
+			g->slice_us = g->own_slice_us;
+	}
+	nvrm_settle_due(p);
+	return nvrm_status_errno(status);
+}
+
+int nvrm_slice(struct nvrm_process *p, uint32_t gpu, uint64_t us,
+	       struct nvrm_failure *ret_failure)
+{
+	struct nvrm_failure failure;
+	int result = 0, r;
+
+	if (nvrm_process_ended(p)) {
+		nvrm_process_drop(p);
+		return nvrm_fail(ret_failure, -ESRCH, NVRM_WHY_EXITED, NULL);
+	}
+	r = us ? check_guard(p, ret_failure) : 0;
+	if (r < 0)
+		return r;
+	for (size_t i = 0; i < p->n_groups; i++) {
+		struct nvrm_group *g = &p->groups[i];
+		uint64_t wanted = us ? us : g->own_slice_us;
+
+		if (!g->compute || !is_on(g, gpu) || g->slice_us == wanted)
+			continue;
+		r = set_slice(p, g, wanted, result < 0 ? &failure : ret_failure);
+		result = result < 0 ? result : r;
+	}
+	return result;
+}

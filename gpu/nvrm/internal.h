@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: MIT */
+/* What the files of this folder share among themselves. */
+#ifndef GPREEMPT_GPU_NVRM_INTERNAL_H
+#define GPREEMPT_GPU_NVRM_INTERNAL_H
+
+#include "gpu/nvrm/failure.h"
+#include "gpu/nvrm/process.h"
+#include "gpu/nvrm/rm.h"
+
+/* ---- rm.c ---- */
+
+/* Any control: a status or -errno. */
+int nvrm_control(struct nvrm *n, int fd, uint32_t client, uint32_t object, uint32_t cmd,
+		 void *params, uint32_t size);
+
+/* ---- failure.c; @ret may be NULL; both return the -errno ---- */
+
+int nvrm_fail(struct nvrm_failure *ret, int r, enum nvrm_why why, const char *step);
+/* @status: of the driver, not NVRM_OK, or -errno where it was not reached. */
+int nvrm_fail_status(struct nvrm_failure *ret, int status, const char *step, uint32_t gpu);
+
+/* ---- procfs.c ---- */
+
+struct nvrm_ident {
+	uint64_t start_ticks;
+	char state;
+	char comm[64];
+};
+
+/* -ESRCH: no such process. */
+int nvrm_identify(struct nvrm *n, pid_t pid, struct nvrm_ident *ret);
+/* All processes there are, ascending; *ret is to be freed. How many. */
+int nvrm_list_pids(struct nvrm *n, pid_t **ret);
+/* 1: it has a GPU open, /dev/nvidia[0-9]+; 0: not; -errno: it may not be asked. */
+int nvrm_has_gpu_open(struct nvrm *n, pid_t pid);
+
+/* ---- process.c ---- */
+
+/* As nvrm_process_open(), but whether it shares a group nobody asks, and no guard is told. */
+int nvrm_process_find(struct nvrm *n, pid_t pid, struct nvrm_process **ret,
+		      struct nvrm_failure *ret_failure);
+/* It has ended: gives back what keeps its memory, and forgets its groups. */
+void nvrm_process_drop(struct nvrm_process *p);
+void nvrm_client_drop(struct nvrm_process *p, size_t i);
+
+/* ---- discover.c ---- */
+
+/* Looks for all clients and all their objects; what is known already is kept. */
+int nvrm_discover(struct nvrm_process *p, struct nvrm_failure *ret_failure);
+/* Looks for objects that are newer than the known ones. -ESTALE: a known group is gone. */
+int nvrm_look_further(struct nvrm_process *p, struct nvrm_failure *ret_failure);
+
+/* ---- groups.c ---- */
+
+/*
+ * Makes the groups anew from the clients' objects; what was done to those that are still there
+ * stays known. 1: they are others than before; 0: the same.
+ */
+int nvrm_groups_update(struct nvrm_process *p, struct nvrm_failure *ret_failure);
+void nvrm_groups_free(struct nvrm_group *groups, size_t n);
+/* Nobody but us gives a group such a slice: whoever did died before giving it back. */
+bool nvrm_slice_is_ours(uint64_t us);
+
+/* ---- shared.c ---- */
+
+/* -EOPNOTSUPP with NVRM_WHY_SHARED: the process, or one that shares a group with it, is MPS. */
+int nvrm_check_shared(struct nvrm_process *p, struct nvrm_failure *ret_failure);
+
+/* ---- entrust.c ---- */
+
+/* Something is about to be done to the group that the guard has to undo. */
+void nvrm_due_off(struct nvrm_process *p, const struct nvrm_group *g);
+void nvrm_due_slice(struct nvrm_process *p, const struct nvrm_group *g);
+/* What is due is what the groups say was done. */
+void nvrm_settle_due(struct nvrm_process *p);
+int nvrm_fail_entrust(struct nvrm_failure *ret, int r);
+
+#endif

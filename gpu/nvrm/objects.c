@@ -1,0 +1,189 @@
+/* SPDX-License-Identifier: MIT */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "abi/nvrm.h"
+#include "gpu/nvrm/objects.h"
+#include "util/macros.h"
+
+#define FIRST_ROOM 256u
+#define DEEPEST 16 /* an object of a channel is four below the client */
+
+/* Where @handle is, or would be. */
+static size_t position(const struct nvrm_objects *o, uint32_t handle)
+{
+	size_t low = 0, high = o->n;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (o->all[middle].handle < handle)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
+}
+
+int nvrm_objects_add(struct nvrm_objects *o, const struct nvrm_object *object)
+{
+	size_t at = position(o, object->handle);
+
+	if (at < o->n && o->all[at].handle == object->handle) {
+		o->all[at] = *object;
+		return 0;
+	}
+	if (o->n == o->room) {
+		size_t room = o->room ? o->room * 2 : FIRST_ROOM;
+		struct nvrm_object *grown = reallocarray(o->all, room, sizeof(*grown));
+
+		if (!grown)
+			return -ENOMEM;
+		o->all = grown;
+		o->room = room;
+	}
+	memmove(&o->all[at + 1], &o->all[at], (o->n - at) * sizeof(*o->all));
+	o->all[at] = *object;
+	o->n++;
+	return 0;
+}
+
+const struct nvrm_object *nvrm_objects_find(const struct nvrm_objects *o, uint32_t handle)
+{
+	size_t at = position(o, handle);
+
+	return at < o->n && o->all[at].handle == handle ? &o->all[at] : NULL;
+}
+
+void nvrm_objects_done(struct nvrm_objects *o)
+{
+	free(o->all);
+	*o = (struct nvrm_objects){ 0 };
+}
+
+static bool is_group(uint32_t class)
+{
+	return class == NVRM_CLASS_CHANNEL_GROUP;
+}
+
+static bool is_device(uint32_t class)
+{
+	return class == NVRM_CLASS_DEVICE;
+}
+
+static bool is_channel(uint32_t class)
+{
+	return NVRM_IS_CHANNEL(class);
+}
+
+/* The nearest above @object that @is; NULL where the way up is broken or has no end. */
+static const struct nvrm_object *above(const struct nvrm_objects *o,
+				       const struct nvrm_object *object, bool (*is)(uint32_t class))
+{
+	for (int depth = 0; object && depth < DEEPEST; depth++) {
+		object = nvrm_objects_find(o, object->parent);
+		if (object && is(object->class))
+			return object;
+	}
+	return NULL;
+}
+
+static uint32_t subdevice_of(const struct nvrm_objects *o, const struct nvrm_object *group)
+{
+	const struct nvrm_object *device = above(o, group, is_device);
+
+	for (size_t i = 0; device && i < o->n; i++) {
+		if (o->all[i].class == NVRM_CLASS_SUBDEVICE && o->all[i].parent == device->handle)
+			return o->all[i].handle;
+	}
+	return 0;
+}
+
+static int by_handle(const void *key, const void *group)
+{
+	uint32_t wanted = *(const uint32_t *)key;
+	const struct nvrm_found_group *g = group;
+
+	return (wanted > g->handle) - (wanted < g->handle);
+}
+
+static struct nvrm_found_group *found_group(struct nvrm_found_group *groups, size_t n,
+					    const struct nvrm_object *group)
+{
+	return group ? bsearch(&group->handle, groups, n, sizeof(*groups), by_handle) : NULL;
+}
+
+static int add_channel(struct nvrm_found_group *g, uint32_t handle)
+{
+	uint32_t *grown = reallocarray(g->channels, g->n_channels + 1, sizeof(*grown));
+
+	if (!grown)
+		return -ENOMEM;
+	g->channels = grown;
+	g->channels[g->n_channels++] = handle;
+	return 0;
+}
+
+/* Channels are added to their groups, and what they compute with is noted. */
+static int sort_in(const struct nvrm_objects *o, struct nvrm_found_group *groups, size_t n)
+{
+	for (size_t i = 0; i < o->n; i++) {
+		const struct nvrm_object *object = &o->all[i], *channel;
+		struct nvrm_found_group *g;
+
+		if (is_channel(object->class)) {
+			g = found_group(groups, n, above(o, object, is_group));
+			if (g && add_channel(g, object->handle) < 0)
+				return -ENOMEM;
+		} else if (NVRM_IS_COMPUTE(object->class)) {
+			channel = above(o, object, is_channel);
+			g = found_group(groups, n, channel ? above(o, channel, is_group) : NULL);
+			if (g)
+				g->compute = true;
+		}
+	}
+	return 0;
+}
+
+static size_t without_empty(struct nvrm_found_group *groups, size_t n)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < n; i++) {
+		if (groups[i].n_channels > 0)
+			groups[kept++] = groups[i];
+	}
+	return kept;
+}
+
+int nvrm_objects_groups(const struct nvrm_objects *o, struct nvrm_found_group **ret)
+{
+	struct nvrm_found_group *groups;
+	size_t n = 0, room = 1;
+
+	for (size_t i = 0; i < o->n; i++)
+		room += is_group(o->all[i].class);
+	groups = calloc(room, sizeof(*groups));
+	if (!groups)
+		return -ENOMEM;
+	for (size_t i = 0; i < o->n; i++) {
+		if (!is_group(o->all[i].class))
+			continue;
+		groups[n].handle = o->all[i].handle;
+		groups[n++].subdevice = subdevice_of(o, &o->all[i]);
+	}
+	if (sort_in(o, groups, n) < 0) {
+		nvrm_found_free(groups, n);
+		return -ENOMEM;
+	}
+	*ret = groups;
+	return (int)without_empty(groups, n);
+}
+
+void nvrm_found_free(struct nvrm_found_group *groups, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		free(groups[i].channels);
+	free(groups);
+}

@@ -1,0 +1,188 @@
+/* SPDX-License-Identifier: MIT */
+#include <errno.h>
+#include <poll.h>
+#include <string.h>
+
+#include "gpu/nvrm/internal.h"
+#include "util/macros.h"
+
+#define RESCAN_NS (30 * NSEC_PER_SEC)
+#define RESCAN_EMPTY_NS (1 * NSEC_PER_SEC) /* a new context may use new clients */
+
+void nvrm_client_drop(struct nvrm_process *p, size_t i)
+{
+	struct nvrm_client *c = &p->clients[i];
+
+	if (c->guard_slot >= 0)
+		guard_disarm(p->guard, c->guard_slot); /* it has a copy of the descriptor */
+	p->n->transport->close_fd(p->n->data, c->fd);
+	nvrm_objects_done(&c->objects);
+	p->n_clients--;
+	memmove(c, c + 1, (p->n_clients - i) * sizeof(*c));
+}
+
+void nvrm_process_drop(struct nvrm_process *p)
+{
+	nvrm_groups_free(p->groups, p->n_groups);
+	p->groups = NULL;
+	p->n_groups = 0;
+	while (p->n_clients > 0)
+		nvrm_client_drop(p, p->n_clients - 1);
+}
+
+bool nvrm_process_ended(const struct nvrm_process *p)
+{
+	struct pollfd end = { .fd = p->pidfd, .events = POLLIN };
+	int r;
+
+	do {
+		r = poll(&end, 1, 0);
+	} while (r < 0 && errno == EINTR);
+	return r != 0;
+}
+
+static void undo_all(struct nvrm_process *p)
+{
+	nvrm_let_go(&p, 1, NVRM_ALL_GPUS, NULL);
+	nvrm_slice(p, NVRM_ALL_GPUS, 0, NULL);
+}
+
+void nvrm_process_close(struct nvrm_process *p)
+{
+	if (!p)
+		return;
+	if (p->n_groups > 0)
+		undo_all(p);
+	nvrm_process_drop(p);
+	closep(&p->pidfd);
+	free(p);
+}
+
+static void process_closep(struct nvrm_process **p)
+{
+	nvrm_process_close(*p);
+}
+
+static int fail_ended(struct nvrm_process *p, struct nvrm_failure *f)
+{
+	nvrm_process_drop(p);
+	return nvrm_fail(f, -ESRCH, NVRM_WHY_EXITED, NULL);
+}
+
+/* The pidfd comes first: what is read after it, and before its end, is the same process's. */
+static int identify(struct nvrm_process *p, struct nvrm_failure *f)
+{
+	struct nvrm_ident ident;
+	int r;
+
+	p->pidfd = p->n->transport->pidfd(p->n->data, p->pid);
+	if (p->pidfd == -ESRCH)
+		return nvrm_fail(f, -ESRCH, NVRM_WHY_EXITED, NULL);
+	if (p->pidfd < 0)
+		return nvrm_fail(f, p->pidfd, NVRM_WHY_SYSTEM, "opening the process");
+	r = nvrm_identify(p->n, p->pid, &ident);
+	if (r == -ESRCH)
+		return nvrm_fail(f, r, NVRM_WHY_EXITED, NULL);
+	if (r < 0)
+		return nvrm_fail(f, r, NVRM_WHY_SYSTEM, "reading what the process is");
+	p->start_ticks = ident.start_ticks;
+	return 0;
+}
+
+int nvrm_process_find(struct nvrm *n, pid_t pid, struct nvrm_process **ret,
+		      struct nvrm_failure *ret_failure)
+{
+	_cleanup_(process_closep) struct nvrm_process *p = calloc(1, sizeof(*p));
+	int r;
+
+	if (!p)
+		return nvrm_fail(ret_failure, -ENOMEM, NVRM_WHY_SYSTEM, NULL);
+	p->n = n;
+	p->pid = pid;
+	p->pidfd = -1;
+	r = identify(p, ret_failure);
+	if (r >= 0)
+		r = nvrm_discover(p, ret_failure);
+	if (r >= 0)
+		r = nvrm_groups_update(p, ret_failure);
+	if (p->pidfd >= 0 && nvrm_process_ended(p))
+		return fail_ended(p, ret_failure);
+	if (r < 0)
+		return r;
+	if (p->n_groups == 0)
+		return nvrm_fail(ret_failure, -ENOENT, NVRM_WHY_NO_CONTEXT, NULL);
+	*ret = steal_ptr(&p);
+	return 0;
+}
+
+int nvrm_process_open(struct nvrm *n, pid_t pid, struct guard *guard, struct nvrm_process **ret,
+		      struct nvrm_failure *ret_failure)
+{
+	_cleanup_(process_closep) struct nvrm_process *p = NULL;
+	int r = nvrm_process_find(n, pid, &p, ret_failure);
+
+	if (r < 0)
+		return r;
+	p->guard = guard;
+	r = nvrm_check_shared(p, ret_failure);
+	if (r < 0)
+		return r;
+	r = nvrm_entrust(p);
+	if (r < 0)
+		return nvrm_fail_entrust(ret_failure, r);
+	*ret = steal_ptr(&p);
+	return 0;
+}
+
+static bool is_due(const struct nvrm_process *p)
+{
+	uint64_t now_ns = p->n->transport->now_ns(p->n->data);
+	uint64_t wait_ns = p->n_groups > 0 ? RESCAN_NS : RESCAN_EMPTY_NS;
+
+	return now_ns - p->found_ns >= wait_ns;
+}
+
+static int look_again(struct nvrm_process *p, struct nvrm_failure *f)
+{
+	struct nvrm_failure failure = { 0 };
+	int r = is_due(p) ? -ESTALE : nvrm_look_further(p, &failure);
+
+	if (r == -ESTALE)
+		r = nvrm_discover(p, &failure);
+	if (r < 0 && (failure.why == NVRM_WHY_NO_CONTEXT || failure.why == NVRM_WHY_NOT_FOUND))
+		return 0; /* it has ended all its contexts, and may begin others */
+	if (r < 0 && f)
+		*f = failure;
+	return r;
+}
+
+/* Nothing stays done to a process that may not, or could not, be freed by the guard. */
+static int check_again(struct nvrm_process *p, struct nvrm_failure *f)
+{
+	int r = nvrm_check_shared(p, f);
+
+	if (r >= 0) {
+		r = nvrm_entrust(p);
+		if (r < 0)
+			nvrm_fail_entrust(f, r);
+	}
+	if (r < 0)
+		undo_all(p);
+	return r;
+}
+
+int nvrm_process_refresh(struct nvrm_process *p, struct nvrm_failure *ret_failure)
+{
+	int changed = 0, r;
+
+	if (nvrm_process_ended(p))
+		return fail_ended(p, ret_failure);
+	r = look_again(p, ret_failure);
+	if (r >= 0)
+		r = changed = nvrm_groups_update(p, ret_failure);
+	if (r >= 0 && (changed || !p->entrusted))
+		r = check_again(p, ret_failure);
+	if (r < 0 && nvrm_process_ended(p))
+		return fail_ended(p, ret_failure);
+	return r < 0 ? r : changed;
+}

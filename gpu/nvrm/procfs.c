@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: MIT */
+/* What /proc tells of processes, proc(5). */
+#include <errno.h>
+#include <string.h>
+
+#include "gpu/nvrm/internal.h"
+#include "util/macros.h"
+
+/* Counted from the state, which is the 3rd field of "stat": the start time is the 22nd. */
+#define START_AFTER_STATE 19
+
+/* A command may hold blanks and brackets: it ends at the last bracket. */
+static int parse_stat(char *text, struct nvrm_ident *ret)
+{
+	char *open = strchr(text, '('), *close = strrchr(text, ')'), *field, *end;
+	struct nvrm_ident ident;
+
+	if (!open || !close || close < open || close[1] != ' ' || !close[2])
+		return -EBADMSG;
+	*close = '\0';
+	ident.state = close[2];
+	snprintf(ident.comm, sizeof(ident.comm), "%s", open + 1);
+	field = close + 2;
+	for (int i = 0; i < START_AFTER_STATE; i++) {
+		field = strchr(field, ' ');
+		if (!field)
+			return -EBADMSG;
+		field++;
+	}
+	if (*field < '0' || *field > '9')
+		return -EBADMSG;
+	ident.start_ticks = strtoull(field, &end, 10);
+	if (*end && *end != ' ' && *end != '\n')
+		return -EBADMSG;
+	*ret = ident;
+	return 0;
+}
+
+int nvrm_identify(struct nvrm *n, pid_t pid, struct nvrm_ident *ret)
+{
+	_cleanup_free_ char *text = NULL;
+	char path[32];
+	size_t len;
+	int r;
+
+	snprintf(path, sizeof(path), "%d/stat", (int)pid);
+	r = n->transport->read_proc(n->data, path, &text, &len);
+	if (r < 0)
+		return r == -ENOENT ? -ESRCH : r;
+	return parse_stat(text, ret);
+}
+
+static bool is_number(const char *text)
+{
+	return *text && text[strspn(text, "0123456789")] == '\0';
+}
+
+static int by_pid(const void *a, const void *b)
+{
+	pid_t x = *(const pid_t *)a, y = *(const pid_t *)b;
+
+	return (x > y) - (x < y);
+}
+
+int nvrm_list_pids(struct nvrm *n, pid_t **ret)
+{
+	_cleanup_free_ char *names = NULL;
+	size_t room = 1, count = 0;
+	pid_t *pids;
+	int r = n->transport->list_proc(n->data, "", &names);
+
+	if (r < 0)
+		return r;
+	for (const char *name = names; *name; name += strlen(name) + 1)
+		room++;
+	pids = calloc(room, sizeof(*pids));
+	if (!pids)
+		return -ENOMEM;
+	for (const char *name = names; *name; name += strlen(name) + 1) {
+		long pid = is_number(name) ? strtol(name, NULL, 10) : 0;
+
+		if (pid > 0 && pid <= INT32_MAX)
+			pids[count++] = (pid_t)pid;
+	}
+	qsort(pids, count, sizeof(*pids), by_pid);
+	*ret = pids;
+	return (int)count;
+}
+
+static bool is_gpu_node(const char *path)
+{
+	static const char node[] = "dev/nvidia";
+
+	return *path == '/' && !strncmp(path + 1, node, sizeof(node) - 1) &&
+	       is_number(path + sizeof(node));
+}
+
+int nvrm_has_gpu_open(struct nvrm *n, pid_t pid)
+{
+	_cleanup_free_ char *names = NULL;
+	char path[64];
+	int r;
+
+	snprintf(path, sizeof(path), "%d/fd", (int)pid);
+	r = n->transport->list_proc(n->data, path, &names);
+	if (r < 0)
+		return r == -ENOENT ? -ESRCH : r;
+	for (const char *name = names; *name; name += strlen(name) + 1) {
+		_cleanup_free_ char *target = NULL;
+		size_t len;
+
+		if (!is_number(name) || strlen(name) > 10)
+			continue;
+		snprintf(path, sizeof(path), "%d/fd/%s", (int)pid, name);
+		if (n->transport->read_proc(n->data, path, &target, &len) >= 0 &&
+		    is_gpu_node(target))
+			return 1;
+	}
+	return 0;
+}
