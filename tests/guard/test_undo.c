@@ -1,0 +1,407 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What a guard undoes without tracing anybody: several calls, with their data, whenever the holder
+ * is killed. What is done and undone are flags of a socket, which whoever has it sees.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <net/if.h>
+#include <poll.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <time.h>
+
+#include <cmocka.h>
+
+#include "gpu/guard.h"
+#include "gpu/guard_undo.h"
+#include "util/macros.h"
+
+#define KILLS 60
+#define KILL_WITHIN_NS (4 * NSEC_PER_MSEC)
+
+struct world {
+	int fd; /* what is done to */
+	pid_t target;
+	int pidfd;
+	unsigned int seed;
+};
+
+static struct guard_call flag_call(unsigned long request, int value, bool due)
+{
+	struct guard_call c = { .request = request, .pointer_at = GUARD_NO_POINTER, .due = due };
+
+	memcpy(c.arg, &value, sizeof(value));
+	return c;
+}
+
+static int flags(const struct world *w)
+{
+	int r = fcntl(w->fd, F_GETFL);
+
+	assert_true(r >= 0);
+	return r & (O_NONBLOCK | O_ASYNC);
+}
+
+static int set_up(void **state)
+{
+	struct world *w = calloc(1, sizeof(*w));
+
+	assert_non_null(w);
+	w->seed = 1;
+	w->fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	assert_true(w->fd >= 0);
+	w->target = fork();
+	if (w->target == 0) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		for (;;)
+			pause();
+	}
+	w->pidfd = (int)syscall(SYS_pidfd_open, w->target, 0);
+	assert_true(w->pidfd >= 0);
+	*state = w;
+	return 0;
+}
+
+static void end_target(struct world *w)
+{
+	if (w->target <= 0)
+		return;
+	kill(w->target, SIGKILL);
+	assert_int_equal(waitpid(w->target, NULL, 0), w->target);
+	w->target = 0;
+}
+
+static int tear_down(void **state)
+{
+	struct world *w = *state;
+
+	end_target(w);
+	close(w->pidfd);
+	close(w->fd);
+	free(w);
+	return 0;
+}
+
+/* ---- in the holder ---- */
+
+static void must(bool condition)
+{
+	if (!condition)
+		_exit(2);
+}
+
+static void do_to(const struct world *w, unsigned long request, int value)
+{
+	must(ioctl(w->fd, request, &value) == 0);
+}
+
+static int begin(const struct world *w, struct guard **ret)
+{
+	int slot;
+
+	must(guard_start(ret) == 0);
+	slot = guard_arm(*ret, w->target, 20 * NSEC_PER_SEC);
+	must(slot >= 0);
+	return slot;
+}
+
+static void say_guard(const struct guard *g, int say_fd)
+{
+	pid_t guard = guard_pid(g);
+
+	must(write(say_fd, &guard, sizeof(guard)) == sizeof(guard));
+}
+
+static _Noreturn void wait_for_ever(void)
+{
+	for (;;)
+		pause();
+}
+
+typedef void holder_fn(const struct world *w, int say_fd);
+
+struct holder {
+	pid_t pid, guard;
+};
+
+static struct holder start_holder(const struct world *w, holder_fn *fn)
+{
+	struct holder h;
+	int fds[2];
+
+	assert_int_equal(pipe2(fds, O_CLOEXEC), 0);
+	h.pid = fork();
+	assert_true(h.pid >= 0);
+	if (h.pid == 0) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		fn(w, fds[1]);
+	}
+	close(fds[1]);
+	assert_int_equal(read(fds[0], &h.guard, sizeof(h.guard)), sizeof(h.guard));
+	close(fds[0]);
+	return h;
+}
+
+/* The guard and whom it starts are a process group, and ours once the holder is gone. */
+static void kill_holder(struct holder h)
+{
+	kill(h.pid, SIGKILL);
+	assert_int_equal(waitpid(h.pid, NULL, 0), h.pid);
+	while (waitpid(-h.guard, NULL, __WALL) > 0 || errno == EINTR)
+		;
+}
+
+/* ---- one list ---- */
+
+static _Noreturn void hold_with_a_list(const struct world *w, int say_fd)
+{
+	struct guard_undo undo = {
+		.n_calls = 3,
+		.calls = { flag_call(FIONBIO, 0, true), flag_call(FIOASYNC, 1, false),
+			   flag_call(FIOASYNC, 0, false) },
+	};
+	struct guard *g;
+	int slot = begin(w, &g);
+
+	must(guard_entrust(g, slot, w->fd, w->pidfd, &undo) == 0);
+	guard_set_due(g, slot, 2, true);
+	do_to(w, FIONBIO, 1);
+	do_to(w, FIOASYNC, 1);
+	say_guard(g, say_fd);
+	wait_for_ever();
+}
+
+static void every_due_call_of_a_list_is_made(void **state)
+{
+	struct world *w = *state;
+	struct holder h = start_holder(w, hold_with_a_list);
+
+	assert_int_equal(flags(w), O_NONBLOCK | O_ASYNC);
+	kill_holder(h);
+	assert_int_equal(flags(w), 0);
+}
+
+static _Noreturn void hold_and_let_go(const struct world *w, int say_fd)
+{
+	struct guard_undo undo = {
+		.n_calls = 2,
+		.calls = { flag_call(FIONBIO, 0, true), flag_call(FIOASYNC, 0, true) },
+	};
+	struct guard *g;
+	int slot = begin(w, &g);
+
+	must(guard_entrust(g, slot, w->fd, w->pidfd, &undo) == 0);
+	guard_set_due(g, slot, 0, false);
+	do_to(w, FIONBIO, 1);
+	do_to(w, FIOASYNC, 1);
+	say_guard(g, say_fd);
+	wait_for_ever();
+}
+
+static void a_call_that_is_not_due_is_not_made(void **state)
+{
+	struct world *w = *state;
+	struct holder h = start_holder(w, hold_and_let_go);
+
+	kill_holder(h);
+	assert_int_equal(flags(w), O_NONBLOCK);
+}
+
+static void nothing_is_done_on_behalf_of_a_target_that_has_ended(void **state)
+{
+	struct world *w = *state;
+	struct holder h = start_holder(w, hold_with_a_list);
+
+	end_target(w);
+	kill_holder(h);
+	assert_int_equal(flags(w), O_NONBLOCK | O_ASYNC);
+}
+
+static _Noreturn void disarm_what_is_due(const struct world *w, int say_fd)
+{
+	struct guard_undo undo = { .n_calls = 1, .calls = { flag_call(FIONBIO, 0, true) } };
+	struct guard *g;
+	int slot = begin(w, &g);
+
+	must(guard_entrust(g, slot, w->fd, w->pidfd, &undo) == 0);
+	do_to(w, FIONBIO, 1);
+	guard_disarm(g, slot);
+	must(guard_arm(g, w->target, 20 * NSEC_PER_SEC) == slot);
+	say_guard(g, say_fd);
+	wait_for_ever();
+}
+
+static void what_is_disarmed_is_forgotten(void **state)
+{
+	struct world *w = *state;
+	struct holder h = start_holder(w, disarm_what_is_due);
+
+	kill_holder(h);
+	assert_int_equal(flags(w), O_NONBLOCK);
+}
+
+/* ---- at any moment ---- */
+
+/*
+ * The list is another one each time, and what is due at another place in it: the wrong one at the
+ * wrong moment would set what must not be set, or leave what is.
+ */
+static _Noreturn void hold_again_and_again(const struct world *w, int say_fd)
+{
+	const struct guard_undo lists[2] = {
+		{ .n_calls = 3,
+		  .calls = { flag_call(FIONBIO, 0, true), flag_call(FIOASYNC, 1, false),
+			     flag_call(FIOASYNC, 0, true) } },
+		{ .n_calls = 4,
+		  .calls = { flag_call(FIOASYNC, 1, false), flag_call(FIOASYNC, 0, true),
+			     flag_call(FIONBIO, 1, false), flag_call(FIONBIO, 0, true) } },
+	};
+	const uint32_t places[2][2] = { { 0, 2 }, { 3, 1 } };
+	struct guard *g;
+	int slot = begin(w, &g);
+
+	must(guard_entrust(g, slot, w->fd, w->pidfd, &lists[0]) == 0);
+	say_guard(g, say_fd);
+	for (unsigned int i = 0;; i = !i) {
+		guard_set_due(g, slot, places[i][0], true);
+		do_to(w, FIONBIO, 1);
+		guard_set_due(g, slot, places[i][1], true);
+		do_to(w, FIOASYNC, 1);
+		must(guard_entrust(g, slot, w->fd, w->pidfd, &lists[!i]) == 0);
+		do_to(w, FIONBIO, 0);
+		guard_set_due(g, slot, places[!i][0], false);
+		do_to(w, FIOASYNC, 0);
+		guard_set_due(g, slot, places[!i][1], false);
+	}
+}
+
+static void wait_at_random(struct world *w)
+{
+	struct timespec left = { .tv_nsec = (long)(rand_r(&w->seed) % KILL_WITHIN_NS) };
+
+	ppoll(NULL, 0, &left, NULL);
+}
+
+static void a_holder_may_be_killed_at_any_moment(void **state)
+{
+	struct world *w = *state;
+
+	for (int i = 0; i < KILLS; i++) {
+		struct holder h = start_holder(w, hold_again_and_again);
+
+		wait_at_random(w);
+		kill_holder(h);
+		assert_int_equal(flags(w), 0);
+	}
+}
+
+/* ---- the guard's own part ---- */
+
+static struct guard_page *new_page(void)
+{
+	struct guard_page *page = mmap(NULL, sizeof(*page), PROT_READ | PROT_WRITE,
+				       MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+
+	assert_ptr_not_equal(page, MAP_FAILED);
+	return page;
+}
+
+static void undo_all(const struct world *w, struct guard_page *page, int slot)
+{
+	struct guard_lent *lent = calloc(GUARD_SLOTS, sizeof(*lent));
+
+	assert_non_null(lent);
+	for (int i = 0; i < GUARD_SLOTS; i++)
+		lent[i] = (struct guard_lent){ .fd = -1, .pidfd = -1 };
+	lent[slot] = (struct guard_lent){ .fd = w->fd, .pidfd = w->pidfd };
+	guard_undo_all(page, lent);
+	while (waitpid(-1, NULL, __WCLONE) > 0 || errno == EINTR)
+		;
+	free(lent);
+}
+
+/* The kernel writes the names of interfaces where the argument points to. */
+static void the_data_of_a_call_is_what_its_argument_points_to(void **state)
+{
+	struct guard_page *page = new_page();
+	struct guard_undo *undo = &page->undo[5][1];
+	struct ifconf conf = { .ifc_len = 2 * (int)sizeof(struct ifreq) };
+	struct ifreq first;
+
+	page->slots[5].undo = 1;
+	undo->n_calls = 1;
+	undo->calls[0] = (struct guard_call){
+		.request = SIOCGIFCONF,
+		.pointer_at = offsetof(struct ifconf, ifc_buf),
+		.data_at = 512,
+		.data_len = 2 * sizeof(struct ifreq),
+		.due = true,
+	};
+	memcpy(undo->calls[0].arg, &conf, sizeof(conf));
+	undo_all(*state, page, 5);
+	memcpy(&first, undo->data + 512, sizeof(first));
+	assert_string_equal(first.ifr_name, "lo");
+	assert_int_equal(undo->data[511], 0);
+	/* The argument itself is as it was: it is made anew for each try. */
+	assert_memory_equal(undo->calls[0].arg, &conf, sizeof(conf));
+	munmap(page, sizeof(*page));
+}
+
+static void an_undo_that_contradicts_itself_is_refused(void **state)
+{
+	const struct guard_call wrong[] = {
+		{ .pointer_at = GUARD_UNDO_ARG_MAX - 7 },
+		{ .data_at = GUARD_DATA, .data_len = 1 },
+		{ .data_at = 1, .data_len = GUARD_DATA },
+		{ .data_at = UINT32_MAX, .data_len = 2 },
+	};
+	struct world *w = *state;
+	struct guard_undo undo = { .n_calls = 1 };
+	struct guard *g;
+	int slot;
+
+	assert_int_equal(guard_start(&g), 0);
+	slot = guard_arm(g, w->target, 20 * NSEC_PER_SEC);
+	assert_true(slot >= 0);
+	for (size_t i = 0; i < ARRAY_SIZE(wrong); i++) {
+		undo.calls[0] = wrong[i];
+		assert_int_equal(guard_entrust(g, slot, w->fd, w->pidfd, &undo), -EINVAL);
+	}
+	undo.n_calls = GUARD_CALLS + 1;
+	assert_int_equal(guard_entrust(g, slot, w->fd, w->pidfd, &undo), -EINVAL);
+	undo = (struct guard_undo){
+		.n_calls = 1,
+		.calls = { { .pointer_at = GUARD_UNDO_ARG_MAX - 8, .data_len = GUARD_DATA } },
+	};
+	assert_int_equal(guard_entrust(g, slot, w->fd, w->pidfd, &undo), 0);
+	guard_disarm(g, slot);
+	guard_stop(g);
+}
+
+#define T(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		T(every_due_call_of_a_list_is_made),
+		T(a_call_that_is_not_due_is_not_made),
+		T(nothing_is_done_on_behalf_of_a_target_that_has_ended),
+		T(what_is_disarmed_is_forgotten),
+		T(a_holder_may_be_killed_at_any_moment),
+		T(the_data_of_a_call_is_what_its_argument_points_to),
+		T(an_undo_that_contradicts_itself_is_refused),
+	};
+
+	prctl(PR_SET_CHILD_SUBREAPER, 1);
+	return cmocka_run_group_tests(tests, NULL, NULL) != 0;
+}
