@@ -1,0 +1,219 @@
+/* SPDX-License-Identifier: MIT */
+#include <errno.h>
+#include <string.h>
+#include <sys/eventfd.h>
+
+#include "gpu/nvrm/backend_internal.h"
+#include "gpu/nvrm/selftest.h"
+#include "util/macros.h"
+
+static struct backend *backend_of(struct gpu_backend *base)
+{
+	return (struct backend *)base;
+}
+
+static void backend_free(struct backend *b)
+{
+	if (!b)
+		return;
+	work_stop(b);
+	act_free_orders(&b->orders);
+	act_free_orders(&b->done);
+	act_free_targets(b);
+	watch_free_all(b);
+	nvrm_finder_free(b->finder);
+	closep(&b->done_fd);
+	closep(&b->wake_fd);
+	pthread_mutex_destroy(&b->lock);
+	nvrm_free(b->n);
+	free(b);
+}
+
+static void backend_freep(struct backend **b)
+{
+	backend_free(*b);
+}
+
+static void backend_close(struct gpu_backend *base)
+{
+	backend_free(backend_of(base));
+}
+
+static uint64_t backend_now_ns(struct gpu_backend *base)
+{
+	struct nvrm *n = backend_of(base)->n;
+
+	return n->transport->now_ns(n->data);
+}
+
+/* What is cut into instances is left alone: it is as if it were not there. */
+static int backend_nodes(struct gpu_backend *base, struct gpu_node *ret, size_t max)
+{
+	struct nvrm_gpu gpus[NVRM_MAX_GPUS];
+	int n = nvrm_list_gpus(backend_of(base)->n, gpus, ARRAY_SIZE(gpus));
+	size_t whole = 0;
+
+	if (n < 0)
+		return n;
+	for (size_t i = 0; i < MIN((size_t)n, ARRAY_SIZE(gpus)); i++) {
+		if (gpus[i].mig)
+			continue;
+		if (whole < max) {
+			ret[whole] = (struct gpu_node){ .gpu = gpus[i].gpu };
+			snprintf(ret[whole].name, sizeof(ret[whole].name), "%s", gpus[i].name);
+		}
+		whole++;
+	}
+	return (int)whole;
+}
+
+static int backend_processes(struct gpu_backend *base, pid_t *ret, size_t max)
+{
+	return nvrm_finder_list(backend_of(base)->finder, ret, max);
+}
+
+static int backend_read_proc(struct gpu_backend *base, const char *path, char **ret_text,
+			     size_t *ret_len)
+{
+	struct nvrm *n = backend_of(base)->n;
+
+	return n->transport->read_proc(n->data, path, ret_text, ret_len);
+}
+
+static int backend_pidfd(struct gpu_backend *base, pid_t pid)
+{
+	struct nvrm *n = backend_of(base)->n;
+
+	return n->transport->pidfd(n->data, pid);
+}
+
+static int backend_fd(struct gpu_backend *base)
+{
+	return backend_of(base)->done_fd;
+}
+
+static const struct gpu_ops ops = {
+	.close = backend_close,
+	.now_ns = backend_now_ns,
+	.nodes = backend_nodes,
+	.processes = backend_processes,
+	.read_proc = backend_read_proc,
+	.pidfd = backend_pidfd,
+	.watch = watch_new,
+	.unwatch = watch_leave,
+	.refresh = watch_refresh,
+	.queues = watch_queues,
+	.look = watch_look,
+	.attach = act_attach,
+	.suspend = act_suspend,
+	.resume = act_resume,
+	.slice = act_slice,
+	.release = act_release,
+	.fd = backend_fd,
+	.take = act_take,
+};
+
+/* Times of an H200 with driver 580.159.04, whose firmware takes most of them. */
+static const struct gpu_caps caps = {
+	.name = "nvrm",
+	.level = "N2",
+	.unit = GPU_UNIT_CONTEXT,
+	.outlives_owner = true,
+	.slices = true,
+	.suspend_ns = 650 * NSEC_PER_USEC,
+	.resume_ns = 300 * NSEC_PER_USEC,
+};
+
+static int refuse(const struct nvrm_backend_options *options, int error, const char *why)
+{
+	if (options->why)
+		snprintf(options->why, GPU_WHY_SIZE, "%s", why);
+	return error;
+}
+
+static int refuse_for(const struct nvrm_backend_options *options, int error,
+		      const struct nvrm_failure *failure)
+{
+	struct nvrm_failure_text text;
+	char why[GPU_WHY_SIZE];
+
+	nvrm_failure_describe(error, 0, failure, &text);
+	snprintf(why, sizeof(why), "%.*s", GPU_WHY_SIZE - 1, text.message);
+	return refuse(options, error, why);
+}
+
+static int check_driver(struct nvrm *n, const struct nvrm_backend_options *options)
+{
+	struct nvrm_failure failure = { .why = NVRM_WHY_NO_DRIVER };
+	struct nvrm_version version;
+	int r = nvrm_read_version(n, &version);
+
+	if (r == -ENOENT)
+		return refuse_for(options, -ENODEV, &failure);
+	if (r < 0) {
+		failure.why = NVRM_WHY_DRIVER_UNKNOWN;
+		return refuse_for(options, -EOPNOTSUPP, &failure);
+	}
+	if (nvrm_check_version(&version, &failure) < 0)
+		return refuse_for(options, -EOPNOTSUPP, &failure);
+	return 0;
+}
+
+/* One GPU stands for all: it is the driver that is tried. */
+static int try_driver(struct nvrm *n, const struct nvrm_backend_options *options)
+{
+	struct nvrm_failure failure = { 0 };
+	struct nvrm_selftest test;
+	int r;
+
+	if (options->untested)
+		return 0;
+	r = nvrm_selftest(n, 0, &test, &failure);
+	if (r >= 0 || r == -EOPNOTSUPP) /* without libcuda there is nothing to try it with */
+		return 0;
+	return refuse_for(options, -EOPNOTSUPP, &failure);
+}
+
+static int backend_init(struct backend *b, const struct nvrm_backend_options *options)
+{
+	int r = check_driver(b->n, options);
+
+	if (r < 0)
+		return r;
+	r = try_driver(b->n, options);
+	if (r < 0)
+		return r;
+	b->done_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	b->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	if (b->done_fd < 0 || b->wake_fd < 0)
+		return refuse(options, -errno, strerror(errno));
+	r = nvrm_finder_new(b->n, &b->finder);
+	if (r >= 0)
+		r = work_start(b);
+	return r < 0 ? refuse(options, r, strerror(-r)) : 0;
+}
+
+int nvrm_backend_open(struct nvrm *n, const struct nvrm_backend_options *options,
+		      struct gpu_backend **ret)
+{
+	_cleanup_(backend_freep) struct backend *b = calloc(1, sizeof(*b));
+	int r;
+
+	if (!b) {
+		nvrm_free(n);
+		return refuse(options, -ENOMEM, strerror(ENOMEM));
+	}
+	b->base = (struct gpu_backend){ .ops = &ops, .caps = caps };
+	b->n = n;
+	b->guard = options->guard;
+	b->done_fd = b->wake_fd = b->slot = -1;
+	pthread_mutex_init(&b->lock, NULL);
+	STAILQ_INIT(&b->orders);
+	STAILQ_INIT(&b->done);
+	STAILQ_INIT(&b->queue);
+	r = backend_init(b, options);
+	if (r < 0)
+		return r;
+	*ret = &steal_ptr(&b)->base;
+	return 0;
+}

@@ -1,0 +1,422 @@
+/* SPDX-License-Identifier: MIT */
+/* What the worker does to processes: those that are to leave a GPU at a time leave it together. */
+#include <errno.h>
+
+#include "gpu/nvrm/backend_internal.h"
+#include "util/macros.h"
+
+#define AGAIN_NS (100 * NSEC_PER_MSEC) /* after a call that failed and must not be given up */
+
+static uint64_t now_ns(const struct backend *b)
+{
+	return b->n->transport->now_ns(b->n->data);
+}
+
+static bool gpu_failed(const struct nvrm_failure *f)
+{
+	return f->why == NVRM_WHY_TIMEOUT || f->why == NVRM_WHY_GPU_LOST;
+}
+
+static bool is_held(const struct gpu_target *t)
+{
+	return t->all || t->held.n > 0;
+}
+
+/* ---- one call for many ---- */
+
+typedef int call_fn(struct nvrm_process *const *procs, size_t n, uint32_t gpu, uint64_t *ret_off_ns,
+		    struct nvrm_failure *ret_failure);
+
+static int let_go(struct nvrm_process *const *procs, size_t n, uint32_t gpu, uint64_t *ret_off_ns,
+		  struct nvrm_failure *ret_failure)
+{
+	*ret_off_ns = 0;
+	return nvrm_let_go(procs, n, gpu, ret_failure);
+}
+
+struct call {
+	call_fn *fn;
+	uint32_t gpu;
+	int r;
+	uint64_t began_ns, done_ns;
+	struct nvrm_failure failure;
+};
+
+static void call(struct backend *b, struct call *c, struct nvrm_process *const *procs, size_t n)
+{
+	uint64_t off_ns = 0;
+
+	c->failure = (struct nvrm_failure){ 0 };
+	work_enter(b);
+	c->began_ns = now_ns(b);
+	c->r = c->fn(procs, n, c->gpu, &off_ns, &c->failure);
+	c->done_ns = c->r >= 0 && off_ns ? off_ns : now_ns(b);
+	work_leave(b);
+}
+
+static void note(struct order *o, const struct call *c)
+{
+	if (!o->done.began_ns)
+		o->done.began_ns = c->began_ns;
+	o->done.done_ns = MAX(o->done.done_ns, c->done_ns);
+	if (c->r >= 0)
+		return;
+	o->done.result = c->r;
+	o->failure = c->failure;
+	if (!o->failure.gpu)
+		o->failure.gpu = c->gpu;
+}
+
+static bool is_concerned(const struct order *o, uint32_t gpu)
+{
+	return o->done.result == 0 && gpu_set_has(&o->want, gpu);
+}
+
+static size_t gather(struct backend *b, const struct order_list *batch, uint32_t gpu)
+{
+	struct order *o;
+	size_t n = 0;
+
+	STAILQ_FOREACH(o, batch, link)
+		if (is_concerned(o, gpu))
+			b->batch[n++] = o->t->proc->p;
+	return n;
+}
+
+/* What the driver says to many may be the fault of one: then each is asked for by itself. */
+static void call_for_all(struct backend *b, struct order_list *batch, struct call *c)
+{
+	size_t n = gather(b, batch, c->gpu);
+	struct order *o;
+	bool together;
+
+	if (!n)
+		return;
+	call(b, c, b->batch, n);
+	together = c->r >= 0 || n == 1 || gpu_failed(&c->failure);
+	STAILQ_FOREACH(o, batch, link) {
+		if (!is_concerned(o, c->gpu))
+			continue;
+		if (!together)
+			call(b, c, &o->t->proc->p, 1);
+		note(o, c);
+	}
+}
+
+static void call_everywhere(struct backend *b, struct order_list *batch, call_fn *fn)
+{
+	struct gpu_set gpus = { 0 };
+	struct order *o;
+
+	STAILQ_FOREACH(o, batch, link)
+		for (uint32_t i = 0; o->done.result == 0 && i < o->want.n; i++)
+			gpu_set_add(&gpus, o->want.gpus[i]);
+	for (uint32_t i = 0; i < gpus.n; i++) {
+		struct call c = { .fn = fn, .gpu = gpus.gpus[i] };
+
+		call_for_all(b, batch, &c);
+	}
+}
+
+/* ---- orders ---- */
+
+/* Which GPUs an order is about: of queues that are gone, none. */
+static void find_gpus(struct order *o)
+{
+	const struct proc *x = o->t->proc;
+
+	o->want.n = 0;
+	if (o->all)
+		proc_gpus(x, &o->want);
+	for (uint32_t i = 0; i < o->n; i++) {
+		const struct named *named = proc_named(x, o->ids[i]);
+
+		if (named)
+			gpu_set_add(&o->want, named->gpu);
+	}
+}
+
+static bool ended(const struct gpu_target *t)
+{
+	return nvrm_process_ended(t->proc->p);
+}
+
+static void refuse(struct order *o)
+{
+	if (o->t->proc && !ended(o->t))
+		return;
+	o->done.result = o->t->proc ? -ESRCH : o->t->refused;
+	o->failure = o->t->proc ? (struct nvrm_failure){ .why = NVRM_WHY_EXITED } : o->t->refusal;
+}
+
+/* Nobody counts on it any more. */
+static bool is_too_late(const struct order *o)
+{
+	return o->longest_ns && now_ns(o->t->b) - o->called_ns >= o->longest_ns;
+}
+
+static void admit(struct order *o)
+{
+	refuse(o);
+	if (o->done.result < 0)
+		return;
+	if (o->done.verb == GPU_SUSPEND && is_too_late(o)) {
+		o->done.result = -ETIMEDOUT;
+		o->failure = (struct nvrm_failure){ .why = NVRM_WHY_SYSTEM, .step = "hold" };
+		return;
+	}
+	find_gpus(o);
+	o->off = nvrm_groups_off(o->t->proc->p, NVRM_ALL_GPUS);
+}
+
+static void keep_until(struct gpu_target *t, const struct order *o)
+{
+	uint64_t at_ns;
+
+	if (!o->longest_ns || __builtin_add_overflow(o->called_ns, o->longest_ns, &at_ns))
+		at_ns = NEVER_NS;
+	t->until_ns = is_held(t) ? MAX(t->until_ns, at_ns) : at_ns;
+}
+
+static void suspended(struct order *o)
+{
+	struct gpu_target *t = o->t;
+
+	keep_until(t, o);
+	t->all |= o->all;
+	for (uint32_t i = 0; i < o->want.n; i++)
+		gpu_set_add(&t->held, o->want.gpus[i]);
+	o->done.queues = (uint32_t)(nvrm_groups_off(t->proc->p, NVRM_ALL_GPUS) - o->off);
+}
+
+/* What one GPU refused is not kept on the others. */
+static void not_suspended(struct order *o)
+{
+	struct gpu_target *t = o->t;
+
+	for (uint32_t i = 0; t->proc && i < o->want.n; i++) {
+		struct call c = { .fn = let_go, .gpu = o->want.gpus[i] };
+
+		if (!t->all && !gpu_set_has(&t->held, c.gpu) &&
+		    nvrm_groups_off(t->proc->p, c.gpu) > 0)
+			call(t->b, &c, &t->proc->p, 1);
+	}
+}
+
+static void resumed(struct order *o)
+{
+	struct gpu_target *t = o->t;
+
+	if (t->all)
+		proc_gpus(t->proc, &t->held);
+	t->all = false;
+	if (o->all)
+		t->held.n = 0;
+	for (uint32_t i = 0; i < o->want.n; i++)
+		gpu_set_remove(&t->held, o->want.gpus[i]);
+	if (!is_held(t))
+		t->until_ns = NEVER_NS;
+	o->done.queues = (uint32_t)(o->off - nvrm_groups_off(t->proc->p, NVRM_ALL_GPUS));
+}
+
+/* Who ended meanwhile was left out. */
+static void settle(struct order *o)
+{
+	refuse(o);
+	if (o->done.verb == GPU_SUSPEND)
+		(o->done.result < 0 ? not_suspended : suspended)(o);
+	else if (o->done.result == 0)
+		resumed(o);
+	work_finish(o, o->done.result, &o->failure);
+}
+
+static void run_together(struct backend *b, struct order_list *batch)
+{
+	bool suspends = STAILQ_FIRST(batch)->done.verb == GPU_SUSPEND;
+	struct order *o;
+
+	STAILQ_FOREACH(o, batch, link)
+		admit(o);
+	call_everywhere(b, batch, suspends ? nvrm_hold : let_go);
+	while ((o = STAILQ_FIRST(batch))) {
+		STAILQ_REMOVE_HEAD(batch, link);
+		settle(o);
+	}
+}
+
+static uint64_t slice_us(enum gpu_slice slice)
+{
+	switch (slice) {
+	case GPU_SLICE_SHORT:
+		return NVRM_SHORT_SLICE_US;
+	case GPU_SLICE_LONG:
+		return NVRM_LONG_SLICE_US;
+	case GPU_SLICE_OWN:
+		break;
+	}
+	return 0;
+}
+
+static void run_slice(struct order *o)
+{
+	struct gpu_target *t = o->t;
+	struct backend *b = t->b;
+
+	refuse(o);
+	if (o->done.result == 0) {
+		work_enter(b);
+		o->done.began_ns = now_ns(b);
+		o->done.result = nvrm_slice(t->proc->p, NVRM_ALL_GPUS, slice_us(o->slice),
+					    &o->failure);
+		o->done.done_ns = now_ns(b);
+		work_leave(b);
+	}
+	if (o->done.result >= 0)
+		t->slice = o->slice;
+	work_finish(o, MIN(o->done.result, 0), &o->failure);
+}
+
+/* ---- beginning and ending ---- */
+
+static int prepare(struct proc *x, struct nvrm_failure *failure)
+{
+	int r = proc_open(x, failure);
+
+	if (r >= 0)
+		r = proc_name_groups(x);
+	if (r < 0)
+		return r;
+	r = proc_entrust(x, failure);
+	if (r < 0)
+		proc_distrust(x);
+	return r;
+}
+
+static int take_up(struct gpu_target *t, struct nvrm_failure *failure)
+{
+	struct backend *b = t->b;
+	struct proc *x;
+	int r;
+
+	if (b->guard_died) {
+		failure->why = NVRM_WHY_GUARD_DIED;
+		return -EOWNERDEAD;
+	}
+	r = proc_get(b, t->pid, &x);
+	if (r < 0 || x->t) {
+		failure->why = r == -ESRCH ? NVRM_WHY_EXITED : NVRM_WHY_SYSTEM;
+		return r < 0 ? r : -EBUSY;
+	}
+	r = prepare(x, failure);
+	if (r < 0) {
+		proc_put(x);
+		return r;
+	}
+	x->t = t;
+	x->look_ns = 0; /* it may have been opened long ago */
+	t->proc = x;
+	return 0;
+}
+
+static void run_attach(struct order *o)
+{
+	struct gpu_target *t = o->t;
+
+	o->done.began_ns = now_ns(t->b);
+	t->refused = take_up(t, &t->refusal);
+	o->done.done_ns = now_ns(t->b);
+	if (t->proc)
+		watch_show(t->proc);
+	work_finish(o, t->refused, &t->refusal);
+}
+
+static void run_release(struct order *o)
+{
+	struct gpu_target *t = o->t;
+	struct proc *x = steal_ptr(&t->proc);
+
+	o->done.began_ns = now_ns(t->b);
+	if (x) {
+		x->t = NULL;
+		proc_undo(x);
+		proc_put(x);
+	}
+	o->done.done_ns = now_ns(t->b);
+	work_finish(o, 0, NULL);
+}
+
+void hold_run(struct backend *b, struct order_list *batch)
+{
+	struct order *o = STAILQ_FIRST(batch);
+
+	switch (o->done.verb) {
+	case GPU_ATTACH:
+		run_attach(o);
+		break;
+	case GPU_SLICE:
+		run_slice(o);
+		break;
+	case GPU_RELEASE:
+		run_release(o);
+		break;
+	default:
+		run_together(b, batch);
+	}
+}
+
+/* ---- by itself ---- */
+
+int hold_again(struct proc *x, struct nvrm_failure *ret_failure)
+{
+	struct gpu_target *t = x->t;
+	struct gpu_set gpus;
+	int r = 0;
+
+	if (!t)
+		return 0;
+	gpus = t->held;
+	if (t->all)
+		proc_gpus(x, &gpus);
+	for (uint32_t i = 0; r >= 0 && i < gpus.n; i++) {
+		struct call c = { .fn = nvrm_hold, .gpu = gpus.gpus[i] };
+
+		call(x->b, &c, &x->p, 1);
+		*ret_failure = c.failure;
+		r = c.r;
+	}
+	if (r >= 0 && t->slice != GPU_SLICE_OWN) {
+		work_enter(x->b);
+		r = nvrm_slice(x->p, NVRM_ALL_GPUS, slice_us(t->slice), ret_failure);
+		work_leave(x->b);
+	}
+	return MIN(r, 0);
+}
+
+uint64_t hold_expire(struct backend *b)
+{
+	struct call c = { .fn = let_go, .gpu = NVRM_ALL_GPUS };
+	uint64_t at_ns = now_ns(b), next_ns = NEVER_NS;
+	struct proc *x;
+	size_t n = 0;
+
+	LIST_FOREACH(x, &b->procs, link)
+		if (x->t && x->t->until_ns <= at_ns)
+			b->batch[n++] = x->p;
+	if (n > 0)
+		call(b, &c, b->batch, n);
+	LIST_FOREACH(x, &b->procs, link) {
+		struct gpu_target *t = x->t;
+
+		if (!t)
+			continue;
+		if (t->until_ns <= at_ns && c.r >= 0) {
+			t->all = false;
+			t->held.n = 0;
+			t->until_ns = NEVER_NS;
+		} else if (t->until_ns <= at_ns) {
+			t->until_ns = at_ns + AGAIN_NS;
+		}
+		next_ns = MIN(next_ns, t->until_ns);
+	}
+	return next_ns;
+}

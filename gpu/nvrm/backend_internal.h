@@ -1,0 +1,206 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The backend as its own files see it.
+ *
+ * Two threads: the owner's, which calls the table, and one worker, which alone talks to the driver
+ * about processes and so waits for its firmware. Orders go to the worker in a queue and come back
+ * in the list of what is done; what a watch shows is handed over as a copy.
+ */
+#ifndef GPREEMPT_GPU_NVRM_BACKEND_INTERNAL_H
+#define GPREEMPT_GPU_NVRM_BACKEND_INTERNAL_H
+
+#include <poll.h>
+#include <pthread.h>
+#include <sys/queue.h>
+
+#include "gpu/nvrm/backend.h"
+#include "gpu/nvrm/machine.h"
+#include "gpu/nvrm/process.h"
+
+#define NEVER_NS UINT64_MAX
+
+struct gpu_set {
+	uint32_t n;
+	uint32_t gpus[NVRM_MAX_GPUS];
+};
+
+struct order {
+	STAILQ_ENTRY(order) link;
+	struct gpu_target *t;
+	struct gpu_done done;
+	uint64_t called_ns, longest_ns;
+	enum gpu_slice slice;
+
+	/* while the worker runs it */
+	struct gpu_set want;
+	struct nvrm_failure failure;
+	size_t off; /* groups, before */
+
+	bool all;
+	uint32_t n;
+	uint32_t ids[];
+};
+
+STAILQ_HEAD(order_list, order);
+
+struct gpu_target {
+	LIST_ENTRY(gpu_target) link; /* the owner's */
+	struct backend *b;
+	pid_t pid;
+	struct order *release; /* there from the beginning: it cannot fail */
+
+	/* the worker's */
+	struct order *ended; /* the same; NULL once it is told */
+	struct proc *proc; /* NULL: not attached, and why */
+	int refused;
+	struct nvrm_failure refusal;
+	uint64_t round; /* in which an order of it was seen */
+	bool all; /* is held, whatever it creates */
+	struct gpu_set held; /* else on these */
+	uint64_t until_ns; /* then it is let go */
+	enum gpu_slice slice;
+};
+
+struct gpu_watch {
+	LIST_ENTRY(gpu_watch) link; /* changed with the lock */
+	struct backend *b;
+	pid_t pid;
+
+	/* the owner's */
+	struct gpu_queue *queues;
+	size_t n;
+
+	/* with the lock */
+	struct gpu_queue *fresh; /* to become queues, where there is news */
+	size_t n_fresh;
+	bool news, ended;
+	bool left; /* by the owner: it is the worker's to free */
+
+	struct proc *proc; /* the worker's; NULL: not seen by it yet */
+};
+
+/* A group by the number the owner knows it by: unique within the process. */
+struct named {
+	uint32_t client, handle, gpu;
+	uint32_t queue;
+};
+
+/* A process somebody watches or has attached; the worker's. */
+struct proc {
+	LIST_ENTRY(proc) link;
+	struct backend *b;
+	pid_t pid;
+	int pidfd;
+	bool ended;
+	struct nvrm_process *p; /* NULL: could not be opened, for now */
+	struct gpu_target *t;
+	unsigned int n_watches;
+	uint64_t look_ns, look_after_ns; /* when its contexts are looked at next */
+	struct named *named;
+	size_t n_named;
+};
+
+struct backend {
+	struct gpu_backend base;
+	struct nvrm *n;
+	struct guard *guard;
+
+	/* the owner's */
+	struct nvrm_finder *finder;
+	LIST_HEAD(, gpu_target) targets;
+	pthread_t thread;
+	bool started;
+
+	pthread_mutex_t lock;
+	struct order_list orders; /* to the worker */
+	struct order_list done;
+	LIST_HEAD(, gpu_watch) watches;
+	bool watches_changed;
+	bool stop;
+	int done_fd; /* readable while done is not empty */
+	int wake_fd;
+
+	/* the worker's */
+	struct order_list queue;
+	LIST_HEAD(, proc) procs;
+	size_t n_procs, room; /* of these arrays, which are as long as they can have to be */
+	struct pollfd *polls;
+	struct nvrm_process **batch;
+	uint64_t round;
+	int slot; /* of the guard; -1: nobody is attached */
+	bool guard_died;
+};
+
+/* ---- backend_act.c: the owner's side of orders ---- */
+
+int act_attach(struct gpu_backend *base, pid_t pid, uint64_t cookie, struct gpu_target **ret);
+int act_suspend(struct gpu_target *t, const uint32_t *ids, size_t n, uint64_t longest_ns,
+		uint64_t cookie);
+int act_resume(struct gpu_target *t, const uint32_t *ids, size_t n, uint64_t cookie);
+int act_slice(struct gpu_target *t, enum gpu_slice slice, uint64_t cookie);
+int act_release(struct gpu_target *t, uint64_t cookie);
+int act_take(struct gpu_backend *base, struct gpu_done *ret);
+void act_put_done(struct backend *b, struct order *o); /* from the worker */
+void act_free_orders(struct order_list *list);
+void act_free_targets(struct backend *b); /* once there is no worker */
+
+/* ---- backend_work.c ---- */
+
+int work_start(struct backend *b);
+void work_stop(struct backend *b); /* undoes everything and waits for it */
+void work_wake(struct backend *b);
+
+/* On the worker. Around calls of the driver, which may wait for the hardware. */
+void work_enter(struct backend *b);
+void work_leave(struct backend *b);
+/* Says what came of it and hands it back. */
+void work_finish(struct order *o, int r, const struct nvrm_failure *failure);
+/* The target is attached no more, by itself; what was done to it has been undone. */
+void work_lost(struct gpu_target *t, int r, const struct nvrm_failure *failure);
+
+/* ---- backend_proc.c, on the worker ---- */
+
+/* Whoever has this pid now. -ENOMEM, -ESRCH or what else there is. */
+int proc_get(struct backend *b, pid_t pid, struct proc **ret);
+void proc_put(struct proc *x); /* frees it if nobody needs it */
+int proc_open(struct proc *x, struct nvrm_failure *ret_failure);
+/* Tells the guard how to undo what may be done to it from now on; and no longer. */
+int proc_entrust(struct proc *x, struct nvrm_failure *ret_failure);
+void proc_distrust(struct proc *x);
+/* Takes back all that was done to it. */
+void proc_undo(struct proc *x);
+void proc_close(struct proc *x);
+/* Numbers for groups that have none. */
+int proc_name_groups(struct proc *x);
+const struct named *proc_named(const struct proc *x, uint32_t queue);
+void proc_gpus(const struct proc *x, struct gpu_set *ret);
+
+bool gpu_set_has(const struct gpu_set *s, uint32_t gpu);
+void gpu_set_add(struct gpu_set *s, uint32_t gpu);
+void gpu_set_remove(struct gpu_set *s, uint32_t gpu);
+
+/* ---- backend_hold.c, on the worker ---- */
+
+/* Orders of one verb, each of another target; suspends and resumes together, others alone. */
+void hold_run(struct backend *b, struct order_list *batch);
+/* The same for contexts that came later. */
+int hold_again(struct proc *x, struct nvrm_failure *ret_failure);
+/* Lets go those whose time is over; when the next one's is. */
+uint64_t hold_expire(struct backend *b);
+
+/* ---- backend_watch.c ---- */
+
+int watch_new(struct gpu_backend *base, pid_t pid, struct gpu_watch **ret);
+void watch_leave(struct gpu_watch *w);
+int watch_refresh(struct gpu_watch *w);
+const struct gpu_queue *watch_queues(const struct gpu_watch *w, size_t *ret_n);
+int watch_look(struct gpu_watch *w, struct gpu_sample *ret, size_t max);
+void watch_free_all(struct backend *b); /* once there is no worker */
+
+/* On the worker. */
+void watch_sweep(struct backend *b); /* some came or left */
+void watch_show(struct proc *x); /* to all who watch it */
+/* Looks at one process whose time it is; when the next one's is. */
+uint64_t watch_look_around(struct backend *b);
+
+#endif

@@ -1,0 +1,210 @@
+/* SPDX-License-Identifier: MIT */
+/* Processes as the worker has them: each once, whoever watches it or has it attached. */
+#include <errno.h>
+
+#include "gpu/nvrm/backend_internal.h"
+#include "gpu/nvrm/internal.h"
+#include "util/macros.h"
+
+#define OWN_POLLS 2 /* besides those of processes: the worker is woken, the guard dies */
+
+bool gpu_set_has(const struct gpu_set *s, uint32_t gpu)
+{
+	for (uint32_t i = 0; i < s->n; i++)
+		if (s->gpus[i] == gpu)
+			return true;
+	return false;
+}
+
+void gpu_set_add(struct gpu_set *s, uint32_t gpu)
+{
+	if (s->n < NVRM_MAX_GPUS && !gpu_set_has(s, gpu))
+		s->gpus[s->n++] = gpu;
+}
+
+void gpu_set_remove(struct gpu_set *s, uint32_t gpu)
+{
+	for (uint32_t i = 0; i < s->n; i++) {
+		if (s->gpus[i] != gpu)
+			continue;
+		s->gpus[i] = s->gpus[--s->n];
+		return;
+	}
+}
+
+void proc_gpus(const struct proc *x, struct gpu_set *ret)
+{
+	ret->n = 0;
+	for (size_t i = 0; x->p && i < x->p->n_groups; i++)
+		gpu_set_add(ret, x->p->groups[i].gpu);
+}
+
+/* One more process than there are. */
+static int make_room(struct backend *b)
+{
+	size_t room = b->room ? 2 * b->room : 16;
+	void *polls, *batch;
+
+	if (b->n_procs < b->room)
+		return 0;
+	polls = realloc(b->polls, (room + OWN_POLLS) * sizeof(*b->polls));
+	if (!polls)
+		return -ENOMEM;
+	b->polls = polls;
+	batch = realloc(b->batch, room * sizeof(*b->batch));
+	if (!batch)
+		return -ENOMEM;
+	b->batch = batch;
+	b->room = room;
+	return 0;
+}
+
+static int proc_new(struct backend *b, pid_t pid, struct proc **ret)
+{
+	struct proc *x;
+	int pidfd, r = make_room(b);
+
+	if (r < 0)
+		return r;
+	x = calloc(1, sizeof(*x));
+	if (!x)
+		return -ENOMEM;
+	pidfd = b->n->transport->pidfd(b->n->data, pid);
+	if (pidfd < 0) {
+		free(x);
+		return pidfd;
+	}
+	x->b = b;
+	x->pid = pid;
+	x->pidfd = pidfd;
+	LIST_INSERT_HEAD(&b->procs, x, link);
+	b->n_procs++;
+	*ret = x;
+	return 0;
+}
+
+int proc_get(struct backend *b, pid_t pid, struct proc **ret)
+{
+	struct proc *x;
+
+	LIST_FOREACH(x, &b->procs, link) {
+		if (x->pid != pid || x->ended)
+			continue;
+		*ret = x;
+		return 0;
+	}
+	return proc_new(b, pid, ret);
+}
+
+void proc_put(struct proc *x)
+{
+	if (x->t || x->n_watches)
+		return;
+	proc_close(x);
+	LIST_REMOVE(x, link);
+	x->b->n_procs--;
+	closep(&x->pidfd);
+	free(x->named);
+	free(x);
+}
+
+/* A group is the same as long as its client, which our descriptor keeps, has it by this handle. */
+static const struct named *find_group(const struct proc *x, const struct nvrm_group *g)
+{
+	for (size_t i = 0; i < x->n_named; i++) {
+		const struct named *n = &x->named[i];
+
+		if (n->client == g->client && n->handle == g->handle && n->gpu == g->gpu)
+			return n;
+	}
+	return NULL;
+}
+
+int proc_name_groups(struct proc *x)
+{
+	for (size_t i = 0; i < x->p->n_groups; i++) {
+		const struct nvrm_group *g = &x->p->groups[i];
+		struct named *more;
+
+		if (find_group(x, g))
+			continue;
+		more = reallocarray(x->named, x->n_named + 1, sizeof(*more));
+		if (!more)
+			return -ENOMEM;
+		x->named = more;
+		more[x->n_named] = (struct named){
+			.client = g->client,
+			.handle = g->handle,
+			.gpu = g->gpu,
+			.queue = (uint32_t)x->n_named + 1,
+		};
+		x->n_named++;
+	}
+	return 0;
+}
+
+const struct named *proc_named(const struct proc *x, uint32_t queue)
+{
+	return queue > 0 && queue <= x->n_named ? &x->named[queue - 1] : NULL;
+}
+
+int proc_open(struct proc *x, struct nvrm_failure *ret_failure)
+{
+	int r;
+
+	if (x->p)
+		return 0;
+	work_enter(x->b);
+	r = nvrm_process_open(x->b->n, x->pid, NULL, &x->p, ret_failure);
+	work_leave(x->b);
+	if (r < 0)
+		x->p = NULL;
+	return r < 0 ? r : 0;
+}
+
+int proc_entrust(struct proc *x, struct nvrm_failure *ret_failure)
+{
+	int r;
+
+	x->p->guard = x->b->guard;
+	x->p->entrusted = false;
+	r = nvrm_entrust(x->p);
+	return r < 0 ? nvrm_fail_entrust(ret_failure, r) : 0;
+}
+
+void proc_distrust(struct proc *x)
+{
+	struct nvrm_process *p = x->p;
+
+	for (size_t i = 0; p->guard && i < p->n_clients; i++) {
+		if (p->clients[i].guard_slot < 0)
+			continue;
+		guard_disarm(p->guard, p->clients[i].guard_slot);
+		p->clients[i].guard_slot = -1;
+	}
+	p->guard = NULL;
+}
+
+void proc_undo(struct proc *x)
+{
+	struct nvrm_failure failure;
+	bool undone;
+
+	if (!x->p)
+		return;
+	work_enter(x->b);
+	undone = nvrm_let_go(&x->p, 1, NVRM_ALL_GPUS, &failure) >= 0 &&
+		 nvrm_slice(x->p, NVRM_ALL_GPUS, 0, &failure) >= 0;
+	work_leave(x->b);
+	if (undone)
+		proc_distrust(x);
+	else
+		proc_close(x); /* which tries again */
+}
+
+void proc_close(struct proc *x)
+{
+	work_enter(x->b);
+	nvrm_process_close(steal_ptr(&x->p));
+	work_leave(x->b);
+}

@@ -1,0 +1,267 @@
+/* SPDX-License-Identifier: MIT */
+/* Which groups a process has: looked at by the worker, shown to the owner as a copy. */
+#include <errno.h>
+#include <string.h>
+
+#include "gpu/nvrm/backend_internal.h"
+#include "util/macros.h"
+
+/* A young process still makes its contexts; one that has not changed is looked at more seldom. */
+#define LOOK_FIRST_NS (20 * NSEC_PER_MSEC)
+#define LOOK_LAST_NS (2 * NSEC_PER_SEC)
+#define LOOK_ATTACHED_NS (250 * NSEC_PER_MSEC) /* what it creates is to be held, too */
+
+/* ---- the owner's side ---- */
+
+int watch_new(struct gpu_backend *base, pid_t pid, struct gpu_watch **ret)
+{
+	struct backend *b = (struct backend *)base;
+	struct gpu_watch *w = calloc(1, sizeof(*w));
+
+	if (!w)
+		return -ENOMEM;
+	w->b = b;
+	w->pid = pid;
+	pthread_mutex_lock(&b->lock);
+	LIST_INSERT_HEAD(&b->watches, w, link);
+	b->watches_changed = true;
+	pthread_mutex_unlock(&b->lock);
+	work_wake(b);
+	*ret = w;
+	return 0;
+}
+
+void watch_leave(struct gpu_watch *w)
+{
+	struct backend *b;
+
+	if (!w)
+		return;
+	b = w->b;
+	pthread_mutex_lock(&b->lock);
+	w->left = true;
+	b->watches_changed = true;
+	pthread_mutex_unlock(&b->lock);
+	work_wake(b);
+}
+
+static void watch_free(struct gpu_watch *w)
+{
+	LIST_REMOVE(w, link);
+	free(w->queues);
+	free(w->fresh);
+	free(w);
+}
+
+void watch_free_all(struct backend *b)
+{
+	while (!LIST_EMPTY(&b->watches))
+		watch_free(LIST_FIRST(&b->watches));
+}
+
+static bool is_same(const struct gpu_watch *w)
+{
+	if (w->n != w->n_fresh)
+		return false;
+	for (size_t i = 0; i < w->n; i++)
+		if (w->queues[i].gpu != w->fresh[i].gpu || w->queues[i].queue != w->fresh[i].queue)
+			return false;
+	return true;
+}
+
+int watch_refresh(struct gpu_watch *w)
+{
+	int r = 0;
+
+	pthread_mutex_lock(&w->b->lock);
+	if (w->ended) {
+		r = -ESRCH;
+	} else if (w->news) {
+		r = !is_same(w);
+		free(w->queues);
+		w->queues = steal_ptr(&w->fresh);
+		w->n = w->n_fresh;
+		w->news = false;
+	}
+	pthread_mutex_unlock(&w->b->lock);
+	return r;
+}
+
+const struct gpu_queue *watch_queues(const struct gpu_watch *w, size_t *ret_n)
+{
+	*ret_n = w->n;
+	return w->queues;
+}
+
+/* Nobody can see what waits on these GPUs. */
+int watch_look(struct gpu_watch *w, struct gpu_sample *ret, size_t max)
+{
+	return 0;
+}
+
+/* ---- the worker's ---- */
+
+static size_t list_queues(const struct proc *x, struct gpu_queue *ret)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < x->n_named; i++) {
+		const struct named *named = &x->named[i];
+
+		for (size_t j = 0; x->p && j < x->p->n_groups; j++) {
+			const struct nvrm_group *g = &x->p->groups[j];
+
+			if (g->client == named->client && g->handle == named->handle &&
+			    g->gpu == named->gpu)
+				ret[n++] = (struct gpu_queue){ named->gpu, named->queue, false };
+		}
+	}
+	return n;
+}
+
+static void show(struct proc *x, struct gpu_watch *w)
+{
+	struct gpu_queue *fresh = calloc(x->n_named + 1, sizeof(*fresh));
+
+	if (!fresh)
+		return; /* it keeps what it has, until something changes again */
+	free(w->fresh);
+	w->fresh = fresh;
+	w->n_fresh = list_queues(x, fresh);
+	w->news = true;
+	w->ended = x->ended;
+}
+
+void watch_show(struct proc *x)
+{
+	struct gpu_watch *w;
+
+	pthread_mutex_lock(&x->b->lock);
+	LIST_FOREACH(w, &x->b->watches, link)
+		if (w->proc == x)
+			show(x, w);
+	pthread_mutex_unlock(&x->b->lock);
+}
+
+static void begin(struct gpu_watch *w)
+{
+	int r = proc_get(w->b, w->pid, &w->proc);
+
+	if (r < 0) {
+		w->proc = NULL;
+		w->ended = true; /* or cannot be followed, which the owner asks for anew */
+		return;
+	}
+	w->proc->n_watches++;
+	if (w->proc->p)
+		show(w->proc, w);
+}
+
+static void end(struct gpu_watch *w)
+{
+	struct proc *x = w->proc;
+
+	if (x)
+		x->n_watches--;
+	watch_free(w);
+}
+
+/* What is freed may have to be closed, and the owner does not wait for that. */
+static void put_unwatched(struct backend *b)
+{
+	struct proc *x = LIST_FIRST(&b->procs), *next;
+
+	for (; x; x = next) {
+		next = LIST_NEXT(x, link);
+		proc_put(x);
+	}
+}
+
+void watch_sweep(struct backend *b)
+{
+	struct gpu_watch *w, *next;
+
+	pthread_mutex_lock(&b->lock);
+	for (w = LIST_FIRST(&b->watches); w; w = next) {
+		next = LIST_NEXT(w, link);
+		if (w->left)
+			end(w);
+		else if (!w->proc && !w->ended)
+			begin(w);
+	}
+	pthread_mutex_unlock(&b->lock);
+	put_unwatched(b);
+}
+
+/* 1: its groups are others than before. */
+static int look(struct proc *x, struct nvrm_failure *ret_failure)
+{
+	int r;
+
+	if (!x->p) {
+		r = proc_open(x, ret_failure);
+		return r < 0 ? r : 1;
+	}
+	work_enter(x->b);
+	r = nvrm_process_refresh(x->p, ret_failure);
+	work_leave(x->b);
+	return r;
+}
+
+static int follow(struct proc *x, struct nvrm_failure *ret_failure)
+{
+	int r = proc_name_groups(x);
+
+	if (r < 0) {
+		*ret_failure = (struct nvrm_failure){ .why = NVRM_WHY_SYSTEM };
+		return r;
+	}
+	r = hold_again(x, ret_failure);
+	watch_show(x);
+	return r;
+}
+
+static void fail(struct proc *x, int r, const struct nvrm_failure *failure)
+{
+	bool was_open = x->p != NULL;
+
+	if (was_open && nvrm_process_ended(x->p))
+		return; /* which is told by its pidfd */
+	proc_close(x);
+	if (x->t)
+		work_lost(x->t, r, failure);
+	if (was_open)
+		watch_show(x);
+}
+
+static void look_at(struct proc *x)
+{
+	uint64_t last_ns = x->t ? LOOK_ATTACHED_NS : LOOK_LAST_NS;
+	struct nvrm_failure failure = { 0 };
+	int r = look(x, &failure);
+	bool changed = r == 1;
+
+	if (changed)
+		r = follow(x, &failure);
+	if (r < 0)
+		fail(x, r, &failure);
+	x->look_after_ns = changed ? LOOK_FIRST_NS : MIN(2 * x->look_after_ns, last_ns);
+	x->look_after_ns = MAX(x->look_after_ns, LOOK_FIRST_NS);
+	x->look_ns = x->b->n->transport->now_ns(x->b->n->data) + x->look_after_ns;
+}
+
+uint64_t watch_look_around(struct backend *b)
+{
+	uint64_t now_ns = b->n->transport->now_ns(b->n->data), next_ns = NEVER_NS;
+	struct proc *x, *due = NULL;
+
+	LIST_FOREACH(x, &b->procs, link)
+		if (!x->ended && (!due || x->look_ns < due->look_ns))
+			due = x;
+	if (due && due->look_ns <= now_ns)
+		look_at(due);
+	LIST_FOREACH(x, &b->procs, link)
+		if (!x->ended)
+			next_ns = MIN(next_ns, x->look_ns);
+	return next_ns;
+}

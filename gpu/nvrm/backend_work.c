@@ -1,0 +1,348 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The worker: one thread that owns everything borrowed from processes, does what is ordered, and
+ * looks by itself after what must not be forgotten: ends of processes, holds whose time is over,
+ * contexts that come later, the guard.
+ */
+#include <errno.h>
+#include <signal.h>
+#include <string.h>
+#include <time.h>
+
+#include "gpu/nvrm/backend_internal.h"
+#include "util/macros.h"
+
+static uint64_t now_ns(const struct backend *b)
+{
+	return b->n->transport->now_ns(b->n->data);
+}
+
+/* ---- the guard ---- */
+
+void work_enter(struct backend *b)
+{
+	if (b->slot >= 0)
+		guard_beat(b->guard, b->slot, GUARD_DRIVER_CALL_NS);
+}
+
+void work_leave(struct backend *b)
+{
+	if (b->slot >= 0)
+		guard_beat(b->guard, b->slot, GUARD_SILENCE_NS);
+}
+
+static bool anybody_attached(const struct backend *b)
+{
+	const struct proc *x;
+
+	LIST_FOREACH(x, &b->procs, link)
+		if (x->t)
+			return true;
+	return false;
+}
+
+static void follow_slot(struct backend *b)
+{
+	bool needed = b->guard && !b->guard_died && anybody_attached(b);
+
+	if (needed && b->slot < 0)
+		b->slot = MAX(guard_arm(b->guard, 0, GUARD_SILENCE_NS), -1);
+	else if (!needed && b->slot >= 0)
+		guard_disarm(b->guard, b->slot);
+	if (!needed)
+		b->slot = -1;
+	else
+		work_leave(b);
+}
+
+static void lose_all(struct backend *b)
+{
+	const struct nvrm_failure failure = { .why = NVRM_WHY_GUARD_DIED };
+	struct proc *x, *next;
+
+	b->guard_died = true;
+	for (x = LIST_FIRST(&b->procs); x; x = next) {
+		next = LIST_NEXT(x, link);
+		if (!x->t)
+			continue;
+		proc_undo(x);
+		work_lost(x->t, -EOWNERDEAD, &failure);
+		proc_put(x);
+	}
+}
+
+/* ---- what came of it ---- */
+
+void work_finish(struct order *o, int r, const struct nvrm_failure *failure)
+{
+	struct gpu_done *d = &o->done;
+	struct nvrm_failure_text text;
+
+	d->result = r;
+	if (!d->began_ns) /* the driver was not asked */
+		d->began_ns = d->done_ns = now_ns(o->t->b);
+	if (r < 0) {
+		d->gpu_failed = failure->why == NVRM_WHY_TIMEOUT ||
+				failure->why == NVRM_WHY_GPU_LOST;
+		d->gpu = failure->gpu;
+		nvrm_failure_describe(r, o->t->pid, failure, &text);
+		snprintf(d->why, sizeof(d->why), "%.*s", GPU_WHY_SIZE - 1, text.message);
+	}
+	act_put_done(o->t->b, o);
+}
+
+void work_lost(struct gpu_target *t, int r, const struct nvrm_failure *failure)
+{
+	t->proc->t = NULL;
+	t->proc = NULL;
+	t->refused = r;
+	t->refusal = *failure;
+	work_finish(steal_ptr(&t->ended), r, failure);
+}
+
+/* ---- ends ---- */
+
+/* Its descriptors first: with them goes its memory on the GPU. */
+static void process_ended(struct proc *x)
+{
+	const struct nvrm_failure failure = { .why = NVRM_WHY_EXITED };
+
+	x->ended = true;
+	proc_close(x);
+	if (x->t)
+		work_lost(x->t, -ESRCH, &failure);
+	watch_show(x);
+	proc_put(x);
+}
+
+/* In the order they were put there. */
+static void handle_ends(struct backend *b, const struct pollfd *polls)
+{
+	struct proc *x, *next;
+
+	for (x = LIST_FIRST(&b->procs); x; x = next) {
+		next = LIST_NEXT(x, link);
+		if (!x->ended && polls++->revents)
+			process_ended(x);
+	}
+}
+
+/* ---- waiting ---- */
+
+static size_t fill_polls(struct backend *b, struct pollfd *ret)
+{
+	struct proc *x;
+	size_t n = 0;
+
+	LIST_FOREACH(x, &b->procs, link)
+		if (!x->ended)
+			ret[n++] = (struct pollfd){ .fd = x->pidfd, .events = POLLIN };
+	return n;
+}
+
+static void wait_for(struct backend *b, struct pollfd *polls, size_t n, uint64_t until_ns)
+{
+	uint64_t at_ns = now_ns(b), left_ns = until_ns > at_ns ? until_ns - at_ns : 0;
+	struct timespec left = { .tv_sec = (time_t)(left_ns / NSEC_PER_SEC),
+				 .tv_nsec = (long)(left_ns % NSEC_PER_SEC) };
+	uint64_t count;
+
+	if (ppoll(polls, n, until_ns == NEVER_NS ? NULL : &left, NULL) <= 0) {
+		for (size_t i = 0; i < n; i++)
+			polls[i].revents = 0;
+		return;
+	}
+	if (polls[0].revents)
+		while (read(b->wake_fd, &count, sizeof(count)) < 0 && errno == EINTR)
+			;
+}
+
+static int guard_end_fd(const struct backend *b)
+{
+	return b->guard && !b->guard_died ? guard_fd(b->guard) : -1;
+}
+
+/* Waits until @until_ns or until something happened, and sees to who ended. */
+static void look_out(struct backend *b, uint64_t until_ns)
+{
+	struct pollfd none[2], *polls = b->polls ? b->polls : none;
+	size_t n;
+
+	polls[0] = (struct pollfd){ .fd = b->wake_fd, .events = POLLIN };
+	polls[1] = (struct pollfd){ .fd = guard_end_fd(b), .events = POLLIN };
+	n = 2 + fill_polls(b, polls + 2);
+	if (b->slot >= 0)
+		until_ns = MIN(until_ns, now_ns(b) + GUARD_BEAT_NS);
+	wait_for(b, polls, n, until_ns);
+	handle_ends(b, polls + 2);
+	if (polls[1].revents)
+		lose_all(b);
+}
+
+/* ---- orders ---- */
+
+static unsigned int rank(const struct order *o)
+{
+	switch (o->done.verb) {
+	case GPU_SUSPEND: /* somebody waits for the GPU */
+		return 0;
+	case GPU_RESUME:
+		return 1;
+	case GPU_SLICE:
+		return 2;
+	case GPU_RELEASE:
+		return 3;
+	default: /* takes long */
+		return 4;
+	}
+}
+
+/* Of each target only the first one is looked at: they are done in their order. */
+static bool is_first(struct backend *b, struct order *o)
+{
+	bool first = o->t->round != b->round;
+
+	o->t->round = b->round;
+	return first;
+}
+
+static struct order *most_urgent(struct backend *b)
+{
+	struct order *o, *best = NULL;
+
+	b->round++;
+	STAILQ_FOREACH(o, &b->queue, link)
+		if (is_first(b, o) && (!best || rank(o) < rank(best)))
+			best = o;
+	return best;
+}
+
+/* The most urgent one and, of suspends and of resumes, all that can go with it. */
+static void take_batch(struct backend *b, struct order *best, struct order_list *ret)
+{
+	enum gpu_verb verb = best->done.verb;
+	bool together = verb == GPU_SUSPEND || verb == GPU_RESUME;
+	struct order_list rest = STAILQ_HEAD_INITIALIZER(rest);
+	struct order *o;
+
+	b->round++;
+	while ((o = STAILQ_FIRST(&b->queue))) {
+		bool first = is_first(b, o);
+
+		STAILQ_REMOVE_HEAD(&b->queue, link);
+		if (o == best || (together && first && o->done.verb == verb))
+			STAILQ_INSERT_TAIL(ret, o, link);
+		else
+			STAILQ_INSERT_TAIL(&rest, o, link);
+	}
+	STAILQ_CONCAT(&b->queue, &rest);
+}
+
+static bool run_orders(struct backend *b)
+{
+	struct order_list batch = STAILQ_HEAD_INITIALIZER(batch);
+	struct order *best = most_urgent(b);
+
+	if (!best)
+		return false;
+	take_batch(b, best, &batch);
+	hold_run(b, &batch);
+	return true;
+}
+
+/* ---- the thread ---- */
+
+/* False: it is to end. */
+static bool hear(struct backend *b)
+{
+	bool changed, stop;
+
+	pthread_mutex_lock(&b->lock);
+	STAILQ_CONCAT(&b->queue, &b->orders);
+	changed = b->watches_changed;
+	b->watches_changed = false;
+	stop = b->stop;
+	pthread_mutex_unlock(&b->lock);
+	if (changed && !stop)
+		watch_sweep(b);
+	return !stop;
+}
+
+/* All at once, so that everybody runs after one call and not after the sum. */
+static void undo_all(struct backend *b)
+{
+	struct nvrm_failure failure;
+	struct proc *x;
+	size_t n = 0;
+
+	LIST_FOREACH(x, &b->procs, link)
+		if (x->t)
+			b->batch[n++] = x->p;
+	work_enter(b);
+	if (n > 0)
+		nvrm_let_go(b->batch, n, NVRM_ALL_GPUS, &failure);
+	work_leave(b);
+	while ((x = LIST_FIRST(&b->procs))) {
+		x->t = NULL;
+		x->n_watches = 0;
+		proc_put(x);
+	}
+	follow_slot(b);
+}
+
+static void *work(void *arg)
+{
+	struct backend *b = arg;
+	uint64_t next_ns = 0;
+
+	for (;;) {
+		look_out(b, next_ns);
+		if (!hear(b))
+			break;
+		next_ns = 0;
+		if (!run_orders(b)) {
+			next_ns = hold_expire(b);
+			next_ns = MIN(next_ns, watch_look_around(b));
+		}
+		follow_slot(b);
+	}
+	undo_all(b);
+	return NULL;
+}
+
+int work_start(struct backend *b)
+{
+	sigset_t all, before;
+	int r;
+
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &before);
+	r = pthread_create(&b->thread, NULL, work, b);
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	b->started = r == 0;
+	if (b->started)
+		pthread_setname_np(b->thread, "gpreempt-nvrm");
+	return -r;
+}
+
+void work_stop(struct backend *b)
+{
+	if (!b->started)
+		return;
+	pthread_mutex_lock(&b->lock);
+	b->stop = true;
+	pthread_mutex_unlock(&b->lock);
+	work_wake(b);
+	pthread_join(b->thread, NULL);
+	act_free_orders(&b->queue);
+	free(b->polls);
+	free(b->batch);
+}
+
+void work_wake(struct backend *b)
+{
+	uint64_t one = 1;
+
+	while (write(b->wake_fd, &one, sizeof(one)) < 0 && errno == EINTR)
+		;
+}
