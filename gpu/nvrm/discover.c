@@ -223,18 +223,27 @@ static int look_round(struct search *s, struct nvrm_failure *f)
 	return look_at_descriptors(s, f);
 }
 
+/* 1, 0 or -errno. A control on a client that is not there would leave a line in the log. */
+static int still_has_groups(struct nvrm *n, struct nvrm_client *c)
+{
+	int r = nvrm_whose(n, c->fd, c->handle);
+
+	if (r != NVRM_THIS)
+		return MIN(r, 0);
+	r = scan_all(n, c);
+	if (r != NVRM_OK)
+		return MIN(r, 0);
+	return has_groups(&c->objects);
+}
+
 /* Those that lost their channels go: their descriptor may have a newer client. */
 static int look_at_known(struct nvrm_process *p, struct nvrm_failure *f)
 {
 	for (size_t i = p->n_clients; i-- > 0;) {
-		struct nvrm_client *c = &p->clients[i];
-		int r = scan_all(p->n, c);
+		int r = still_has_groups(p->n, &p->clients[i]);
 
 		if (r < 0)
 			return nvrm_fail(f, r, NVRM_WHY_SYSTEM, "listing its objects");
-		r = r == NVRM_OK ? has_groups(&c->objects) : 0;
-		if (r < 0)
-			return nvrm_fail(f, r, NVRM_WHY_SYSTEM, NULL);
 		if (r == 0)
 			nvrm_client_drop(p, i);
 	}
@@ -264,6 +273,10 @@ int nvrm_discover(struct nvrm_process *p, struct nvrm_failure *ret_failure)
 
 int nvrm_look_further(struct nvrm_process *p, struct nvrm_failure *ret_failure)
 {
+	for (size_t i = 0; i < p->n_clients; i++) {
+		if (nvrm_whose(p->n, p->clients[i].fd, p->clients[i].handle) != NVRM_THIS)
+			return -ESTALE;
+	}
 	for (size_t i = 0; i < p->n_groups; i++) {
 		const struct nvrm_group *g = &p->groups[i];
 		uint32_t class, parent;

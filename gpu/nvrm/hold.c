@@ -7,6 +7,12 @@
 
 enum which { COMPUTE = 1, COPY = 2, ALL = COMPUTE | COPY };
 
+enum state {
+	TO_DO,
+	DONE_HERE, /* nothing more is to be done for it in this go */
+	OUT, /* it failed: it is let alone, and on again in the end */
+};
+
 struct part { /* channels of a group, in one call */
 	size_t who;
 	struct nvrm_group *g;
@@ -16,7 +22,7 @@ struct part { /* channels of a group, in one call */
 /* One go over the processes on one GPU. */
 struct go {
 	struct nvrm_process *const *procs;
-	bool *settled; /* nothing more is to be done for it in this go */
+	enum state *states;
 	size_t n;
 	uint32_t gpu;
 	bool disable;
@@ -28,7 +34,7 @@ struct go {
 	size_t n_parts;
 };
 
-static int go_over(struct nvrm_process *const *procs, bool *settled, size_t n, uint32_t gpu,
+static int go_over(struct nvrm_process *const *procs, enum state *states, size_t n, uint32_t gpu,
 		   bool disable, enum which which, struct nvrm_failure *f);
 
 static bool is_on(const struct nvrm_group *g, uint32_t gpu)
@@ -81,18 +87,18 @@ static bool is_final(int status)
 static int hold_alone(struct go *go, size_t who, struct nvrm_failure *f)
 {
 	struct nvrm_process *const *one = &go->procs[who];
-	bool settled = false;
-	int r = go_over(one, &settled, 1, go->gpu, true, COMPUTE, f);
+	enum state state = TO_DO;
+	int r = go_over(one, &state, 1, go->gpu, true, COMPUTE, f);
 
-	return r < 0 ? r : go_over(one, &settled, 1, go->gpu, true, COPY, f);
+	return r < 0 ? r : go_over(one, &state, 1, go->gpu, true, COPY, f);
 }
 
 static void free_alone(struct go *go, size_t who)
 {
 	struct nvrm_failure ignored;
-	bool settled = false;
+	enum state state = TO_DO;
 
-	go_over(&go->procs[who], &settled, 1, go->gpu, false, ALL, &ignored);
+	go_over(&go->procs[who], &state, 1, go->gpu, false, ALL, &ignored);
 }
 
 /*
@@ -115,14 +121,15 @@ static void recover_hold(struct go *go, int status, bool again)
 		}
 		if (!named)
 			continue;
-		go->settled[who] = true;
+		go->states[who] = DONE_HERE;
 		free_alone(go, who);
 		if (again)
 			r = hold_alone(go, who, &failure);
-		if (r < 0)
-			note_failure(go, r, &failure);
-		if (r < 0)
-			go->procs[who]->found_ns = 0; /* its groups may not be what they were */
+		if (r >= 0)
+			continue;
+		go->states[who] = OUT;
+		go->procs[who]->found_ns = 0; /* its groups may not be what they were */
+		note_failure(go, r, &failure);
 	}
 }
 
@@ -138,12 +145,12 @@ static void recover_let_go(struct go *go, int status, bool again)
 	}
 	for (size_t i = 0; i < go->n_parts; i++) {
 		size_t who = go->parts[i].who;
-		bool settled = false;
+		enum state state = TO_DO;
 
-		if (go->settled[who])
+		if (go->states[who] != TO_DO)
 			continue;
-		go->settled[who] = true;
-		r = go_over(&go->procs[who], &settled, 1, go->gpu, false, go->which, &failure);
+		go->states[who] = DONE_HERE;
+		r = go_over(&go->procs[who], &state, 1, go->gpu, false, go->which, &failure);
 		if (r < 0)
 			note_failure(go, r, &failure);
 	}
@@ -188,7 +195,7 @@ static void add_group(struct go *go, size_t who, struct nvrm_group *g)
 {
 	size_t at = g->n_off, left = go->disable ? g->n_channels - g->n_off : g->n_off;
 
-	while (left > 0 && !go->settled[who]) {
+	while (left > 0 && go->states[who] == TO_DO) {
 		size_t n = MIN(left, NVRM_MAX_CHANNELS - go->call.n);
 		size_t from = go->disable ? at : at - n;
 
@@ -202,23 +209,24 @@ static void add_process(struct go *go, size_t who)
 {
 	struct nvrm_process *p = go->procs[who];
 
-	if (p->n_clients > 0 && nvrm_process_ended(p))
-		nvrm_process_drop(p);
-	for (size_t i = 0; i < p->n_groups && !go->settled[who]; i++) {
+	nvrm_process_check(p);
+	for (size_t i = 0; i < p->n_groups && go->states[who] == TO_DO; i++) {
 		struct nvrm_group *g = &p->groups[i];
 
+		if (go->disable && g->spared)
+			continue;
 		if (g->gpu == go->gpu && (go->which & (g->compute ? COMPUTE : COPY)))
 			add_group(go, who, g);
 	}
 }
 
 /* On one GPU, as few calls as there can be. */
-static int go_over(struct nvrm_process *const *procs, bool *settled, size_t n, uint32_t gpu,
+static int go_over(struct nvrm_process *const *procs, enum state *states, size_t n, uint32_t gpu,
 		   bool disable, enum which which, struct nvrm_failure *f)
 {
 	struct go go = {
 		.procs = procs,
-		.settled = settled,
+		.states = states,
 		.n = n,
 		.gpu = gpu,
 		.disable = disable,
@@ -227,7 +235,9 @@ static int go_over(struct nvrm_process *const *procs, bool *settled, size_t n, u
 	};
 
 	for (size_t i = 0; i < n; i++) {
-		if (!settled[i])
+		if (states[i] == DONE_HERE)
+			states[i] = TO_DO;
+		if (states[i] == TO_DO)
 			add_process(&go, i);
 	}
 	flush(&go);
@@ -252,22 +262,30 @@ static uint32_t next_gpu(struct nvrm_process *const *procs, size_t n, uint32_t a
 	return next;
 }
 
-static int go_over_gpus(struct nvrm_process *const *procs, bool *settled, size_t n, uint32_t gpu,
-			bool disable, enum which which, struct nvrm_failure *f)
-{
-	int r = 0;
+/* The first failure of several steps. */
+struct outcome {
+	int r;
+	struct nvrm_failure *failure;
+};
 
+static void take_in(struct outcome *o, int r, const struct nvrm_failure *f)
+{
+	if (r >= 0 || o->r < 0)
+		return;
+	o->r = r;
+	if (o->failure)
+		*o->failure = *f;
+}
+
+static void go_over_gpus(struct nvrm_process *const *procs, enum state *states, size_t n,
+			 uint32_t gpu, bool disable, enum which which, struct outcome *o)
+{
 	for (uint32_t at = next_gpu(procs, n, 0, gpu); at; at = next_gpu(procs, n, at, gpu)) {
 		struct nvrm_failure failure;
-		int failed = go_over(procs, settled, n, at, disable, which, &failure);
+		int r = go_over(procs, states, n, at, disable, which, &failure);
 
-		if (failed < 0 && r >= 0) {
-			r = failed;
-			if (f)
-				*f = failure;
-		}
+		take_in(o, r, &failure);
 	}
-	return r;
 }
 
 /* Nobody is touched whom nobody would free. */
@@ -286,38 +304,42 @@ static int check_guard(struct nvrm_process *p, struct nvrm_failure *f)
 int nvrm_hold(struct nvrm_process *const *procs, size_t n, uint32_t gpu, uint64_t *ret_off_ns,
 	      struct nvrm_failure *ret_failure)
 {
-	_cleanup_free_ bool *settled = calloc(n + 1, sizeof(*settled));
+	_cleanup_free_ enum state *states = calloc(n + 1, sizeof(*states));
+	struct outcome outcome = { .failure = ret_failure };
 	struct nvrm_failure failure;
 	uint64_t off_ns = 0;
-	int result = 0, r;
 
-	if (!settled)
+	if (!states)
 		return nvrm_fail(ret_failure, -ENOMEM, NVRM_WHY_SYSTEM, NULL);
 	for (size_t i = 0; i < n; i++) {
-		r = check_guard(procs[i], result < 0 ? &failure : ret_failure);
-		settled[i] = r < 0;
-		result = result < 0 ? result : r;
+		int r = check_guard(procs[i], &failure);
+
+		states[i] = r < 0 ? OUT : TO_DO;
+		take_in(&outcome, r, &failure);
 	}
-	r = go_over_gpus(procs, settled, n, gpu, true, COMPUTE,
-			 result < 0 ? &failure : ret_failure);
-	result = result < 0 ? result : r;
+	go_over_gpus(procs, states, n, gpu, true, COMPUTE, &outcome);
 	if (n > 0)
 		off_ns = procs[0]->n->transport->now_ns(procs[0]->n->data);
-	r = go_over_gpus(procs, settled, n, gpu, true, COPY, result < 0 ? &failure : ret_failure);
-	result = result < 0 ? result : r;
-	if (result >= 0 && ret_off_ns)
+	go_over_gpus(procs, states, n, gpu, true, COPY, &outcome);
+	for (size_t i = 0; i < n; i++) {
+		if (states[i] == OUT)
+			nvrm_let_go(&procs[i], 1, gpu, NULL);
+	}
+	if (outcome.r >= 0 && ret_off_ns)
 		*ret_off_ns = off_ns;
-	return result;
+	return outcome.r;
 }
 
 int nvrm_let_go(struct nvrm_process *const *procs, size_t n, uint32_t gpu,
 		struct nvrm_failure *ret_failure)
 {
-	_cleanup_free_ bool *settled = calloc(n + 1, sizeof(*settled));
+	_cleanup_free_ enum state *states = calloc(n + 1, sizeof(*states));
+	struct outcome outcome = { .failure = ret_failure };
 
-	if (!settled)
+	if (!states)
 		return nvrm_fail(ret_failure, -ENOMEM, NVRM_WHY_SYSTEM, NULL);
-	return go_over_gpus(procs, settled, n, gpu, false, ALL, ret_failure);
+	go_over_gpus(procs, states, n, gpu, false, ALL, &outcome);
+	return outcome.r;
 }
 
 size_t nvrm_groups_off(const struct nvrm_process *p, uint32_t gpu)
@@ -354,8 +376,8 @@ static int set_slice(struct nvrm_process *p, struct nvrm_group *g, uint64_t us,
 int nvrm_slice(struct nvrm_process *p, uint32_t gpu, uint64_t us,
 	       struct nvrm_failure *ret_failure)
 {
-	struct nvrm_failure failure;
-	int result = 0, r;
+	struct outcome outcome = { .failure = ret_failure };
+	int r;
 
 	if (nvrm_process_ended(p)) {
 		nvrm_process_drop(p);
@@ -367,11 +389,12 @@ int nvrm_slice(struct nvrm_process *p, uint32_t gpu, uint64_t us,
 	for (size_t i = 0; i < p->n_groups; i++) {
 		struct nvrm_group *g = &p->groups[i];
 		uint64_t wanted = us ? us : g->own_slice_us;
+		struct nvrm_failure failure;
 
 		if (!g->compute || !is_on(g, gpu) || g->slice_us == wanted)
 			continue;
-		r = set_slice(p, g, wanted, result < 0 ? &failure : ret_failure);
-		result = result < 0 ? result : r;
+		r = set_slice(p, g, wanted, &failure);
+		take_in(&outcome, r, &failure);
 	}
-	return result;
+	return outcome.r;
 }

@@ -39,9 +39,14 @@ int nvrm_has_gpu_open(struct nvrm *n, pid_t pid);
 /* As nvrm_process_open(), but whether it shares a group nobody asks, and no guard is told. */
 int nvrm_process_find(struct nvrm *n, pid_t pid, struct nvrm_process **ret,
 		      struct nvrm_failure *ret_failure);
-/* It has ended: gives back what keeps its memory, and forgets its groups. */
+/* It has ended, or these have: gives back what keeps their memory, and forgets their groups. */
 void nvrm_process_drop(struct nvrm_process *p);
 void nvrm_client_drop(struct nvrm_process *p, size_t i);
+/*
+ * Just before clients are named in a call that does not look whose they are: drops the process if
+ * it has ended, and a client it has freed, whose number may be a stranger's by now.
+ */
+void nvrm_process_check(struct nvrm_process *p);
 
 /* ---- discover.c ---- */
 

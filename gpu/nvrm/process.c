@@ -9,10 +9,25 @@
 #define RESCAN_NS (30 * NSEC_PER_SEC)
 #define RESCAN_EMPTY_NS (1 * NSEC_PER_SEC) /* a new context may use new clients */
 
+static void forget_groups(struct nvrm_process *p, uint32_t client)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < p->n_groups; i++) {
+		if (p->groups[i].client == client)
+			free(p->groups[i].channels);
+		else
+			p->groups[kept++] = p->groups[i];
+	}
+	p->n_groups = kept;
+}
+
 void nvrm_client_drop(struct nvrm_process *p, size_t i)
 {
 	struct nvrm_client *c = &p->clients[i];
 
+	forget_groups(p, c->handle);
+	p->entrusted = false; /* so that it is told as a change */
 	if (c->guard_slot >= 0)
 		guard_disarm(p->guard, c->guard_slot); /* it has a copy of the descriptor */
 	p->n->transport->close_fd(p->n->data, c->fd);
@@ -23,11 +38,11 @@ void nvrm_client_drop(struct nvrm_process *p, size_t i)
 
 void nvrm_process_drop(struct nvrm_process *p)
 {
+	while (p->n_clients > 0)
+		nvrm_client_drop(p, p->n_clients - 1);
 	nvrm_groups_free(p->groups, p->n_groups);
 	p->groups = NULL;
 	p->n_groups = 0;
-	while (p->n_clients > 0)
-		nvrm_client_drop(p, p->n_clients - 1);
 }
 
 bool nvrm_process_ended(const struct nvrm_process *p)
@@ -39,6 +54,22 @@ bool nvrm_process_ended(const struct nvrm_process *p)
 		r = poll(&end, 1, 0);
 	} while (r < 0 && errno == EINTR);
 	return r != 0;
+}
+
+void nvrm_process_check(struct nvrm_process *p)
+{
+	if (p->n_clients > 0 && nvrm_process_ended(p)) {
+		nvrm_process_drop(p);
+		return;
+	}
+	for (size_t i = p->n_clients; i-- > 0;) {
+		const struct nvrm_client *c = &p->clients[i];
+
+		if (nvrm_whose(p->n, c->fd, c->handle) == NVRM_THIS)
+			continue;
+		nvrm_client_drop(p, i);
+		p->found_ns = 0;
+	}
 }
 
 static void undo_all(struct nvrm_process *p)
@@ -173,14 +204,16 @@ static int check_again(struct nvrm_process *p, struct nvrm_failure *f)
 
 int nvrm_process_refresh(struct nvrm_process *p, struct nvrm_failure *ret_failure)
 {
-	int changed = 0, r;
+	bool changed;
+	int r;
 
 	if (nvrm_process_ended(p))
 		return fail_ended(p, ret_failure);
 	r = look_again(p, ret_failure);
 	if (r >= 0)
-		r = changed = nvrm_groups_update(p, ret_failure);
-	if (r >= 0 && (changed || !p->entrusted))
+		r = nvrm_groups_update(p, ret_failure);
+	changed = !p->entrusted;
+	if (r >= 0 && changed)
 		r = check_again(p, ret_failure);
 	if (r < 0 && nvrm_process_ended(p))
 		return fail_ended(p, ret_failure);
