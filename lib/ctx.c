@@ -2,9 +2,11 @@
 #include <errno.h>
 #include <poll.h>
 #include <string.h>
+#include <time.h>
 
 #include "gpu/model/model.h"
 #include "lib/internal.h"
+#include "lib/nvrm.h"
 
 static void list_presets(char *buf, size_t size)
 {
@@ -61,35 +63,63 @@ static int open_kfd(struct gpreempt_ctx *ctx)
 	return 0;
 }
 
+/* AMD's driver where it is there, else NVIDIA's. */
+static int open_any(struct gpreempt_ctx *ctx)
+{
+	int r = open_kfd(ctx);
+
+	if (r != -ENODEV)
+		return r;
+	gkfd_free(steal_ptr(&ctx->k));
+	r = ctx_open_nvrm_driver(ctx);
+	if (r == -ENODEV)
+		return ctx_fail(ctx, r, GPREEMPT_ERROR_ABSENT,
+				"load amdgpu or nvidia, or try without a GPU: --device model",
+				"no GPU driver on this machine: neither AMD's (no /dev/kfd) nor "
+				"NVIDIA's (no /dev/nvidiactl)");
+	if (r >= 0)
+		ctx_clear_error(ctx);
+	return r;
+}
+
+#define DEVICES "devices: auto, kfd, nvrm, model, model:PRESET"
+
 static int open_device(struct gpreempt_ctx *ctx, const char *device)
 {
-	if (!device || strcmp(device, "auto") == 0 || strcmp(device, "kfd") == 0)
+	if (!device || strcmp(device, "auto") == 0)
+		return open_any(ctx);
+	if (strcmp(device, "kfd") == 0)
 		return open_kfd(ctx);
+	if (strcmp(device, "nvrm") == 0)
+		return ctx_open_nvrm_driver(ctx);
 	if (strcmp(device, "model") == 0)
 		return open_model(ctx, NULL);
 	if (strncmp(device, "model:", strlen("model:")) == 0)
 		return open_model(ctx, device + strlen("model:"));
-	if (strcmp(device, "nvrm") == 0)
-		return ctx_fail(ctx, -ENODEV, GPREEMPT_ERROR_ABSENT,
-				"devices: auto, kfd, model, model:PRESET",
-				"NVIDIA GPUs (nvrm) are not supported in this version");
-	return ctx_fail(ctx, -EINVAL, GPREEMPT_ERROR_USAGE,
-			"devices: auto, kfd, model, model:PRESET", "no such device '%s'", device);
+	return ctx_fail(ctx, -EINVAL, GPREEMPT_ERROR_USAGE, DEVICES, "no such device '%s'", device);
+}
+
+struct gpreempt_ctx *ctx_new(void)
+{
+	struct gpreempt_ctx *ctx = calloc(1, sizeof(*ctx));
+
+	if (!ctx)
+		return NULL;
+	ctx->refs = 1;
+	ctx->slot = -1;
+	LIST_INIT(&ctx->processes);
+	ctx_clear_error(ctx);
+	return ctx;
 }
 
 EXPORT int gpreempt_open(const char *device, struct gpreempt_ctx **ret,
 			 struct gpreempt_error *ret_error)
 {
-	struct gpreempt_ctx *ctx = calloc(1, sizeof(*ctx));
+	struct gpreempt_ctx *ctx = ctx_new();
 	int r;
 
 	if (!ctx)
 		return -ENOMEM;
-	ctx->refs = 1;
-	ctx->slot = -1;
-	LIST_INIT(&ctx->processes);
-	ctx_clear_error(ctx);
-
 	r = open_device(ctx, device);
 	if (r < 0) {
 		if (ctx->last.kind == GPREEMPT_ERROR_NONE)
@@ -121,6 +151,8 @@ EXPORT struct gpreempt_ctx *gpreempt_unref(struct gpreempt_ctx *ctx)
 	if (ctx->topology_read)
 		gkfd_topology_done(&ctx->topology);
 	gpreempt_daemon_close(ctx->daemon);
+	if (ctx->vendor)
+		ctx->vendor->close(ctx);
 	gkfd_free(ctx->k);
 	free(ctx);
 	return NULL;
@@ -128,12 +160,12 @@ EXPORT struct gpreempt_ctx *gpreempt_unref(struct gpreempt_ctx *ctx)
 
 EXPORT bool gpreempt_is_modelled(const struct gpreempt_ctx *ctx)
 {
-	return ctx->k->transport->modelled;
+	return ctx->k && ctx->k->transport->modelled;
 }
 
 EXPORT uint64_t gpreempt_now_ns(struct gpreempt_ctx *ctx)
 {
-	return gkfd_now_ns(ctx->k);
+	return ctx->vendor ? ctx->vendor->now_ns(ctx) : gkfd_now_ns(ctx->k);
 }
 
 int ctx_open_device_quietly(struct gpreempt_ctx *ctx)
@@ -229,11 +261,13 @@ EXPORT int gpreempt_guard_fd(const struct gpreempt_ctx *ctx)
 static int wait_a_while(struct gpreempt_ctx *ctx, struct pollfd *fds, size_t n, uint64_t ns,
 			bool endless)
 {
+	struct timespec ts = { .tv_sec = (time_t)(ns / NSEC_PER_SEC),
+			       .tv_nsec = (long)(ns % NSEC_PER_SEC) };
 	int r;
 
-	if (!endless || !gpreempt_is_modelled(ctx))
+	if (ctx->k && !(endless && gpreempt_is_modelled(ctx)))
 		return gkfd_wait(ctx->k, fds, n, ns);
-	r = poll(fds, n, (int)(ns / NSEC_PER_MSEC));
+	r = ppoll(fds, n, &ts, NULL);
 	return r < 0 ? -errno : r;
 }
 

@@ -52,16 +52,17 @@ static void describe(const struct gkfd_node *node, uint32_t index, int sched_pol
 EXPORT int gpreempt_get_gpus(struct gpreempt_ctx *ctx, struct gpreempt_gpu *ret, size_t max)
 {
 	const struct gkfd_topology *topology;
-	int sched_policy = gkfd_sched_policy(ctx->k);
 	struct out_array out;
-	int r;
+	int sched_policy, r;
 
 	r = out_array_init(ctx, &out, ret, max);
-	if (r < 0)
-		return r;
-	r = ctx_topology(ctx, &topology);
-	if (r < 0)
-		return r;
+	if (r >= 0 && ctx->vendor)
+		r = ctx->vendor->gpus(ctx, &out);
+	else if (r >= 0)
+		r = ctx_topology(ctx, &topology);
+	if (r < 0 || ctx->vendor)
+		return r < 0 ? r : (int)out.n;
+	sched_policy = gkfd_sched_policy(ctx->k);
 	for (size_t i = 0; i < topology->n; i++) {
 		struct gpreempt_gpu gpu;
 
@@ -115,28 +116,38 @@ static void read_driver(struct gpreempt_ctx *ctx, struct gpreempt_device_info *i
 			info->emulated = false;
 }
 
-EXPORT int gpreempt_get_device_info(struct gpreempt_ctx *ctx, struct gpreempt_device_info *ret)
+static int device_info(struct gpreempt_ctx *ctx, struct gpreempt_device_info *info)
 {
-	struct gpreempt_device_info info = { .size = sizeof(info) };
 	const struct gkfd_topology *topology;
 	int r;
 
 	r = ctx_topology(ctx, &topology);
 	if (r < 0)
 		return r;
-	snprintf(info.backend, sizeof(info.backend), "%s", ctx->backend);
-	snprintf(info.name, sizeof(info.name), "%s",
+	snprintf(info->name, sizeof(info->name), "%s",
 		 gpreempt_is_modelled(ctx) ? "software device (modelled)" : "AMD GPU driver (KFD)");
 	if (ctx_open_device_quietly(ctx) >= 0) {
-		info.kfd_major = ctx->k->major;
-		info.kfd_minor = ctx->k->minor;
-		info.valid |= GPREEMPT_DEVICE_VERSION;
+		info->kfd_major = ctx->k->major;
+		info->kfd_minor = ctx->k->minor;
+		info->valid |= GPREEMPT_DEVICE_VERSION;
 	}
-	read_yama(ctx, &info);
-	read_driver(ctx, &info);
-	info.debugfs = debugfs_readable(ctx);
-	info.global_pids = gkfd_pids_are_global(ctx->k);
-	info.hidden_gpus = (uint32_t)topology->forbidden;
+	read_yama(ctx, info);
+	read_driver(ctx, info);
+	info->debugfs = debugfs_readable(ctx);
+	info->global_pids = gkfd_pids_are_global(ctx->k);
+	info->hidden_gpus = (uint32_t)topology->forbidden;
+	return 0;
+}
+
+EXPORT int gpreempt_get_device_info(struct gpreempt_ctx *ctx, struct gpreempt_device_info *ret)
+{
+	struct gpreempt_device_info info = { .size = sizeof(info) };
+	int r;
+
+	snprintf(info.backend, sizeof(info.backend), "%s", ctx->backend);
+	r = ctx->vendor ? ctx->vendor->device_info(ctx, &info) : device_info(ctx, &info);
+	if (r < 0)
+		return r;
 	out_struct(ret, &info);
 	return 0;
 }

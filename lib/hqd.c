@@ -121,6 +121,9 @@ EXPORT int gpreempt_get_hqd_status(struct gpreempt_ctx *ctx, struct gpreempt_hqd
 	r = out_array_init(ctx, &out, ret, max);
 	if (r < 0)
 		return r;
+	if (ctx->vendor)
+		return ctx->vendor->cannot(ctx, "hardware queue slots to be told",
+					   "see who uses the GPUs with: gpreempt list");
 	r = ctx_topology(ctx, &a.topology);
 	if (r < 0)
 		return r;

@@ -19,10 +19,15 @@
 
 #define EXPORT __attribute__((visibility("default")))
 
+struct nv_attached;
+struct nv_device;
+struct vendor;
+
 struct gpreempt_process {
 	LIST_ENTRY(gpreempt_process) link;
 	struct gpreempt_ctx *ctx;
 	struct gkfd_target *target;
+	struct nv_attached *nvrm; /* in the place of the target */
 	pid_t pid;
 	bool look_only;
 	bool pauses; /* GPREEMPT_ATTACH_PAUSE */
@@ -35,7 +40,9 @@ struct gpreempt_process {
 
 struct gpreempt_ctx {
 	unsigned int refs;
-	struct gkfd *k;
+	struct gkfd *k; /* NULL: there is a vendor */
+	const struct vendor *vendor;
+	struct nv_device *nvrm;
 	char backend[16];
 	struct gpreempt_error last;
 	struct gkfd_topology topology; /* read once */
@@ -62,6 +69,7 @@ void ctx_clear_error(struct gpreempt_ctx *ctx);
 
 /* ---- ctx.c ---- */
 
+struct gpreempt_ctx *ctx_new(void); /* of no device yet; NULL: no memory */
 /* Opens /dev/kfd once. */
 int ctx_open_device(struct gpreempt_ctx *ctx);
 int ctx_open_device_quietly(struct gpreempt_ctx *ctx); /* notes no failure */
@@ -87,6 +95,48 @@ void out_array_add(struct out_array *a, const void *entry);
 void out_struct(void *ret, const void *entry);
 /* The caller's options over @defaults, which have their full size: fields it lacks stay. */
 void in_struct(void *defaults, const void *given);
+
+/* ---- what differs between vendors ---- */
+
+/*
+ * What is done otherwise than with AMD's driver, for which there is no such table. The exported
+ * functions check their arguments and ask it; it notes its failures in the context.
+ */
+struct vendor {
+	void (*close)(struct gpreempt_ctx *ctx); /* nothing is attached any more */
+	uint64_t (*now_ns)(struct gpreempt_ctx *ctx);
+
+	int (*device_info)(struct gpreempt_ctx *ctx, struct gpreempt_device_info *info);
+	int (*gpus)(struct gpreempt_ctx *ctx, struct out_array *out);
+	int (*levels)(struct gpreempt_ctx *ctx, struct out_array *out);
+	int (*processes)(struct gpreempt_ctx *ctx, struct out_array *out);
+	int (*queues)(struct gpreempt_ctx *ctx, const struct gpreempt_queue_filter *filter,
+		      struct out_array *out);
+
+	int (*attach)(struct gpreempt_process *p);
+	void (*detach)(struct gpreempt_process *p);
+	int (*fd)(const struct gpreempt_process *p);
+	int (*check)(struct gpreempt_process *p);
+	int (*snapshot)(struct gpreempt_process *p, struct gpreempt_queue **ret, size_t *ret_n);
+	/* All of @procs, which are of one context, or none; @ids of one process only. */
+	int (*suspend)(struct gpreempt_process *const *procs, size_t n, const uint32_t *ids,
+		       size_t n_ids, const struct gpreempt_suspend_options *options,
+		       struct gpreempt_timing *timing);
+	int (*resume)(struct gpreempt_process *const *procs, size_t n,
+		      struct gpreempt_timing *timing);
+	int (*held)(const struct gpreempt_process *p, uint32_t *ret, size_t max);
+
+	/* Pids that gpreempt_release() of all concerns; *ret is the caller's to free. */
+	int (*list)(struct gpreempt_ctx *ctx, pid_t **ret, size_t *ret_n);
+	/* 1: let go; 0: nothing to let go of, or, unless it was @named, none of ours. */
+	int (*release)(struct gpreempt_ctx *ctx, pid_t pid, bool named);
+	/* -EOPNOTSUPP: @what is nothing this vendor's driver has. */
+	int (*cannot)(struct gpreempt_ctx *ctx, const char *what, const char *hint);
+};
+
+/* ---- process.c ---- */
+
+int ctx_start_guard(struct gpreempt_ctx *ctx);
 
 /* ---- mqds.c ---- */
 

@@ -142,8 +142,10 @@ EXPORT int gpreempt_get_levels(struct gpreempt_ctx *ctx, struct gpreempt_level *
 	int r;
 
 	r = out_array_init(ctx, &out, ret, max);
-	if (r < 0)
-		return r;
+	if (r >= 0 && ctx->vendor)
+		r = ctx->vendor->levels(ctx, &out);
+	if (r < 0 || ctx->vendor)
+		return r < 0 ? r : (int)out.n;
 	for (size_t i = 0; i < ARRAY_SIZE(levels); i++) {
 		struct gpreempt_level level = { .size = sizeof(level) };
 

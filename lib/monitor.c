@@ -11,8 +11,12 @@ struct gpreempt_monitor {
 
 EXPORT int gpreempt_monitor_new(struct gpreempt_process *p, struct gpreempt_monitor **ret)
 {
-	struct gpreempt_monitor *mon = calloc(1, sizeof(*mon));
+	struct gpreempt_monitor *mon;
 
+	if (p->ctx->vendor)
+		return p->ctx->vendor->cannot(p->ctx, "progress of its queues to be watched",
+					      "see them as they are with: gpreempt queues PID");
+	mon = calloc(1, sizeof(*mon));
 	if (!mon)
 		return ctx_fail_errno(p->ctx, -ENOMEM, "monitor");
 	mon->process = p;

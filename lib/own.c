@@ -48,6 +48,9 @@ EXPORT int gpreempt_suspend_own(struct gpreempt_ctx *ctx, const struct gpreempt_
 	struct gkfd_hold hold;
 	int r;
 
+	if (ctx->vendor)
+		return ctx->vendor->cannot(ctx, "way to suspend the caller's own queues",
+					   "let another process, or gpreemptd, do it");
 	r = suspend_options(ctx, &o, options);
 	if (r >= 0)
 		r = copy_queues(ctx, queues, n, &own);
@@ -75,13 +78,15 @@ EXPORT int gpreempt_resume_own(struct gpreempt_ctx *ctx, struct gpreempt_timing 
 	struct gkfd_resumed resumed;
 	int r;
 
-	ctx_call_begin(ctx);
-	r = gkfd_own_resume(&ctx->own, ctx->k, &resumed, &failure);
-	ctx_call_end(ctx);
-	if (r < 0)
-		return ctx_fail_target(ctx, r, ctx_own_pid(ctx), &failure);
-	timing.call_ns = resumed.done_ns - resumed.began_ns;
-	timing.queues = resumed.n;
+	if (!ctx->vendor) {
+		ctx_call_begin(ctx);
+		r = gkfd_own_resume(&ctx->own, ctx->k, &resumed, &failure);
+		ctx_call_end(ctx);
+		if (r < 0)
+			return ctx_fail_target(ctx, r, ctx_own_pid(ctx), &failure);
+		timing.call_ns = resumed.done_ns - resumed.began_ns;
+		timing.queues = resumed.n;
+	}
 	if (ret)
 		out_struct(ret, &timing);
 	return 0;

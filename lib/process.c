@@ -4,7 +4,7 @@
 
 #include "lib/internal.h"
 
-static int start_guard(struct gpreempt_ctx *ctx)
+int ctx_start_guard(struct gpreempt_ctx *ctx)
 {
 	int r;
 
@@ -25,44 +25,42 @@ static int start_guard(struct gpreempt_ctx *ctx)
 	return r < 0 ? ctx_fail_errno(ctx, r, "starting the guard process") : 0;
 }
 
+static int attach(struct gpreempt_process *p)
+{
+	struct gpreempt_ctx *ctx = p->ctx;
+	struct gkfd_failure failure = { 0 };
+	/* A looker seizes too; only a model's processes cannot be stopped by that. */
+	bool guarded = !p->look_only || !gpreempt_is_modelled(ctx);
+	int r = ctx_open_device(ctx);
+
+	if (r >= 0 && guarded)
+		r = ctx_start_guard(ctx);
+	if (r < 0)
+		return r;
+	ctx_call_begin(ctx);
+	r = gkfd_target_attach_by(ctx->k, p->pid, p->pauses ? GKFD_BY_PAUSE : GKFD_BY_DEBUG,
+				  guarded ? ctx->guard : NULL, &p->target, &failure);
+	ctx_call_end(ctx);
+	return r < 0 ? ctx_fail_target(ctx, r, p->pid, &failure) : 0;
+}
+
 EXPORT int gpreempt_attach(struct gpreempt_ctx *ctx, pid_t pid, unsigned int flags,
 			   struct gpreempt_process **ret)
 {
-	struct gkfd_failure failure = { 0 };
-	struct gpreempt_process *p;
-	bool guarded;
+	_cleanup_free_ struct gpreempt_process *p = calloc(1, sizeof(*p));
 	int r;
 
-	r = ctx_open_device(ctx);
-	if (r < 0)
-		return r;
-	p = calloc(1, sizeof(*p));
 	if (!p)
 		return ctx_fail_errno(ctx, -ENOMEM, "attach");
 	*p = (struct gpreempt_process){ .ctx = ctx, .pid = pid };
 	p->look_only = flags & GPREEMPT_ATTACH_LOOK_ONLY;
 	p->pauses = flags & GPREEMPT_ATTACH_PAUSE;
-	/* A looker seizes too; only a model's processes cannot be stopped by that. */
-	guarded = !p->look_only || !gpreempt_is_modelled(ctx);
-	if (guarded) {
-		r = start_guard(ctx);
-		if (r < 0)
-			goto fail;
-	}
-	ctx_call_begin(ctx);
-	r = gkfd_target_attach_by(ctx->k, pid, p->pauses ? GKFD_BY_PAUSE : GKFD_BY_DEBUG,
-				  guarded ? ctx->guard : NULL, &p->target, &failure);
-	ctx_call_end(ctx);
-	if (r < 0) {
-		ctx_fail_target(ctx, r, pid, &failure);
-		goto fail;
-	}
+	r = ctx->vendor ? ctx->vendor->attach(p) : attach(p);
+	if (r < 0)
+		return r;
 	LIST_INSERT_HEAD(&ctx->processes, p, link);
-	*ret = p;
+	*ret = steal_ptr(&p);
 	return 0;
-fail:
-	free(p);
-	return r;
 }
 
 EXPORT struct gpreempt_process *gpreempt_detach(struct gpreempt_process *p)
@@ -70,7 +68,10 @@ EXPORT struct gpreempt_process *gpreempt_detach(struct gpreempt_process *p)
 	if (!p)
 		return NULL;
 	ctx_call_begin(p->ctx);
-	gkfd_target_release(p->target);
+	if (p->ctx->vendor)
+		p->ctx->vendor->detach(p);
+	else
+		gkfd_target_release(p->target);
 	p->held = false;
 	ctx_call_end(p->ctx);
 	LIST_REMOVE(p, link);
@@ -87,7 +88,7 @@ EXPORT pid_t gpreempt_process_pid(const struct gpreempt_process *p)
 
 EXPORT int gpreempt_process_fd(const struct gpreempt_process *p)
 {
-	return gkfd_target_fd(p->target);
+	return p->ctx->vendor ? p->ctx->vendor->fd(p) : gkfd_target_fd(p->target);
 }
 
 static const struct {
@@ -104,11 +105,15 @@ static const struct {
 
 EXPORT int gpreempt_process_check(struct gpreempt_process *p)
 {
-	enum gkfd_target_state state = gkfd_target_state(p->target);
-	struct gkfd_failure failure = { .why = ends[state].why, .step = "preempting a queue" };
+	struct gkfd_failure failure = { .step = "preempting a queue" };
+	enum gkfd_target_state state;
 
+	if (p->ctx->vendor)
+		return p->ctx->vendor->check(p);
+	state = gkfd_target_state(p->target);
 	if (state == GKFD_TARGET_ATTACHED)
 		return 0;
+	failure.why = ends[state].why;
 	p->held = false;
 	p->n_held = 0;
 	ctx_call_end(p->ctx);

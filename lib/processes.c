@@ -150,6 +150,6 @@ EXPORT int gpreempt_list_processes(struct gpreempt_ctx *ctx, struct gpreempt_pro
 	r = out_array_init(ctx, &out, ret, max);
 	if (r < 0)
 		return r;
-	r = for_each_proc(ctx, list_one, &out);
+	r = ctx->vendor ? ctx->vendor->processes(ctx, &out) : for_each_proc(ctx, list_one, &out);
 	return r < 0 ? r : (int)out.n;
 }

@@ -15,6 +15,8 @@ static const char *const type_names[] = {
 	[GPREEMPT_QUEUE_SDMA_BY_ENGINE] = "sdma-by-engine",
 	[GPREEMPT_QUEUE_COMPUTE] = "compute",
 	[GPREEMPT_QUEUE_OTHER] = "other",
+	[GPREEMPT_QUEUE_GROUP_COMPUTE] = "group-compute",
+	[GPREEMPT_QUEUE_GROUP_COPY] = "group-copy",
 };
 
 EXPORT const char *gpreempt_queue_type_name(enum gpreempt_queue_type type)
@@ -94,7 +96,8 @@ static int search(struct gpreempt_ctx *ctx, struct search *s, struct gpreempt_qu
 
 	if (r < 0)
 		return r;
-	r = for_each_proc(ctx, visit, s);
+	r = ctx->vendor ? ctx->vendor->queues(ctx, &s->filter, &s->out)
+			: for_each_proc(ctx, visit, s);
 	return r < 0 ? r : (int)s->out.n;
 }
 
@@ -121,5 +124,8 @@ EXPORT int gpreempt_find_idle_offline_queues(struct gpreempt_ctx *ctx, struct gp
 		.only_idle = true,
 	};
 
+	if (ctx->vendor)
+		return ctx->vendor->cannot(ctx, "record of what its queues have to do",
+					   "see them with: gpreempt queues --all");
 	return search(ctx, &s, ret, max);
 }

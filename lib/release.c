@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Ending holds, whoever made them. */
 #include <errno.h>
+#include <string.h>
 
 #include "gpu/kfd/release.h"
 #include "lib/daemon_internal.h"
@@ -13,6 +14,7 @@ struct result {
 	struct gpreempt_error error;
 	struct gpreempt_daemon *daemon; /* NULL: none that answers */
 	pid_t daemon_pid;
+	char backend[16]; /* the daemon's */
 };
 
 static void note_released(struct result *res, pid_t pid)
@@ -39,10 +41,29 @@ static void find_daemon(struct gpreempt_ctx *ctx, struct result *res)
 	if (gpreempt_is_modelled(ctx) || gpreempt_daemon_open(NULL, &res->daemon, NULL) < 0)
 		return;
 	gpreempt_daemon_set_timeout(res->daemon, DAEMON_RELEASE_NS);
-	if (gpreempt_daemon_get_status(res->daemon, &status) >= 0)
-		res->daemon_pid = status.pid;
-	else
+	if (gpreempt_daemon_get_status(res->daemon, &status) < 0) {
 		res->daemon = gpreempt_daemon_close(res->daemon);
+		return;
+	}
+	res->daemon_pid = status.pid;
+	memcpy(res->backend, status.backend, sizeof(res->backend));
+}
+
+/* Where nobody is traced only the daemon knows whom it has. */
+static bool daemon_has(struct gpreempt_daemon *d, pid_t pid)
+{
+	_cleanup_free_ struct gpreempt_daemon_job *jobs = NULL;
+	int room = gpreempt_daemon_get_jobs(d, NULL, 0), n;
+
+	jobs = room > 0 ? calloc((size_t)room, sizeof(*jobs)) : NULL;
+	if (!jobs)
+		return false;
+	jobs[0].size = sizeof(*jobs);
+	n = gpreempt_daemon_get_jobs(d, jobs, (size_t)room);
+	for (int i = 0; i < MIN(n, room); i++)
+		if (jobs[i].pid == pid && jobs[i].attached)
+			return true;
+	return false;
 }
 
 static bool is_daemons(struct gpreempt_ctx *ctx, const struct result *res, pid_t pid)
@@ -50,7 +71,11 @@ static bool is_daemons(struct gpreempt_ctx *ctx, const struct result *res, pid_t
 	struct gkfd_proc_ident ident;
 	pid_t holder = 0;
 
-	return res->daemon && gkfd_proc_identify(ctx->k, pid, &ident) >= 0 && ident.tracer_pid &&
+	if (!res->daemon)
+		return false;
+	if (ctx->vendor)
+		return strcmp(res->backend, ctx->backend) == 0 && daemon_has(res->daemon, pid);
+	return gkfd_proc_identify(ctx->k, pid, &ident) >= 0 && ident.tracer_pid &&
 	       gkfd_holder_of(ctx->k, ident.tracer_pid, &holder) == 1 && holder == res->daemon_pid;
 }
 
@@ -72,38 +97,52 @@ static bool release_by_daemon(struct gpreempt_ctx *ctx, pid_t pid, struct result
 	return true;
 }
 
-static void release_one(struct gpreempt_ctx *ctx, pid_t pid, struct result *res, bool named)
+static int release_pid(struct gpreempt_ctx *ctx, pid_t pid, bool named)
 {
 	struct gkfd_failure failure = { 0 };
+	int r = gkfd_release_pid(ctx->k, pid, &failure);
+
+	/* Of all processes: one that ended is let go, and somebody's debugger is no hold. */
+	if (!named && (r == -ESRCH || (r < 0 && failure.why == GKFD_WHY_TRACED)))
+		return 0;
+	return r < 0 ? ctx_fail_target(ctx, r, pid, &failure) : r;
+}
+
+static void release_one(struct gpreempt_ctx *ctx, pid_t pid, struct result *res, bool named)
+{
 	int r;
 
 	if (is_daemons(ctx, res, pid) && release_by_daemon(ctx, pid, res))
 		return;
-	r = gkfd_release_pid(ctx->k, pid, &failure);
+	r = ctx->vendor ? ctx->vendor->release(ctx, pid, named) : release_pid(ctx, pid, named);
 	if (r > 0)
 		note_released(res, pid);
-	if (r >= 0)
-		return;
-	/* Of all processes: one that ended is let go, and somebody's debugger is no hold. */
-	if (!named && (r == -ESRCH || failure.why == GKFD_WHY_TRACED))
-		return;
-	ctx_fail_target(ctx, r, pid, &failure);
-	note_failure(ctx, res, r);
+	if (r < 0)
+		note_failure(ctx, res, r);
+}
+
+static int list_all(struct gpreempt_ctx *ctx, pid_t **ret, size_t *ret_n)
+{
+	int r;
+
+	if (ctx->vendor)
+		return ctx->vendor->list(ctx, ret, ret_n);
+	if (!gkfd_pids_are_global(ctx->k))
+		return ctx_fail(ctx, -EOPNOTSUPP, GPREEMPT_ERROR_REFUSED,
+				"run it on the host, or name the pids",
+				"inside a container the holds of the machine cannot be seen");
+	r = gkfd_proc_list(ctx->k, ret, ret_n);
+	return r < 0 ? ctx_fail_errno(ctx, r, "the list of GPU processes") : 0;
 }
 
 static int release_all(struct gpreempt_ctx *ctx, struct result *res)
 {
 	_cleanup_free_ pid_t *pids = NULL;
 	size_t n = 0;
-	int r;
+	int r = list_all(ctx, &pids, &n);
 
-	if (!gkfd_pids_are_global(ctx->k))
-		return ctx_fail(ctx, -EOPNOTSUPP, GPREEMPT_ERROR_REFUSED,
-				"run it on the host, or name the pids",
-				"inside a container the holds of the machine cannot be seen");
-	r = gkfd_proc_list(ctx->k, &pids, &n);
 	if (r < 0)
-		return ctx_fail_errno(ctx, r, "the list of GPU processes");
+		return r;
 	for (size_t i = 0; i < n; i++)
 		if (pids[i] != ctx_own_pid(ctx))
 			release_one(ctx, pids[i], res, false);
@@ -121,7 +160,7 @@ EXPORT int gpreempt_release(struct gpreempt_ctx *ctx, const pid_t *pids, size_t 
 	if (!LIST_EMPTY(&ctx->processes))
 		return ctx_fail(ctx, -EBUSY, GPREEMPT_ERROR_USAGE, "detach from them first",
 				"the caller is attached to processes itself");
-	r = ctx_open_device(ctx);
+	r = ctx->vendor ? 0 : ctx_open_device(ctx);
 	if (r < 0)
 		return r;
 	find_daemon(ctx, &res);

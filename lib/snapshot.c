@@ -123,6 +123,8 @@ int process_snapshot(struct gpreempt_process *p, struct gpreempt_queue **ret, si
 	uint32_t n = 0;
 	int r;
 
+	if (p->ctx->vendor)
+		return p->ctx->vendor->snapshot(p, ret, ret_n);
 	ctx_call_begin(p->ctx);
 	r = gkfd_target_snapshot(p->target, &entries, &n, &failure);
 	ctx_call_end(p->ctx);
@@ -168,6 +170,23 @@ EXPORT int gpreempt_snapshot(struct gpreempt_process *p, struct gpreempt_queue *
 	return (int)n;
 }
 
+static int fail_no_such_queue(struct gpreempt_process *p, uint32_t queue_id)
+{
+	if (p->ctx->vendor)
+		return ctx_fail(p->ctx, -EINVAL, GPREEMPT_ERROR_ABSENT,
+				"see what it has with: gpreempt queues PID",
+				"process %d has no queue %u", (int)p->pid, queue_id);
+	return ctx_fail_target(
+		p->ctx, -EINVAL, p->pid,
+		&(struct gkfd_failure){ .why = GKFD_WHY_NO_SUCH_QUEUE, .queue_id = queue_id });
+}
+
+/* NVIDIA's driver does not count what its groups have to do, held or not. */
+static bool tells_work(const struct gpreempt_process *p, const struct gpreempt_queue *q)
+{
+	return (q->valid & GPREEMPT_QUEUE_STATE) && !p->ctx->vendor;
+}
+
 EXPORT int gpreempt_is_queue_active(struct gpreempt_process *p, uint32_t queue_id)
 {
 	_cleanup_free_ struct gpreempt_queue *queues = NULL;
@@ -180,7 +199,7 @@ EXPORT int gpreempt_is_queue_active(struct gpreempt_process *p, uint32_t queue_i
 	for (size_t i = 0; i < n; i++) {
 		if (queues[i].queue_id != queue_id)
 			continue;
-		if (!(queues[i].valid & GPREEMPT_QUEUE_STATE))
+		if (!tells_work(p, &queues[i]))
 			return ctx_fail(p->ctx, -ENODATA, GPREEMPT_ERROR_FAILED, NULL,
 					"what queue %u of process %d does cannot be told", queue_id,
 					(int)p->pid);
@@ -188,7 +207,5 @@ EXPORT int gpreempt_is_queue_active(struct gpreempt_process *p, uint32_t queue_i
 		       strcmp(queues[i].state, "pending") == 0 ||
 		       (strcmp(queues[i].state, "suspended") == 0 && queues[i].pending > 0);
 	}
-	return ctx_fail_target(
-		p->ctx, -EINVAL, p->pid,
-		&(struct gkfd_failure){ .why = GKFD_WHY_NO_SUCH_QUEUE, .queue_id = queue_id });
+	return fail_no_such_queue(p, queue_id);
 }

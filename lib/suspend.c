@@ -63,6 +63,8 @@ static int note_held(struct gpreempt_process *p, const struct gkfd_hold *hold)
 
 bool process_is_held(const struct gpreempt_process *p)
 {
+	if (p->ctx->vendor)
+		return p->ctx->vendor->held(p, NULL, 0) > 0;
 	return p->held && gkfd_target_holds(p->target);
 }
 
@@ -101,11 +103,9 @@ static void read_saved(struct gpreempt_process *p, struct gpreempt_timing *t)
 	t->saved_bytes = bytes;
 }
 
-EXPORT int gpreempt_suspend_queues(struct gpreempt_process *p, const uint32_t *ids, size_t n,
-				   const struct gpreempt_suspend_options *options,
-				   struct gpreempt_timing *ret)
+static int suspend(struct gpreempt_process *p, const uint32_t *ids, size_t n,
+		   const struct gpreempt_suspend_options *options, struct gpreempt_timing *timing)
 {
-	struct gpreempt_timing timing = { .size = sizeof(timing) };
 	struct gpreempt_suspend_options o;
 	struct gkfd_failure failure = { 0 };
 	struct gkfd_hold hold = { 0 };
@@ -113,8 +113,6 @@ EXPORT int gpreempt_suspend_queues(struct gpreempt_process *p, const uint32_t *i
 	int r;
 
 	r = suspend_options(p->ctx, &o, options);
-	if (r >= 0)
-		r = check_call(p, ids, n);
 	if (r < 0)
 		return r;
 	save_ns_before = model_save_ns(p->ctx);
@@ -135,20 +133,34 @@ EXPORT int gpreempt_suspend_queues(struct gpreempt_process *p, const uint32_t *i
 	if (r < 0)
 		return r;
 
-	timing.call_ns = hold.done_ns - hold.began_ns;
-	timing.queues = hold.n;
-	timing.has_save_ns = gpreempt_is_modelled(p->ctx);
-	timing.save_ns = model_save_ns(p->ctx) - save_ns_before;
+	timing->call_ns = hold.done_ns - hold.began_ns;
+	timing->queues = hold.n;
+	timing->has_save_ns = gpreempt_is_modelled(p->ctx);
+	timing->save_ns = model_save_ns(p->ctx) - save_ns_before;
 	if (o.want_saved)
-		read_saved(p, &timing);
+		read_saved(p, timing);
+	return 0;
+}
+
+EXPORT int gpreempt_suspend_queues(struct gpreempt_process *p, const uint32_t *ids, size_t n,
+				   const struct gpreempt_suspend_options *options,
+				   struct gpreempt_timing *ret)
+{
+	struct gpreempt_timing timing = { .size = sizeof(timing) };
+	int r = check_call(p, ids, n);
+
+	if (r >= 0)
+		r = p->ctx->vendor ? p->ctx->vendor->suspend(&p, 1, ids, n, options, &timing)
+				   : suspend(p, ids, n, options, &timing);
+	if (r < 0)
+		return r;
 	if (ret)
 		out_struct(ret, &timing);
 	return 0;
 }
 
-EXPORT int gpreempt_resume_queues(struct gpreempt_process *p, struct gpreempt_timing *ret)
+static int resume(struct gpreempt_process *p, struct gpreempt_timing *timing)
 {
-	struct gpreempt_timing timing = { .size = sizeof(timing) };
 	struct gkfd_failure failure = { 0 };
 	struct gkfd_resumed resumed = { 0 };
 	int r;
@@ -160,8 +172,18 @@ EXPORT int gpreempt_resume_queues(struct gpreempt_process *p, struct gpreempt_ti
 	ctx_call_end(p->ctx);
 	if (r < 0)
 		return ctx_fail_target(p->ctx, r, p->pid, &failure);
-	timing.call_ns = resumed.done_ns - resumed.began_ns;
-	timing.queues = resumed.n;
+	timing->call_ns = resumed.done_ns - resumed.began_ns;
+	timing->queues = resumed.n;
+	return 0;
+}
+
+EXPORT int gpreempt_resume_queues(struct gpreempt_process *p, struct gpreempt_timing *ret)
+{
+	struct gpreempt_timing timing = { .size = sizeof(timing) };
+	int r = p->ctx->vendor ? p->ctx->vendor->resume(&p, 1, &timing) : resume(p, &timing);
+
+	if (r < 0)
+		return r;
 	if (ret)
 		out_struct(ret, &timing);
 	return 0;
@@ -169,16 +191,43 @@ EXPORT int gpreempt_resume_queues(struct gpreempt_process *p, struct gpreempt_ti
 
 EXPORT int gpreempt_held_queues(const struct gpreempt_process *p, uint32_t *ret, size_t max)
 {
-	size_t n = process_is_held(p) ? p->n_held : 0;
+	size_t n;
 
+	if (p->ctx->vendor)
+		return p->ctx->vendor->held(p, ret, max);
+	n = process_is_held(p) ? p->n_held : 0;
 	if (MIN(max, n))
 		memcpy(ret, p->held_ids, MIN(max, n) * sizeof(*ret));
 	return (int)n;
 }
 
+/* One call of the driver can be for several processes there. */
+static bool one_call(struct gpreempt_process *const *procs, size_t n)
+{
+	if (n < 2 || !procs[0]->ctx->vendor)
+		return false;
+	for (size_t i = 1; i < n; i++)
+		if (procs[i]->ctx != procs[0]->ctx)
+			return false;
+	return true;
+}
+
+static int suspend_together(struct gpreempt_process *const *procs, size_t n,
+			    const struct gpreempt_suspend_options *options)
+{
+	struct gpreempt_timing timing = { .size = sizeof(timing) };
+	int r = 0;
+
+	for (size_t i = 0; i < n && r >= 0; i++)
+		r = check_call(procs[i], NULL, 0);
+	return r < 0 ? r : procs[0]->ctx->vendor->suspend(procs, n, NULL, 0, options, &timing);
+}
+
 EXPORT int gpreempt_batch_unmap_queues(struct gpreempt_process *const *procs, size_t n,
 				       const struct gpreempt_suspend_options *options)
 {
+	if (one_call(procs, n))
+		return suspend_together(procs, n, options);
 	for (size_t i = 0; i < n; i++) {
 		int r = gpreempt_suspend_queues(procs[i], NULL, 0, options, NULL);
 
@@ -195,8 +244,11 @@ EXPORT int gpreempt_batch_unmap_queues(struct gpreempt_process *const *procs, si
 
 EXPORT int gpreempt_fast_remap_queues(struct gpreempt_process *const *procs, size_t n)
 {
+	struct gpreempt_timing timing = { .size = sizeof(timing) };
 	int first_error = 0;
 
+	if (one_call(procs, n))
+		return procs[0]->ctx->vendor->resume(procs, n, &timing);
 	for (size_t i = 0; i < n; i++) {
 		int r = gpreempt_resume_queues(procs[i], NULL);
 

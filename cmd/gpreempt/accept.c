@@ -67,6 +67,9 @@ static int find_gpus(struct accept *a)
 	a->device.size = sizeof(a->device);
 	if (gpreempt_get_device_info(a->cli->ctx, &a->device) < 0)
 		return cli_fail_ctx(a->cli);
+	if (cli_is_nvidia(a->cli))
+		return cli_fail(a->cli, EXIT_REFUSED, "measure one with: gpreempt bench PID",
+				"these checks are for AMD GPUs");
 	a->not_hardware = cli_is_modelled(a->cli);
 	a->gpus[0].size = sizeof(a->gpus[0]);
 	n = gpreempt_get_gpus(a->cli->ctx, a->gpus, ARRAY_SIZE(a->gpus));

@@ -17,7 +17,7 @@ const char help_bench[] =
 	"  -n N                rounds, default 10\n"
 	"  --work MS           how long the urgent work of each round takes, default 10\n"
 	"  --grace KCLK        thousands of GPU clocks running work gets to end by itself,\n"
-	"                      1 (default) to 255\n"
+	"                      1 (default) to 255; not on NVIDIA GPUs\n"
 	"  --level LEVEL       insist on one way to do it; see gpreempt doctor\n"
 	"\n"
 	"Each round lets the process run, suspends all its queues, waits as long as the urgent\n"
@@ -88,6 +88,7 @@ static int attach(struct cli *cli, struct bench *b)
 		return cli_fail_ctx(cli);
 	b->open_ns = gpreempt_now_ns(cli->ctx) - began;
 	b->modelled = cli_is_modelled(cli);
+	b->unit = cli_unit(cli);
 	began = gpreempt_now_ns(cli->ctx);
 	if (gpreempt_attach(cli->ctx, b->pid, flags, &b->process) < 0)
 		return cli_fail_ctx(cli);

@@ -17,6 +17,7 @@ struct bench {
 	uint64_t saved_bytes; /* of all rounds */
 	bool has_saved, modelled;
 	uint32_t queues;
+	const char *unit; /* of which there are so many */
 	int signal; /* that ended it; 0: none */
 	struct gpreempt_error error; /* the last failed round's */
 };

@@ -94,8 +94,9 @@ static int print_text(struct cli *cli, struct bench *b)
 	const char *modelled = b->modelled ? " (times are modelled)" : "";
 	char buf[UNIT_TEXT_SIZE], open[UNIT_TEXT_SIZE], verdict[32];
 
-	printf("process %d: %u queues, %llu of %llu rounds succeeded%s\n", (int)b->pid, b->queues,
-	       (unsigned long long)b->ok, (unsigned long long)(b->ok + b->failed), modelled);
+	printf("process %d: %u %ss, %llu of %llu rounds succeeded%s\n", (int)b->pid, b->queues,
+	       b->unit, (unsigned long long)b->ok, (unsigned long long)(b->ok + b->failed),
+	       modelled);
 	if (b->failed)
 		printf("last failure: %s\n", b->error.message);
 	if (b->signal)

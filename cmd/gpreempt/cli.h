@@ -131,6 +131,9 @@ int cli_open(struct cli *cli); /* 0, or an exit status */
 int cli_print_json(struct cli *cli, struct json_object *object);
 /* Times on this device are nobody's hardware's: a model, or a software GPU behind the driver. */
 bool cli_is_modelled(struct cli *cli);
+bool cli_is_nvidia(struct cli *cli);
+/* What can be held of a process: "queue", or "channel group". */
+const char *cli_unit(struct cli *cli);
 /* Everything written must have arrived: an exit status, @status when it has. */
 int cli_finish(struct cli *cli, int status);
 bool cli_stdout_broken(void);
@@ -156,6 +159,7 @@ const char *text_bytes(uint64_t bytes, char buf[UNIT_TEXT_SIZE]);
 struct json_object *queue_to_json(const struct gpreempt_queue *q);
 void print_queue_table(const struct gpreempt_queue *queues, size_t n, bool with_pid);
 void print_distribution(const struct gpreempt_queue *queues, size_t n);
+bool queue_is_group(const struct gpreempt_queue *q); /* of channels, on an NVIDIA GPU */
 void print_id_array(const uint32_t *ids, size_t n);
 struct json_object *json_by_type(const struct gpreempt_queue *queues, size_t n);
 struct json_object *json_by_gpu(const struct gpreempt_queue *queues, size_t n);

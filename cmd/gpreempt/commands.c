@@ -11,7 +11,7 @@ const struct command commands[] = {
 	  "  --class CLASS       only 'online' or 'offline' ones\n"
 	  "\n"
 	  "The class is what a running daemon says. Without one it is told by the priority of\n"
-	  "the queues, which only root can read.\n",
+	  "the queues, which only root can read, and only on AMD GPUs.\n",
 	  cmd_list },
 	{ "queues", "PID | --all", "the queues of a process, or of all", help_queues, cmd_queues },
 	{ "monitor", "PID", "watch the queues of a process for a while", help_monitor,
@@ -22,7 +22,9 @@ const struct command commands[] = {
 	  "  --all               of all processes; the same as naming none\n"
 	  "\n"
 	  "Asks the holder to let go and kills it when it does not: with the stock driver the\n"
-	  "holder's death makes the job run again. Works when the holder hangs or is long dead.\n",
+	  "holder's death makes the job run again. Works when the holder hangs or is long dead.\n"
+	  "On NVIDIA GPUs, where nobody can tell whether anything is held, everything the caller\n"
+	  "may trace is let go.\n",
 	  cmd_release },
 	{ "hqd", "", "hardware queue slots in use", NULL, cmd_hqd },
 	{ "accept", "PID", "hold what we claim against this machine; a report", help_accept,
@@ -43,7 +45,8 @@ const struct command commands[] = {
 	{ "policy", "[NAME]", "who waits for whom: show or set",
 	  "Without a name: the policy in force, and those there are.\n", cmd_policy },
 	{ "hint", "PID", "say that work of an online job comes",
-	  "  --in MS             in so many milliseconds, 1 to 10000; otherwise now\n"
+	  "  --ahead DURATION    it comes in so long, as 500us; otherwise now\n"
+	  "  --for DURATION      it takes so long: others run again just when it ends\n"
 	  "\n"
 	  "For trying out; a program uses gpreempt_hint_now() of libgpreempt(3).\n",
 	  cmd_hint },
@@ -63,9 +66,9 @@ const struct command commands[] = {
 };
 
 static const char global_help[] =
-	"  --device DEVICE     auto (default), kfd, or model[:PRESET] for a software GPU;\n"
-	"                      presets: mi308x, mi300x, mi100, mi210, mi25, gfx1150,\n"
-	"                      gfx1200\n"
+	"  --device DEVICE     kfd (AMD), nvrm (NVIDIA), auto (default: whichever is there),\n"
+	"                      or model[:PRESET] for a software GPU; presets: mi308x,\n"
+	"                      mi300x, mi100, mi210, mi25, gfx1150, gfx1200\n"
 	"  --socket PATH       of the daemon, otherwise $GPREEMPT_SOCKET or\n"
 	"                      /run/gpreempt/control.sock\n"
 	"  --json              one JSON object on stdout, errors too\n"

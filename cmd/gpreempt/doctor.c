@@ -6,6 +6,7 @@
 #include "cmd/gpreempt/table.h"
 
 #define MAX_LEVELS 8
+#define VENDORS 2
 
 struct findings {
 	struct gpreempt_device_info info;
@@ -13,6 +14,11 @@ struct findings {
 	struct gpreempt_level levels[MAX_LEVELS];
 	size_t n_gpus, n_levels;
 };
+
+static bool is_nvidia(const struct findings *f)
+{
+	return strcmp(f->info.backend, "nvrm") == 0;
+}
 
 static int examine(struct cli *cli, struct findings *f)
 {
@@ -25,9 +31,9 @@ static int examine(struct cli *cli, struct findings *f)
 	if (r < 0)
 		return cli_fail_ctx(cli);
 	r = gpreempt_get_gpus(cli->ctx, f->gpus, ARRAY_SIZE(f->gpus));
-	if (r < 0)
+	if (r < 0 && !is_nvidia(f)) /* there the levels say why */
 		return cli_fail_ctx(cli);
-	f->n_gpus = MIN((size_t)r, ARRAY_SIZE(f->gpus));
+	f->n_gpus = MIN((size_t)MAX(r, 0), ARRAY_SIZE(f->gpus));
 	r = gpreempt_get_levels(cli->ctx, f->levels, ARRAY_SIZE(f->levels));
 	if (r < 0)
 		return cli_fail_ctx(cli);
@@ -36,17 +42,29 @@ static int examine(struct cli *cli, struct findings *f)
 }
 
 /* No driver at all is a finding too, unless it was asked for by name. */
-static void nothing_here(struct findings *f, const struct gpreempt_error *e)
+static void nothing_here(struct findings f[VENDORS])
 {
-	static const char *const names[] = { "K3", "K2", "K1" };
+	static const struct {
+		const char *backend, *name, *levels[4];
+	} vendors[VENDORS] = {
+		{ "kfd", "AMD GPU driver (KFD)", { "K3", "K2", "K1" } },
+		{ "nvrm", "NVIDIA GPU driver", { "N2", "N1" } },
+	};
 
-	snprintf(f->info.backend, sizeof(f->info.backend), "kfd");
-	snprintf(f->info.name, sizeof(f->info.name), "AMD GPU driver (KFD)");
-	for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
-		struct gpreempt_level *level = &f->levels[f->n_levels++];
+	for (size_t v = 0; v < VENDORS; v++) {
+		struct gpreempt_error e = { .size = sizeof(e), .message = "came just now" };
+		struct gpreempt_ctx *ctx = NULL;
 
-		snprintf(level->level, sizeof(level->level), "%s", names[i]);
-		snprintf(level->reason, sizeof(level->reason), "%.190s", e->message);
+		gpreempt_open(vendors[v].backend, &ctx, &e); /* for what it says */
+		gpreempt_unref(ctx);
+		snprintf(f[v].info.backend, sizeof(f[v].info.backend), "%s", vendors[v].backend);
+		snprintf(f[v].info.name, sizeof(f[v].info.name), "%s", vendors[v].name);
+		for (const char *const *name = vendors[v].levels; *name; name++) {
+			struct gpreempt_level *level = &f[v].levels[f[v].n_levels++];
+
+			snprintf(level->level, sizeof(level->level), "%s", *name);
+			snprintf(level->reason, sizeof(level->reason), "%.190s", e.message);
+		}
 	}
 }
 
@@ -71,6 +89,12 @@ static struct json_object *gpu_to_json(const struct gpreempt_gpu *gpu)
 		json_add_uint(o, "cwsr_bytes", gpu->cwsr_bytes);
 	if (gpu->valid & GPREEMPT_GPU_FIRMWARE)
 		json_add_uint(o, "fw_version", gpu->fw_version);
+	if (gpu->valid & GPREEMPT_GPU_PCI)
+		json_add_string(o, "pci", gpu->pci);
+	if (gpu->valid & GPREEMPT_GPU_UUID)
+		json_add_string(o, "uuid", gpu->uuid);
+	if (gpu->valid & GPREEMPT_GPU_MIG)
+		json_object_object_add(o, "mig", json_object_new_boolean(gpu->mig));
 	return o;
 }
 
@@ -84,10 +108,8 @@ static struct json_object *level_to_json(const struct gpreempt_level *level)
 	return o;
 }
 
-static int print_json(struct cli *cli, const struct findings *f)
+static struct json_object *device_to_json(const struct findings *f)
 {
-	struct json_object *o = json_object_new_object();
-	struct json_object *devices = json_object_new_array();
 	struct json_object *device = json_object_new_object();
 	struct json_object *gpus = json_object_new_array();
 	struct json_object *levels = json_object_new_array();
@@ -99,16 +121,51 @@ static int print_json(struct cli *cli, const struct findings *f)
 		snprintf(version, sizeof(version), "%u.%u", f->info.kfd_major, f->info.kfd_minor);
 		json_add_string(device, "kfd_version", version);
 	}
-	json_object_object_add(device, "debugfs", json_object_new_boolean(f->info.debugfs));
+	if (f->info.valid & GPREEMPT_DEVICE_DRIVER)
+		json_add_string(device, "driver_version", f->info.driver_version);
+	if (f->info.module[0])
+		json_add_string(device, "module", f->info.module);
+	if (!is_nvidia(f))
+		json_object_object_add(device, "debugfs", json_object_new_boolean(f->info.debugfs));
 	for (size_t i = 0; i < f->n_gpus; i++)
 		json_object_array_add(gpus, gpu_to_json(&f->gpus[i]));
 	json_add(device, "gpus", gpus);
 	for (size_t i = 0; i < f->n_levels; i++)
 		json_object_array_add(levels, level_to_json(&f->levels[i]));
 	json_add(device, "levels", levels);
-	json_object_array_add(devices, device);
+	return device;
+}
+
+static int print_json(struct cli *cli, const struct findings *f, size_t n)
+{
+	struct json_object *o = json_object_new_object();
+	struct json_object *devices = json_object_new_array();
+
+	for (size_t i = 0; i < n; i++)
+		json_object_array_add(devices, device_to_json(&f[i]));
 	json_add(o, "devices", devices);
 	return cli_print_json(cli, o);
+}
+
+static void print_nvidia_gpus(const struct findings *f)
+{
+	static const struct column columns[] = {
+		{ "GPU", true },  { "ID", true },   { "NAME", false },
+		{ "PCI", false }, { "MIG", false },
+	};
+	struct libscols_table *t = table_new(columns, ARRAY_SIZE(columns));
+
+	for (size_t i = 0; i < f->n_gpus; i++) {
+		const struct gpreempt_gpu *g = &f->gpus[i];
+
+		table_row(t);
+		table_cell(t, 0, "%u", g->index);
+		table_cell(t, 1, "%u", g->gpu_id);
+		table_cell(t, 2, "%s", g->name);
+		table_cell(t, 3, "%s", g->valid & GPREEMPT_GPU_PCI ? g->pci : "-");
+		table_cell(t, 4, "%s", g->mig ? "yes" : "no");
+	}
+	table_print(t);
 }
 
 static void print_gpus(const struct findings *f)
@@ -146,7 +203,7 @@ static void print_remarks(const struct findings *f)
 	if (f->info.hidden_gpus)
 		printf("note: %u GPUs are hidden from this process (device cgroup)\n",
 		       f->info.hidden_gpus);
-	if (f->n_gpus && !f->info.debugfs)
+	if (f->n_gpus && !f->info.debugfs && !is_nvidia(f))
 		printf("note: priorities and classes are unknown without debugfs: try sudo\n");
 	if (f->n_gpus && !f->info.global_pids)
 		printf("note: inside a container; processes of others cannot be listed here\n");
@@ -155,7 +212,8 @@ static void print_remarks(const struct findings *f)
 		       f->info.yama_scope);
 }
 
-static int print_text(struct cli *cli, const struct findings *f, const char *hint)
+/* True: something can be held without asking for a level. */
+static bool print_device(struct cli *cli, const struct findings *f)
 {
 	bool able = false;
 	char buf[128];
@@ -163,9 +221,14 @@ static int print_text(struct cli *cli, const struct findings *f, const char *hin
 	printf("%s", bold(cli, f->info.name, buf, sizeof(buf)));
 	if (f->info.valid & GPREEMPT_DEVICE_VERSION)
 		printf(", interface %u.%u", f->info.kfd_major, f->info.kfd_minor);
+	if (f->info.module[0])
+		printf(" %s, %s module", f->info.driver_version, f->info.module);
 	printf(": %zu GPU%s\n\n", f->n_gpus, f->n_gpus == 1 ? "" : "s");
 	if (f->n_gpus) {
-		print_gpus(f);
+		if (is_nvidia(f))
+			print_nvidia_gpus(f);
+		else
+			print_gpus(f);
 		printf("\n");
 	}
 	for (size_t i = 0; i < f->n_levels; i++) {
@@ -176,6 +239,16 @@ static int print_text(struct cli *cli, const struct findings *f, const char *hin
 	}
 	printf("\n");
 	print_remarks(f);
+	return able;
+}
+
+static int print_text(struct cli *cli, const struct findings *f, size_t n, const char *hint)
+{
+	bool able = false;
+	char buf[64];
+
+	for (size_t i = 0; i < n; i++)
+		able |= print_device(cli, &f[i]);
 	printf("%s: %s\n", bold(cli, able ? "ready" : "not ready", buf, sizeof(buf)),
 	       able ? "see what uses the GPU with: gpreempt list" : hint);
 	return EXIT_DONE;
@@ -189,9 +262,10 @@ static bool is_auto(const struct cli *cli)
 int cmd_doctor(struct cli *cli, int argc, char **argv)
 {
 	static const struct option options[] = { COMMON_OPTIONS };
-	_cleanup_free_ struct findings *f = calloc(1, sizeof(*f));
+	_cleanup_free_ struct findings *f = calloc(VENDORS, sizeof(*f));
 	struct gpreempt_error e = { .size = sizeof(e), .hint = "the reasons are above" };
 	int status = EXIT_DONE;
+	size_t n = 1;
 
 	if (!f)
 		return cli_fail(cli, EXIT_FAILED, "free some memory", "out of memory");
@@ -200,13 +274,15 @@ int cmd_doctor(struct cli *cli, int argc, char **argv)
 	status = check_arguments(cli, argc - optind, 0, 0);
 	if (status != EXIT_DONE)
 		return status;
-	if (gpreempt_open(cli->device, &cli->ctx, &e) >= 0)
+	if (gpreempt_open(cli->device, &cli->ctx, &e) >= 0) {
 		status = examine(cli, f);
-	else if (e.kind == GPREEMPT_ERROR_ABSENT && is_auto(cli))
-		nothing_here(f, &e);
-	else
+	} else if (e.kind == GPREEMPT_ERROR_ABSENT && is_auto(cli)) {
+		nothing_here(f);
+		n = VENDORS;
+	} else {
 		status = cli_fail_error(cli, &e);
+	}
 	if (status != EXIT_DONE)
 		return status;
-	return cli->json ? print_json(cli, f) : print_text(cli, f, e.hint);
+	return cli->json ? print_json(cli, f, n) : print_text(cli, f, n, e.hint);
 }

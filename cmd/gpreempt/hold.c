@@ -10,10 +10,11 @@
 #define PROGRESS_NS (500 * NSEC_PER_MSEC)
 
 const char help_hold[] =
-	"  --queue ID          only this queue; may be given several times (one PID only)\n"
+	"  --queue ID          only this queue, or on an NVIDIA GPU channel group; may be given\n"
+	"                      several times (one PID only)\n"
 	"  --for SECONDS       let go after so long; otherwise Ctrl-C ends it\n"
 	"  --grace KCLK        thousands of GPU clocks running work gets to end by itself,\n"
-	"                      1 (default) to 255\n"
+	"                      1 (default) to 255; not on NVIDIA GPUs\n"
 	"  --level LEVEL       insist on one way to do it; see gpreempt doctor. K1 (a pause of\n"
 	"                      whole processes, for old ROCm runtimes) is used only so\n"
 	"\n"
@@ -34,6 +35,7 @@ struct hold {
 
 	struct gpreempt_process *procs[MAX_PIDS]; /* NULL: ended by itself */
 	struct json_object *held;
+	const char *unit;
 	uint64_t suspend_ns, resume_ns;
 	size_t ended;
 	uint32_t queues;
@@ -152,8 +154,8 @@ static int note_held(struct cli *cli, struct hold *h, struct gpreempt_process *p
 	}
 	h->queues += (uint32_t)n;
 	if (!cli->json)
-		printf("holding process %d: %d queue%s off the GPU\n", (int)gpreempt_process_pid(p),
-		       n, n == 1 ? "" : "s");
+		printf("holding process %d: %d %s%s off the GPU\n", (int)gpreempt_process_pid(p), n,
+		       h->unit, n == 1 ? "" : "s");
 	return EXIT_DONE;
 }
 
@@ -164,7 +166,7 @@ static int suspend_all(struct cli *cli, struct hold *h)
 	int status = EXIT_DONE, r;
 
 	progress_begin(&progress);
-	progress_now(&progress, "taking the queues off the GPU");
+	progress_now(&progress, "taking the %ss off the GPU", h->unit);
 	r = h->ids ? gpreempt_suspend_queues(h->procs[0], h->ids, h->n_ids, &h->options, NULL) :
 		     gpreempt_batch_unmap_queues(h->procs, h->n, &h->options);
 	progress_end(&progress);
@@ -257,7 +259,7 @@ static int report(struct cli *cli, struct hold *h)
 	struct json_object *o;
 
 	if (!cli->json) {
-		printf("%u queue%s running again; suspend took %s, resume %s%s\n", h->queues,
+		printf("%u %s%s running again; suspend took %s, resume %s%s\n", h->queues, h->unit,
 		       h->queues == 1 ? " is" : "s are", text_duration(h->suspend_ns, a),
 		       text_duration(h->resume_ns, b), modelled ? " (modelled)" : "");
 		return EXIT_DONE;
@@ -276,8 +278,10 @@ static int hold(struct cli *cli, struct hold *h)
 
 	if (status == EXIT_DONE)
 		status = check_level(cli, h->level);
-	if (status == EXIT_DONE)
+	if (status == EXIT_DONE) {
+		h->unit = cli_unit(cli);
 		status = attach_all(cli, h);
+	}
 	if (status == EXIT_DONE)
 		status = suspend_all(cli, h);
 	if (status != EXIT_DONE)

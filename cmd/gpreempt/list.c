@@ -10,7 +10,8 @@ enum { OPTION_CLASS = 2001 };
 
 static bool wanted(const struct gpreempt_process_info *p, enum gpreempt_class job_class)
 {
-	return p->queues > 0 && (job_class == GPREEMPT_CLASS_UNKNOWN || job_class == p->job_class);
+	return (p->queues > 0 || p->hidden) &&
+	       (job_class == GPREEMPT_CLASS_UNKNOWN || job_class == p->job_class);
 }
 
 static struct json_object *process_to_json(const struct gpreempt_process_info *p)
@@ -29,10 +30,14 @@ static struct json_object *process_to_json(const struct gpreempt_process_info *p
 	}
 	if (p->job_class != GPREEMPT_CLASS_UNKNOWN)
 		json_add_string(o, "class", gpreempt_class_name(p->job_class));
-	json_add_uint(o, "queues", p->queues);
 	for (uint32_t i = 0; i < p->n_gpus; i++)
 		json_object_array_add(gpus, json_object_new_uint64(p->gpus[i]));
-	json_add(o, "gpus", gpus);
+	if (p->hidden) {
+		json_object_put(gpus);
+	} else {
+		json_add_uint(o, "queues", p->queues);
+		json_add(o, "gpus", gpus);
+	}
 	if (p->valid & GPREEMPT_PROC_VRAM)
 		json_add_uint(o, "vram_bytes", p->vram_bytes);
 	return o;
@@ -64,11 +69,11 @@ static void print_row(struct libscols_table *t, const struct gpreempt_process_in
 	table_cell(t, 2, "%s",
 		   p->job_class == GPREEMPT_CLASS_UNKNOWN ? "-"
 							  : gpreempt_class_name(p->job_class));
-	table_cell(t, 3, "%u", p->queues);
+	table_cell(t, 3, p->hidden ? "-" : "%u", p->queues);
 	table_cell(t, 4, "%s", known ? p->state : "-");
 	table_cell(t, 5, "%s",
 		   p->valid & GPREEMPT_PROC_VRAM ? text_bytes(p->vram_bytes, buf) : "-");
-	table_cell(t, 6, "%s", gpus);
+	table_cell(t, 6, "%s", p->hidden ? "-" : gpus);
 }
 
 static int print_text(struct cli *cli, const struct processes *ps, enum gpreempt_class job_class)
@@ -78,7 +83,7 @@ static int print_text(struct cli *cli, const struct processes *ps, enum gpreempt
 		{ "STATE", false }, { "VRAM", true },	  { "GPUS", false },
 	};
 	struct libscols_table *t = table_new(columns, ARRAY_SIZE(columns));
-	size_t shown = 0, unknown = 0;
+	size_t shown = 0, unknown = 0, hidden = 0;
 
 	for (size_t i = 0; i < ps->n; i++) {
 		if (ps->list[i].queues > 0 && ps->list[i].job_class == GPREEMPT_CLASS_UNKNOWN)
@@ -87,6 +92,7 @@ static int print_text(struct cli *cli, const struct processes *ps, enum gpreempt
 			continue;
 		print_row(t, &ps->list[i]);
 		shown++;
+		hidden += ps->list[i].hidden;
 	}
 	if (shown)
 		table_print(t);
@@ -98,6 +104,10 @@ static int print_text(struct cli *cli, const struct processes *ps, enum gpreempt
 		       job_class == GPREEMPT_CLASS_UNKNOWN ? "" : " ");
 	if (unknown && job_class != GPREEMPT_CLASS_UNKNOWN)
 		printf("(%zu more of unknown class: see gpreempt list)\n", unknown);
+	if (hidden)
+		printf("(%zu could not be looked into: try sudo, or gpreempt queues PID for the "
+		       "reason)\n",
+		       hidden);
 	return EXIT_DONE;
 }
 

@@ -148,12 +148,15 @@ int check_level(struct cli *cli, const char *text)
 	for (int i = 0; i < n; i++) {
 		if (strcasecmp(levels[i].level, text) != 0)
 			continue;
+		if (strcmp(levels[i].level, "N1") == 0)
+			return cli_fail(cli, EXIT_REFUSED, "name N2, or no level",
+					"level N1 changes time slices: it holds nobody");
 		if (levels[i].available)
 			return EXIT_DONE;
 		return cli_fail(cli, EXIT_REFUSED, "see all levels with: gpreempt doctor",
 				"level %s is not available: %s", levels[i].level, levels[i].reason);
 	}
-	return cli_usage(cli, "no level '%s': K3, K2, K1 or K0", text);
+	return cli_usage(cli, "no level '%s' here: see gpreempt doctor", text);
 }
 
 bool level_pauses(const char *text)

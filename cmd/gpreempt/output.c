@@ -191,6 +191,18 @@ const char *text_bytes(uint64_t bytes, char buf[UNIT_TEXT_SIZE])
 	return text_scaled((double)bytes / 1024, 1024, units, buf);
 }
 
+bool cli_is_nvidia(struct cli *cli)
+{
+	struct gpreempt_device_info info = { .size = sizeof(info) };
+
+	return gpreempt_get_device_info(cli->ctx, &info) >= 0 && strcmp(info.backend, "nvrm") == 0;
+}
+
+const char *cli_unit(struct cli *cli)
+{
+	return cli_is_nvidia(cli) ? "channel group" : "queue";
+}
+
 bool cli_is_modelled(struct cli *cli)
 {
 	struct gpreempt_device_info info = { .size = sizeof(info) };

@@ -8,6 +8,11 @@
 
 #define UNKNOWN "-"
 
+bool queue_is_group(const struct gpreempt_queue *q)
+{
+	return q->type == GPREEMPT_QUEUE_GROUP_COMPUTE || q->type == GPREEMPT_QUEUE_GROUP_COPY;
+}
+
 struct json_object *queue_to_json(const struct gpreempt_queue *q)
 {
 	struct json_object *o = json_object_new_object();
@@ -20,7 +25,8 @@ struct json_object *queue_to_json(const struct gpreempt_queue *q)
 		json_add_string(o, "class", gpreempt_class_name(q->job_class));
 	if (q->valid & GPREEMPT_QUEUE_RING_BASE)
 		json_add_uint(o, "ring_base", q->ring_base);
-	json_add_uint(o, "ring_bytes", q->ring_bytes);
+	if (!queue_is_group(q))
+		json_add_uint(o, "ring_bytes", q->ring_bytes);
 	if (q->valid & GPREEMPT_QUEUE_POINTERS) {
 		json_add_uint(o, "read_ptr", q->read_ptr_addr);
 		json_add_uint(o, "write_ptr", q->write_ptr_addr);
@@ -41,6 +47,10 @@ struct json_object *queue_to_json(const struct gpreempt_queue *q)
 		json_add_uint(o, "pending", q->pending);
 	if (q->valid & GPREEMPT_QUEUE_STATE)
 		json_add_string(o, "state", q->state);
+	if (q->valid & GPREEMPT_QUEUE_CHANNELS)
+		json_add_uint(o, "channels", q->channels);
+	if (q->valid & GPREEMPT_QUEUE_SLICE)
+		json_add_uint(o, "slice_us", q->slice_us);
 	return o;
 }
 
@@ -62,7 +72,35 @@ static void cell_bytes(struct libscols_table *t, size_t column, bool known, uint
 	table_cell(t, column, "%s", known ? text_bytes(bytes, buf) : UNKNOWN);
 }
 
-void print_queue_table(const struct gpreempt_queue *queues, size_t n, bool with_pid)
+static void print_group_table(const struct gpreempt_queue *queues, size_t n, bool with_pid)
+{
+	static const struct column columns[] = {
+		{ "PID", true },	{ "GROUP", true }, { "GPU", true },   { "TYPE", false },
+		{ "CHANNELS", true }, { "SLICE", true }, { "STATE", false },
+	};
+	size_t skip = with_pid ? 0 : 1;
+	struct libscols_table *t = table_new(columns + skip, ARRAY_SIZE(columns) - skip);
+	char buf[UNIT_TEXT_SIZE];
+
+	for (size_t i = 0; i < n; i++) {
+		const struct gpreempt_queue *q = &queues[i];
+		bool sliced = q->valid & GPREEMPT_QUEUE_SLICE;
+
+		table_row(t);
+		if (with_pid)
+			table_cell(t, 0, "%d", (int)q->pid);
+		table_cell(t, 1 - skip, "%u", q->queue_id);
+		table_cell(t, 2 - skip, "%u", q->gpu_id);
+		table_cell(t, 3 - skip, "%s", gpreempt_queue_type_name(q->type));
+		cell_number(t, 4 - skip, q->valid & GPREEMPT_QUEUE_CHANNELS, q->channels, "");
+		table_cell(t, 5 - skip, "%s",
+			   sliced ? text_duration(q->slice_us * NSEC_PER_USEC, buf) : UNKNOWN);
+		table_cell(t, 6 - skip, "%s", q->valid & GPREEMPT_QUEUE_STATE ? q->state : UNKNOWN);
+	}
+	table_print(t);
+}
+
+static void print_ring_table(const struct gpreempt_queue *queues, size_t n, bool with_pid)
 {
 	static const struct column columns[] = {
 		{ "PID", true },      { "QUEUE", true },     { "GPU", true },
@@ -94,6 +132,14 @@ void print_queue_table(const struct gpreempt_queue *queues, size_t n, bool with_
 		cell_bytes(t, 11 - skip, q->valid & GPREEMPT_QUEUE_CWSR_BYTES, q->cwsr_bytes);
 	}
 	table_print(t);
+}
+
+void print_queue_table(const struct gpreempt_queue *queues, size_t n, bool with_pid)
+{
+	if (n && queue_is_group(&queues[0]))
+		print_group_table(queues, n, with_pid);
+	else
+		print_ring_table(queues, n, with_pid);
 }
 
 static void count_up(struct json_object *counts, const char *key)

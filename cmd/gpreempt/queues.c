@@ -12,7 +12,8 @@ const char help_queues[] =
 	"\n"
 	"With a PID it attaches for a moment, because only the driver knows the addresses: this\n"
 	"needs the right to trace the process, and fails while somebody debugs it.\n"
-	"A dash stands for what cannot be known; priorities need root (debugfs).\n";
+	"A dash stands for what cannot be known; priorities need root (debugfs).\n"
+	"On NVIDIA GPUs it shows channel groups: what a context is made of, and can be held.\n";
 
 enum { OPTION_ALL = 2001, OPTION_CLASS, OPTION_MIN, OPTION_MAX, OPTION_IDS };
 
@@ -165,10 +166,12 @@ static int print_ids(struct cli *cli, const struct answer *a)
 
 static int print_text(struct cli *cli, const struct request *q, const struct answer *a)
 {
+	const char *unit = a->n && queue_is_group(&a->queues[0]) ? "channel group" : "queue";
+
 	if (q->all)
-		printf("%zu queue%s on this machine\n", a->n, a->n == 1 ? "" : "s");
+		printf("%zu %s%s on this machine\n", a->n, unit, a->n == 1 ? "" : "s");
 	else
-		printf("process %d: %zu queue%s\n", (int)q->pid, a->n, a->n == 1 ? "" : "s");
+		printf("process %d: %zu %s%s\n", (int)q->pid, a->n, unit, a->n == 1 ? "" : "s");
 	if (a->n == 0)
 		return EXIT_DONE;
 	printf("\n");

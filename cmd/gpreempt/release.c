@@ -30,7 +30,7 @@ static int parse(struct cli *cli, int argc, char **argv, pid_t *pids, size_t *re
 	return status;
 }
 
-static int print_json(struct cli *cli, const pid_t *pids, size_t n)
+static int print_json(struct cli *cli, const pid_t *pids, size_t n, bool certain)
 {
 	struct json_object *o = json_object_new_object();
 	struct json_object *list = json_object_new_array();
@@ -38,13 +38,30 @@ static int print_json(struct cli *cli, const pid_t *pids, size_t n)
 	for (size_t i = 0; i < n; i++)
 		json_object_array_add(list, json_object_new_int((int)pids[i]));
 	json_add(o, "released", list);
+	if (!certain)
+		json_add(o, "certain", json_object_new_boolean(false));
 	return cli_print_json(cli, o);
+}
+
+/* NVIDIA's driver does not tell what was off. */
+static void print_let_go(const pid_t *pids, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		printf("process %d: its contexts are let go\n", (int)pids[i]);
+	printf("contexts of %zu process%s let go%s\n", n, n == 1 ? "" : "es",
+	       n ? "; whether they were held, this driver does not tell" : "");
 }
 
 static int report(struct cli *cli, const pid_t *pids, size_t n)
 {
+	bool certain = !cli_is_nvidia(cli);
+
 	if (cli->json)
-		return print_json(cli, pids, n);
+		return print_json(cli, pids, n, certain);
+	if (!certain) {
+		print_let_go(pids, n);
+		return EXIT_DONE;
+	}
 	if (n == 0)
 		printf("nothing was held\n");
 	for (size_t i = 0; i < n; i++)

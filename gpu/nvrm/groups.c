@@ -101,6 +101,7 @@ static int make_group(struct nvrm_process *p, const struct nvrm_found_group *fou
 	if (known) {
 		g->own_slice_us = known->own_slice_us;
 		g->slice_us = known->slice_us;
+		g->spared = known->spared;
 		g->undo_first = known->undo_first;
 		g->undo_n = known->undo_n;
 		g->undo_slice = known->undo_slice;

@@ -26,6 +26,7 @@ struct nvrm_group {
 	uint32_t id; /* of the hardware */
 	bool compute; /* else its engine only copies */
 	bool off; /* disabled by us, once */
+	bool spared; /* the owner's to set: a hold leaves it on */
 	uint64_t own_slice_us; /* what it had before us */
 	uint64_t slice_us; /* what it has now */
 	uint32_t *channels;

@@ -19,6 +19,12 @@
  *
  * A program that waits for any child (waitpid(-1)) may see stops of attached processes: they
  * are not its children, and it should pass over them. It delays their signals a little.
+ *
+ * On NVIDIA GPUs ("nvrm") what is suspended are channel groups, the contexts of CUDA: they are
+ * listed as queues. Nobody is traced. Nothing there tells what a group has to do, and the driver
+ * does not resume what its holder left: the guard does, and should that have been killed too,
+ * gpreempt_release(). What AMD's driver alone has is -EOPNOTSUPP there: hardware queue slots, grace
+ * periods, GPREEMPT_ATTACH_PAUSE, monitors, the caller's own queues.
  */
 #ifndef GPREEMPT_H
 #define GPREEMPT_H
@@ -61,9 +67,10 @@ void gpreempt_get_error(const struct gpreempt_ctx *ctx, struct gpreempt_error *r
 /* ---- context ---- */
 
 /*
- * @device: "auto" or NULL, "kfd", "model" or "model:SPEC". Opens nothing yet but finds out
- * whether it is there: -ENODEV when not, -EINVAL when the name makes no sense. There is no
- * context to ask then, so *ret_error, which may be NULL, is filled. Since: 0.1
+ * @device: "kfd", "nvrm", "model" or "model:SPEC"; "auto" or NULL: AMD's driver where it is
+ * there, else NVIDIA's. Opens nothing yet but finds out whether it is there: -ENODEV when not,
+ * -EINVAL when the name makes no sense. There is no context to ask then, so *ret_error, which
+ * may be NULL, is filled. Since: 0.1
  */
 int gpreempt_open(const char *device, struct gpreempt_ctx **ret, struct gpreempt_error *ret_error);
 struct gpreempt_ctx *gpreempt_ref(struct gpreempt_ctx *ctx); /* Since: 0.1 */
@@ -93,15 +100,16 @@ enum {
 struct gpreempt_device_info {
 	size_t size;
 	uint64_t valid;
-	char backend[16]; /* "kfd", "model" */
+	char backend[16]; /* "kfd", "nvrm", "model" */
 	char name[64];
-	uint32_t kfd_major, kfd_minor; /* of the driver's interface */
+	uint32_t kfd_major, kfd_minor; /* of AMD's driver's interface */
 	uint32_t yama_scope; /* kernel.yama.ptrace_scope */
 	bool debugfs; /* readable: priorities, classes and used slots can be told */
 	bool global_pids; /* false: inside a pid namespace, where sysfs speaks of other pids */
 	uint32_t hidden_gpus; /* that this process may not use */
 	char driver_version[64]; /* as packages of the driver name it; the kernel's own does not */
 	bool emulated; /* the driver is real, its GPU is not: its times are nobody's */
+	char module[16]; /* NVIDIA's kernel module: "open" or "proprietary"; else empty */
 };
 
 /* Opens the device; where that fails only the version is not valid. Since: 0.1 */
@@ -115,6 +123,9 @@ enum {
 	GPREEMPT_GPU_GFX = 1 << 4,
 	GPREEMPT_GPU_CWSR = 1 << 5,
 	GPREEMPT_GPU_FIRMWARE = 1 << 6,
+	GPREEMPT_GPU_PCI = 1 << 7,
+	GPREEMPT_GPU_UUID = 1 << 8,
+	GPREEMPT_GPU_MIG = 1 << 9,
 };
 
 struct gpreempt_gpu {
@@ -130,6 +141,9 @@ struct gpreempt_gpu {
 	uint32_t hqd_total; /* compute queue slots, not multiplied by XCCs */
 	uint64_t cwsr_bytes; /* save area of one queue, all XCCs together */
 	uint32_t fw_version; /* of the compute microcode (MEC), which preempts */
+	char pci[16]; /* "0000:18:00.0" */
+	char uuid[48];
+	bool mig; /* cut into instances, which are left alone */
 };
 
 /* Since: 0.1 */
@@ -137,7 +151,7 @@ int gpreempt_get_gpus(struct gpreempt_ctx *ctx, struct gpreempt_gpu *ret, size_t
 
 struct gpreempt_level {
 	size_t size;
-	char level[8]; /* "K3" ... "K0" */
+	char level[8]; /* "K3" ... "K0"; "N2", "N1" */
 	bool available;
 	char reason[192]; /* why not, or what it does */
 };
@@ -197,6 +211,7 @@ struct gpreempt_process_info {
 	uint32_t n_gpus;
 	pid_t tracer_pid; /* 0: nobody */
 	uint64_t vram_bytes;
+	bool hidden; /* queues and gpus are not known: no right to look, or it shares a context */
 };
 
 /* Every process that has opened the driver, those without queues too, by pid. Since: 0.1 */
@@ -213,6 +228,8 @@ enum {
 	GPREEMPT_QUEUE_STATE = 1 << 6,
 	GPREEMPT_QUEUE_EXCEPTIONS = 1 << 7,
 	GPREEMPT_QUEUE_INDICES = 1 << 8,
+	GPREEMPT_QUEUE_CHANNELS = 1 << 9,
+	GPREEMPT_QUEUE_SLICE = 1 << 10,
 };
 
 enum gpreempt_queue_type {
@@ -223,6 +240,8 @@ enum gpreempt_queue_type {
 	GPREEMPT_QUEUE_SDMA_BY_ENGINE = 4,
 	GPREEMPT_QUEUE_COMPUTE = 5, /* which packets it takes is not known */
 	GPREEMPT_QUEUE_OTHER = 6,
+	GPREEMPT_QUEUE_GROUP_COMPUTE = 7, /* a channel group of an NVIDIA GPU */
+	GPREEMPT_QUEUE_GROUP_COPY = 8, /* the same, whose engine only copies */
 };
 
 struct gpreempt_queue {
@@ -241,6 +260,8 @@ struct gpreempt_queue {
 	uint64_t exceptions;
 	uint64_t pending; /* published packets not yet taken */
 	char state[16]; /* "idle", "running", "pending", "blocked", "suspended" */
+	uint32_t channels; /* of a channel group */
+	uint64_t slice_us; /* how long it runs before another gets its turn */
 };
 
 const char *gpreempt_queue_type_name(enum gpreempt_queue_type type); /* Since: 0.1 */
@@ -255,7 +276,8 @@ struct gpreempt_queue_filter {
 /*
  * The queues of all processes that match, by pid and id. Ids come from sysfs and the rest from
  * debugfs, which has no ids: among queues of one process that look alike only what all of them
- * share is known. @filter may be NULL. Since: 0.1
+ * share is known. @filter may be NULL. On an NVIDIA GPU only of processes the caller may trace,
+ * whose descriptors are borrowed for a moment. Since: 0.1
  */
 int gpreempt_get_all_queues(struct gpreempt_ctx *ctx, const struct gpreempt_queue_filter *filter,
 			    struct gpreempt_queue *ret, size_t max);
@@ -279,8 +301,8 @@ enum {
 };
 
 /*
- * Costs a runlist cycle on every GPU the process may use; nothing with GPREEMPT_ATTACH_PAUSE.
- * Since: 0.1
+ * Costs a runlist cycle on every GPU the process may use; nothing with GPREEMPT_ATTACH_PAUSE. On
+ * an NVIDIA GPU it costs the process nothing: its descriptors are borrowed. Since: 0.1
  */
 int gpreempt_attach(struct gpreempt_ctx *ctx, pid_t pid, unsigned int flags,
 		    struct gpreempt_process **ret);
@@ -299,7 +321,7 @@ int gpreempt_process_check(struct gpreempt_process *p);
 /* All queues, newest first; ret_time_ns may be NULL. Since: 0.1 */
 int gpreempt_snapshot(struct gpreempt_process *p, struct gpreempt_queue *ret, size_t max,
 		      uint64_t *ret_time_ns);
-/* 1: has work waiting or running; 0: idle; -ENODATA: cannot be told. Since: 0.1 */
+/* 1: has work waiting or running; 0: idle; -ENODATA: cannot be told, as of NVIDIA's. Since: 0.1 */
 int gpreempt_is_queue_active(struct gpreempt_process *p, uint32_t queue_id);
 
 #define GPREEMPT_GRACE_MIN 1
@@ -324,7 +346,7 @@ struct gpreempt_timing {
 
 /*
  * Takes queues off the GPU, all or none; @ids NULL: every queue of the process, also those it
- * creates meanwhile. @options and @ret may be NULL. Since: 0.1
+ * creates meanwhile (on an NVIDIA GPU a moment later). @options and @ret may be NULL. Since: 0.1
  */
 int gpreempt_suspend_queues(struct gpreempt_process *p, const uint32_t *ids, size_t n,
 			    const struct gpreempt_suspend_options *options,
@@ -335,8 +357,8 @@ int gpreempt_resume_queues(struct gpreempt_process *p, struct gpreempt_timing *r
 int gpreempt_held_queues(const struct gpreempt_process *p, uint32_t *ret, size_t max);
 
 /*
- * All queues of several processes: all or none. Without the kernel extension this is one driver
- * call per process. Since: 0.1
+ * All queues of several processes: all or none. On AMD GPUs, without the kernel extension, this is
+ * one driver call per process; on NVIDIA GPUs as few as there can be. Since: 0.1
  */
 int gpreempt_batch_unmap_queues(struct gpreempt_process *const *procs, size_t n,
 				const struct gpreempt_suspend_options *options);
@@ -412,7 +434,9 @@ int gpreempt_monitor_stats(struct gpreempt_monitor *mon, struct gpreempt_stats *
  * orphaned sessions back and ends orphaned pauses, where the caller has the right to. @pids
  * NULL: all of them. Writes the pids let go to @ret; how many. Tries them all; when some could
  * not be let go while others could, the count is of those, and gpreempt_get_error(), empty
- * otherwise, has the first failure. Since: 0.1
+ * otherwise, has the first failure. NVIDIA's driver does not tell whether anything was held:
+ * there everybody who could be let go counts, and of all processes those the caller may not
+ * trace are passed over. Since: 0.1
  */
 int gpreempt_release(struct gpreempt_ctx *ctx, const pid_t *pids, size_t n, pid_t *ret, size_t max);
 

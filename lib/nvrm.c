@@ -1,0 +1,161 @@
+/* SPDX-License-Identifier: MIT */
+#include "lib/nvrm.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "lib/nvrm_keeper.h"
+
+static enum gpreempt_error_kind errno_kind(int r)
+{
+	switch (r) {
+	case -ESRCH:
+	case -ENODEV:
+		return GPREEMPT_ERROR_ABSENT;
+	case -EPERM:
+	case -EACCES:
+	case -EOPNOTSUPP:
+		return GPREEMPT_ERROR_REFUSED;
+	default:
+		return GPREEMPT_ERROR_FAILED;
+	}
+}
+
+static enum gpreempt_error_kind kind_of(int r, enum nvrm_why why)
+{
+	switch (why) {
+	case NVRM_WHY_NO_DRIVER:
+	case NVRM_WHY_EXITED:
+	case NVRM_WHY_NO_CONTEXT:
+		return GPREEMPT_ERROR_ABSENT;
+	case NVRM_WHY_DRIVER_UNKNOWN:
+	case NVRM_WHY_SELF_TEST:
+	case NVRM_WHY_NO_RIGHT:
+	case NVRM_WHY_NOT_FOUND:
+	case NVRM_WHY_SHARED:
+	case NVRM_WHY_TOO_MANY:
+		return GPREEMPT_ERROR_REFUSED;
+	case NVRM_WHY_NONE:
+	case NVRM_WHY_SYSTEM:
+		return errno_kind(r);
+	default:
+		return GPREEMPT_ERROR_FAILED;
+	}
+}
+
+int ctx_fail_nvrm(struct gpreempt_ctx *ctx, int r, pid_t pid, const struct nvrm_failure *f)
+{
+	struct nvrm_failure_text text;
+
+	nvrm_failure_describe(r, pid, f, &text);
+	return ctx_fail(ctx, r, kind_of(r, f->why), text.hint, "%s", text.message);
+}
+
+int nv_cannot(struct gpreempt_ctx *ctx, const char *what, const char *hint)
+{
+	return ctx_fail(ctx, -EOPNOTSUPP, GPREEMPT_ERROR_REFUSED, hint,
+			"NVIDIA's driver has no %s", what);
+}
+
+int nv_check_driver(struct gpreempt_ctx *ctx)
+{
+	struct nvrm_failure failure = { 0 };
+	int r = nvrm_check_version(&ctx->nvrm->version, &failure);
+
+	return r < 0 ? ctx_fail_nvrm(ctx, r, 0, &failure) : 0;
+}
+
+uint64_t nv_now_ns(struct gpreempt_ctx *ctx)
+{
+	const struct nvrm *n = ctx->nvrm->n;
+
+	return n->transport->now_ns(n->data);
+}
+
+static void nv_close(struct gpreempt_ctx *ctx)
+{
+	keeper_free(ctx->nvrm->keeper);
+	nvrm_finder_free(ctx->nvrm->finder);
+	nvrm_free(ctx->nvrm->n);
+	free(steal_ptr(&ctx->nvrm));
+}
+
+/* Of one that is not named: who has ended, and who is not the caller's to touch. */
+static bool is_passed_over(int r, enum nvrm_why why)
+{
+	return r == -ESRCH || why == NVRM_WHY_EXITED || why == NVRM_WHY_NO_CONTEXT ||
+	       why == NVRM_WHY_NO_RIGHT;
+}
+
+static int nv_release(struct gpreempt_ctx *ctx, pid_t pid, bool named)
+{
+	struct nvrm_failure failure = { 0 };
+	int r = nv_check_driver(ctx);
+
+	if (r < 0)
+		return r;
+	r = nvrm_release_pid(ctx->nvrm->n, pid, &failure);
+	if (r < 0 && !named && is_passed_over(r, failure.why))
+		return 0;
+	return r < 0 ? ctx_fail_nvrm(ctx, r, pid, &failure) : r > 0;
+}
+
+static const struct vendor nvidia = {
+	.close = nv_close,
+	.now_ns = nv_now_ns,
+	.device_info = nv_device_info,
+	.gpus = nv_gpus,
+	.levels = nv_levels,
+	.processes = nv_processes,
+	.queues = nv_queues,
+	.attach = nv_attach,
+	.detach = nv_detach,
+	.fd = nv_attached_fd,
+	.check = nv_check,
+	.snapshot = nv_snapshot,
+	.suspend = nv_suspend,
+	.resume = nv_resume,
+	.held = nv_held,
+	.list = nv_list,
+	.release = nv_release,
+	.cannot = nv_cannot,
+};
+
+static int read_version(struct gpreempt_ctx *ctx, struct nv_device *d)
+{
+	int r = nvrm_read_version(d->n, &d->version);
+
+	if (r == -ENOENT)
+		return ctx_fail(ctx, -ENODEV, GPREEMPT_ERROR_ABSENT,
+				"load nvidia, or try without a GPU: --device model",
+				"no NVIDIA GPU driver on this machine (no /dev/nvidiactl)");
+	return r < 0 ? ctx_fail_errno(ctx, r, "the version of NVIDIA's driver") : 0;
+}
+
+int ctx_open_nvrm(struct gpreempt_ctx *ctx, struct nvrm *n)
+{
+	_cleanup_(nvrm_freep) struct nvrm *owned = n;
+	_cleanup_free_ struct nv_device *d = calloc(1, sizeof(*d));
+	int r;
+
+	if (!d)
+		return ctx_fail_errno(ctx, -ENOMEM, "opening the device");
+	d->n = n;
+	r = read_version(ctx, d);
+	if (r < 0)
+		return r;
+	d->n = steal_ptr(&owned);
+	snprintf(ctx->backend, sizeof(ctx->backend), "nvrm");
+	ctx->nvrm = steal_ptr(&d);
+	ctx->vendor = &nvidia;
+	return 0;
+}
+
+int ctx_open_nvrm_driver(struct gpreempt_ctx *ctx)
+{
+	void *data = nvrm_syscall_new(NULL);
+	struct nvrm *n = NULL;
+	int r = data ? nvrm_new(&nvrm_transport_syscall, data, &n) : -ENOMEM;
+
+	return r < 0 ? ctx_fail_errno(ctx, r, "opening the device") : ctx_open_nvrm(ctx, n);
+}

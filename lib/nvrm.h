@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: MIT */
+/* NVIDIA's driver behind the library's calls: what the files of it share. */
+#ifndef GPREEMPT_LIB_NVRM_H
+#define GPREEMPT_LIB_NVRM_H
+
+#include "gpu/nvrm/machine.h"
+#include "gpu/nvrm/process.h"
+#include "lib/internal.h"
+
+struct nv_keeper;
+
+struct nv_device {
+	struct nvrm *n;
+	struct nvrm_version version;
+	struct nvrm_finder *finder; /* since processes were asked for first */
+	struct nv_keeper *keeper; /* since the first attachment */
+};
+
+/* Makes @ctx one of the machine's own driver. -ENODEV: there is none. */
+int ctx_open_nvrm_driver(struct gpreempt_ctx *ctx);
+/* The same with any driver, as tests have. Owns @n, also on failure. */
+int ctx_open_nvrm(struct gpreempt_ctx *ctx, struct nvrm *n);
+
+/* Notes the failure and returns @r. @pid 0: of no process. */
+int ctx_fail_nvrm(struct gpreempt_ctx *ctx, int r, pid_t pid, const struct nvrm_failure *f);
+/* A driver whose interface is known; anything else is left alone. */
+int nv_check_driver(struct gpreempt_ctx *ctx);
+int nv_cannot(struct gpreempt_ctx *ctx, const char *what, const char *hint);
+uint64_t nv_now_ns(struct gpreempt_ctx *ctx);
+
+/* ---- nvrm_machine.c ---- */
+
+int nv_device_info(struct gpreempt_ctx *ctx, struct gpreempt_device_info *info);
+int nv_gpus(struct gpreempt_ctx *ctx, struct out_array *out);
+int nv_levels(struct gpreempt_ctx *ctx, struct out_array *out);
+
+/* ---- nvrm_processes.c ---- */
+
+/* The processes that have a GPU open, but not the caller; *ret is the caller's to free. */
+int nv_list(struct gpreempt_ctx *ctx, pid_t **ret, size_t *ret_n);
+int nv_processes(struct gpreempt_ctx *ctx, struct out_array *out);
+int nv_queues(struct gpreempt_ctx *ctx, const struct gpreempt_queue_filter *filter,
+		struct out_array *out);
+bool nv_mps_runs(struct gpreempt_ctx *ctx);
+/*
+ * A group's name among those of its process: as the driver's handle, whose upper byte is the same
+ * for all, with the number of its client in that one's place.
+ */
+uint32_t nv_group_id(const struct nvrm_process *process, const struct nvrm_group *g);
+struct gpreempt_queue nv_describe_group(const struct nvrm_process *process,
+					  const struct nvrm_group *g);
+
+/* ---- nvrm_attach.c ---- */
+
+/* As those of process.h; but slices, which only gpreemptd sets, are nothing to be given back. */
+int nv_open(struct nvrm *n, pid_t pid, struct guard *guard, struct nvrm_process **ret,
+	    struct nvrm_failure *ret_failure);
+int nv_refresh(struct nvrm_process *process, struct nvrm_failure *ret_failure);
+int nv_attach(struct gpreempt_process *p);
+void nv_detach(struct gpreempt_process *p);
+int nv_attached_fd(const struct gpreempt_process *p);
+int nv_check(struct gpreempt_process *p);
+int nv_snapshot(struct gpreempt_process *p, struct gpreempt_queue **ret, size_t *ret_n);
+
+/* ---- nvrm_suspend.c ---- */
+
+int nv_suspend(struct gpreempt_process *const *procs, size_t n, const uint32_t *ids, size_t n_ids,
+		 const struct gpreempt_suspend_options *options, struct gpreempt_timing *timing);
+int nv_resume(struct gpreempt_process *const *procs, size_t n, struct gpreempt_timing *timing);
+int nv_held(const struct gpreempt_process *p, uint32_t *ret, size_t max);
+
+#endif

@@ -1,0 +1,226 @@
+/* SPDX-License-Identifier: MIT */
+/* Going through the processes that use NVIDIA GPUs; nothing is done to them. */
+#include <errno.h>
+#include <string.h>
+
+#include "lib/nvrm.h"
+
+#define HANDLE_BITS 24
+#define HANDLE_MASK ((1u << HANDLE_BITS) - 1)
+
+uint32_t nv_group_id(const struct nvrm_process *process, const struct nvrm_group *g)
+{
+	uint32_t client = 0;
+
+	while (client < process->n_clients && process->clients[client].handle != g->client)
+		client++;
+	return client << HANDLE_BITS | (g->handle & HANDLE_MASK);
+}
+
+struct gpreempt_queue nv_describe_group(const struct nvrm_process *process,
+					  const struct nvrm_group *g)
+{
+	struct gpreempt_queue q = {
+		.size = sizeof(q),
+		.valid = GPREEMPT_QUEUE_CHANNELS | GPREEMPT_QUEUE_SLICE,
+		.pid = process->pid,
+		.queue_id = nv_group_id(process, g),
+		.gpu_id = g->gpu,
+		.type = g->compute ? GPREEMPT_QUEUE_GROUP_COMPUTE : GPREEMPT_QUEUE_GROUP_COPY,
+		.channels = (uint32_t)g->n_channels,
+		.slice_us = g->slice_us,
+	};
+
+	/* Of a hold that somebody else made, nobody but that one can tell. */
+	if (g->off) {
+		snprintf(q.state, sizeof(q.state), "suspended");
+		q.valid |= GPREEMPT_QUEUE_STATE;
+	}
+	return q;
+}
+
+/* How many are in *ret, which has room for all there are. */
+static int read_pids(struct gpreempt_ctx *ctx, pid_t **ret)
+{
+	_cleanup_free_ pid_t *pids = NULL;
+	int room = 0, n = 64;
+
+	while (n > room) {
+		room = n;
+		free(pids);
+		pids = calloc((size_t)room, sizeof(*pids));
+		n = pids ? nvrm_finder_list(ctx->nvrm->finder, pids, (size_t)room) : -ENOMEM;
+	}
+	if (n >= 0)
+		*ret = steal_ptr(&pids);
+	return n;
+}
+
+int nv_list(struct gpreempt_ctx *ctx, pid_t **ret, size_t *ret_n)
+{
+	pid_t *pids = NULL;
+	size_t kept = 0;
+	int r = 0;
+
+	if (!ctx->nvrm->finder)
+		r = nvrm_finder_new(ctx->nvrm->n, &ctx->nvrm->finder);
+	if (r >= 0)
+		r = read_pids(ctx, &pids);
+	if (r < 0)
+		return ctx_fail_errno(ctx, r, "the list of GPU processes");
+	for (int i = 0; i < r; i++)
+		if (pids[i] != getpid()) /* which may have the driver open to look around */
+			pids[kept++] = pids[i];
+	*ret = pids;
+	*ret_n = kept;
+	return 0;
+}
+
+static int read_file(struct nvrm *n, pid_t pid, const char *name, char **ret_text, size_t *ret_len)
+{
+	char path[64];
+
+	snprintf(path, sizeof(path), "%d/%s", (int)pid, name);
+	return n->transport->read_proc(n->data, path, ret_text, ret_len);
+}
+
+static int read_ident(struct nvrm *n, pid_t pid, struct gkfd_proc_ident *ret)
+{
+	_cleanup_free_ char *stat = NULL, *status = NULL;
+	size_t stat_len, status_len;
+	int r = read_file(n, pid, "stat", &stat, &stat_len);
+
+	if (r >= 0)
+		r = read_file(n, pid, "status", &status, &status_len);
+	if (r >= 0)
+		r = gkfd_proc_parse_stat(stat, stat_len, ret);
+	return r < 0 ? r : gkfd_proc_parse_status(status, status_len, ret);
+}
+
+static const char *state_name(const struct gkfd_proc_ident *ident)
+{
+	switch (ident->state) {
+	case 'T':
+	case 't':
+		return "stopped";
+	case 'Z':
+	case 'X':
+		return "zombie";
+	default:
+		return ident->tracer_pid ? "traced" : "running";
+	}
+}
+
+static void identify(struct nvrm *n, struct gpreempt_process_info *info)
+{
+	struct gkfd_proc_ident ident = { 0 };
+
+	if (read_ident(n, info->pid, &ident) < 0)
+		return;
+	info->uid = ident.uid;
+	info->tracer_pid = ident.tracer_pid;
+	memcpy(info->comm, ident.comm, sizeof(info->comm));
+	info->comm[sizeof(info->comm) - 1] = '\0';
+	snprintf(info->state, sizeof(info->state), "%s", state_name(&ident));
+	info->valid |= GPREEMPT_PROC_COMM;
+}
+
+static void add_gpu(struct gpreempt_process_info *info, uint32_t gpu)
+{
+	for (uint32_t i = 0; i < info->n_gpus; i++)
+		if (info->gpus[i] == gpu)
+			return;
+	if (info->n_gpus < GPREEMPT_MAX_GPUS)
+		info->gpus[info->n_gpus++] = gpu;
+}
+
+/* Its descriptors are borrowed for as long as the look takes. NULL: it cannot be looked into. */
+static struct nvrm_process *look_into(struct gpreempt_ctx *ctx, pid_t pid, enum nvrm_why *ret_why)
+{
+	struct nvrm_failure failure = { 0 };
+	struct nvrm_process *process = NULL;
+
+	if (nvrm_check_version(&ctx->nvrm->version, &failure) >= 0 &&
+	    nv_open(ctx->nvrm->n, pid, NULL, &process, &failure) >= 0)
+		return process;
+	*ret_why = failure.why;
+	return NULL;
+}
+
+static void describe(struct gpreempt_ctx *ctx, pid_t pid, struct gpreempt_process_info *ret)
+{
+	enum nvrm_why why = NVRM_WHY_NONE;
+	struct nvrm_process *process = look_into(ctx, pid, &why);
+
+	*ret = (struct gpreempt_process_info){ .size = sizeof(*ret), .pid = pid };
+	identify(ctx->nvrm->n, ret);
+	ret->hidden = !process && why != NVRM_WHY_NO_CONTEXT;
+	for (size_t i = 0; process && i < process->n_groups; i++)
+		add_gpu(ret, process->groups[i].gpu);
+	ret->queues = process ? (uint32_t)process->n_groups : 0;
+	nvrm_process_close(process);
+}
+
+int nv_processes(struct gpreempt_ctx *ctx, struct out_array *out)
+{
+	_cleanup_free_ pid_t *pids = NULL;
+	size_t n = 0;
+	int r = nv_list(ctx, &pids, &n);
+
+	if (r < 0)
+		return r;
+	for (size_t i = 0; i < n; i++) {
+		struct gpreempt_process_info info;
+
+		describe(ctx, pids[i], &info);
+		if (info.valid & GPREEMPT_PROC_COMM) /* else it has ended */
+			out_array_add(out, &info);
+	}
+	return 0;
+}
+
+int nv_queues(struct gpreempt_ctx *ctx, const struct gpreempt_queue_filter *filter,
+		struct out_array *out)
+{
+	_cleanup_free_ pid_t *pids = NULL;
+	size_t n = 0;
+	int r = nv_check_driver(ctx);
+
+	if (r >= 0)
+		r = nv_list(ctx, &pids, &n);
+	/* Classes and priorities are not known here, and so none that was asked for matches. */
+	if (r < 0 || filter->job_class != GPREEMPT_CLASS_UNKNOWN || filter->min_priority >= 0 ||
+	    filter->max_priority >= 0)
+		return r;
+	for (size_t i = 0; i < n; i++) {
+		enum nvrm_why why;
+		struct nvrm_process *process = look_into(ctx, pids[i], &why);
+
+		for (size_t j = 0; process && j < process->n_groups; j++) {
+			struct gpreempt_queue q =
+				nv_describe_group(process, &process->groups[j]);
+
+			out_array_add(out, &q);
+		}
+		nvrm_process_close(process);
+	}
+	return 0;
+}
+
+bool nv_mps_runs(struct gpreempt_ctx *ctx)
+{
+	struct gpreempt_error before = ctx->last;
+	_cleanup_free_ pid_t *pids = NULL;
+	size_t n = 0;
+	bool found = false;
+
+	if (nv_list(ctx, &pids, &n) < 0)
+		ctx->last = before;
+	for (size_t i = 0; i < n && !found; i++) {
+		struct gkfd_proc_ident ident = { 0 };
+
+		found = read_ident(ctx->nvrm->n, pids[i], &ident) >= 0 &&
+			strncmp(ident.comm, "nvidia-cuda-mps", sizeof(ident.comm) - 1) == 0;
+	}
+	return found;
+}
