@@ -77,6 +77,7 @@ struct search {
 	struct nvrm_process *p;
 	uint32_t newest;
 	uint32_t lowest; /* number of a client of the process */
+	bool seen[NVRM_CLIENTS]; /* through a descriptor the process still has */
 	size_t descriptors, objects; /* seen, also of clients without channels */
 };
 
@@ -147,11 +148,15 @@ static int search_client(struct search *s, int fd, struct nvrm_client *ret)
 	return r ? r : search_down(s, fd, LAST_CLIENT, to, &asks, ret);
 }
 
-static bool is_known(const struct nvrm_process *p, int fd)
+static bool is_known(struct search *s, int fd)
 {
+	const struct nvrm_process *p = s->p;
+
 	for (size_t i = 0; i < p->n_clients; i++) {
-		if (nvrm_whose(p->n, fd, p->clients[i].handle) == NVRM_THIS)
-			return true;
+		if (nvrm_whose(p->n, fd, p->clients[i].handle) != NVRM_THIS)
+			continue;
+		s->seen[i] = true;
+		return true;
 	}
 	return false;
 }
@@ -161,9 +166,10 @@ static int look_at_descriptor(struct search *s, int fd, struct nvrm_failure *f)
 {
 	struct nvrm_process *p = s->p;
 	struct nvrm_client found;
-	int r = is_known(p, fd) ? 0 : search_client(s, fd, &found);
+	int r = is_known(s, fd) ? 0 : search_client(s, fd, &found);
 
 	if (r > 0 && p->n_clients < NVRM_CLIENTS) {
+		s->seen[p->n_clients] = true;
 		p->clients[p->n_clients++] = found;
 		return 0;
 	}
@@ -250,6 +256,32 @@ static int look_at_known(struct nvrm_process *p, struct nvrm_failure *f)
 	return 0;
 }
 
+/*
+ * What the process has closed lives through our copy alone. A descriptor may also have been passed
+ * over because others were closed meanwhile: it is found again, and must not be left held.
+ */
+static void give_back_unseen(struct search *s)
+{
+	struct nvrm_process *p = s->p;
+	uint32_t given_back[NVRM_CLIENTS];
+	size_t n = 0;
+
+	for (size_t i = 0; i < p->n_clients; i++) {
+		if (!s->seen[i])
+			given_back[n++] = p->clients[i].handle;
+	}
+	if (n > 0)
+		nvrm_undo_all(p);
+	for (size_t i = p->n_clients; i-- > 0;) {
+		for (size_t k = 0; k < n; k++) {
+			if (p->clients[i].handle != given_back[k])
+				continue;
+			nvrm_client_drop(p, i);
+			break;
+		}
+	}
+}
+
 int nvrm_discover(struct nvrm_process *p, struct nvrm_failure *ret_failure)
 {
 	struct search s = { .p = p, .lowest = UINT32_MAX };
@@ -261,6 +293,7 @@ int nvrm_discover(struct nvrm_process *p, struct nvrm_failure *ret_failure)
 		r = look_round(&s, ret_failure);
 	if (r < 0)
 		return r;
+	give_back_unseen(&s);
 	p->found_ns = p->n->transport->now_ns(p->n->data);
 	if (s.lowest != UINT32_MAX && (!p->floor || s.lowest < p->floor))
 		p->floor = s.lowest;

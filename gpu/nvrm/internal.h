@@ -47,6 +47,8 @@ void nvrm_client_drop(struct nvrm_process *p, size_t i);
  * it has ended, and a client it has freed, whose number may be a stranger's by now.
  */
 void nvrm_process_check(struct nvrm_process *p);
+/* As far as that can be done. */
+void nvrm_undo_all(struct nvrm_process *p);
 
 /* ---- discover.c ---- */
 

@@ -72,7 +72,7 @@ void nvrm_process_check(struct nvrm_process *p)
 	}
 }
 
-static void undo_all(struct nvrm_process *p)
+void nvrm_undo_all(struct nvrm_process *p)
 {
 	nvrm_let_go(&p, 1, NVRM_ALL_GPUS, NULL);
 	nvrm_slice(p, NVRM_ALL_GPUS, 0, NULL);
@@ -83,7 +83,7 @@ void nvrm_process_close(struct nvrm_process *p)
 	if (!p)
 		return;
 	if (p->n_groups > 0)
-		undo_all(p);
+		nvrm_undo_all(p);
 	nvrm_process_drop(p);
 	closep(&p->pidfd);
 	free(p);
@@ -198,7 +198,7 @@ static int check_again(struct nvrm_process *p, struct nvrm_failure *f)
 			nvrm_fail_entrust(f, r);
 	}
 	if (r < 0)
-		undo_all(p);
+		nvrm_undo_all(p);
 	return r;
 }
 
