@@ -2,6 +2,7 @@
 /*
  * What is done to contexts for measuring, without a daemon, a guard or a policy. JSON.
  *
+ *	contexts selftest		the driver, on a context of our own
  *	contexts look PID		its groups
  *	contexts latency PID FILE N	N holds, timed by the beats in the job's file (job.h)
  *	contexts suspends PID N		N holds, of 1 to 4 ms, as often as there is time to run
@@ -21,6 +22,7 @@
 
 #include "bench/h200/job.h"
 #include "gpu/nvrm/process.h"
+#include "gpu/nvrm/selftest.h"
 #include "util/macros.h"
 
 #define MAX_ROUNDS 100000
@@ -99,6 +101,26 @@ static bool let_pass(const struct nvrm_process *p, uint64_t ns)
 	struct timespec t = { .tv_sec = ns / NSEC_PER_SEC, .tv_nsec = ns % NSEC_PER_SEC };
 
 	return ppoll(&fd, 1, &t, NULL) == 0;
+}
+
+/* ---- selftest ---- */
+
+static int selftest(struct nvrm *n, char **args)
+{
+	struct nvrm_failure f = { 0 };
+	struct nvrm_selftest t;
+	int r = nvrm_selftest(n, 0, &t, &f);
+
+	if (r < 0) {
+		printf("{\"error\": \"self-test: %s, status 0x%x\", \"errno\": %d}\n",
+		       f.step ? f.step : "", (unsigned int)f.status, -r);
+		return 1;
+	}
+	printf("{\"suspend_us\": %.1f, \"frozen_us\": %.1f, \"resume_us\": %.1f, "
+	       "\"running_us\": %.1f}\n",
+	       (double)t.suspend_ns / NSEC_PER_USEC, (double)t.frozen_ns / NSEC_PER_USEC,
+	       (double)t.resume_ns / NSEC_PER_USEC, (double)t.running_ns / NSEC_PER_USEC);
+	return 0;
 }
 
 /* ---- look ---- */
@@ -315,6 +337,7 @@ int main(int argc, char **argv)
 		int args; /* at least */
 		int (*run)(struct nvrm *n, char **args);
 	} commands[] = {
+		{ "selftest", 0, selftest },
 		{ "look", 1, look },
 		{ "latency", 3, latency },
 		{ "suspends", 2, suspends },
@@ -331,6 +354,6 @@ int main(int argc, char **argv)
 		nvrm_free(n);
 		return r;
 	}
-	fprintf(stderr, "usage: contexts look|latency|suspends|slice ...\n");
+	fprintf(stderr, "usage: contexts selftest|look|latency|suspends|slice ...\n");
 	return 2;
 }

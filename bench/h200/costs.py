@@ -29,6 +29,7 @@ def self_test(bench):
     """The driver is tried on a context of our own, and every level is told."""
     status, said = bench.rig.command('doctor', limit_s=60)
     bench.result['doctor'] = json.loads(said) if said.lstrip().startswith('{') else said[-500:]
+    bench.result['selftest'] = contexts(bench.rig, 'selftest')
     if status:
         raise Failed(f'gpreempt doctor ended with {status}')
 

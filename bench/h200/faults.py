@@ -8,7 +8,7 @@ import signal
 import subprocess
 import time
 
-from rig import Announcer, Daemon, Failed, let_pass, wait_until
+from rig import Announcer, Daemon, Failed, let_pass, say, wait_until
 
 STILL_S = 0.15
 STAYS_S = 1.0  # so long nobody undoes it, when both are dead
@@ -151,6 +151,7 @@ def faults(bench):
             checks = sum(j.checks for j in jobs)
             wait_until(lambda c=checks: sum(j.checks for j in jobs) >= c + len(jobs), 2)
             one['wrong'] = sum(j.wrong for j in jobs) - wrong
+            say(f"   {one['case']}: {one['seconds']} s")
             found.append(one)
 
 
@@ -221,6 +222,6 @@ def rights(bench):
                       'got': {0: 'held', 4: 'refused'}.get(status, f'exit status {status}'),
                       'ok': status == 4 and runs, 'said': said.strip()[-300:]})
         status, said = rig.command('hold', str(job.process.pid), '--for', '0.2')
-        found.append({'case': 'by root', 'expected': 'held',
+        found.append({'case': "root's own job is held", 'expected': 'held',
                       'got': 'held' if status == 0 else f'exit status {status}',
                       'ok': status == 0, 'said': said.strip()[-300:]})

@@ -6,7 +6,7 @@ import subprocess
 
 import figures
 from job import Job
-from rig import Daemon, Failed, wait_until
+from rig import Daemon, Failed, say, wait_until
 
 AHEAD_US = 500
 LONG = ['--kernels', '30']
@@ -28,6 +28,7 @@ class Bench:
         found.update(key=key, online=what, jobs=len(jobs) or 1, kind=be)
         if 'daemon' in raw:
             found['daemon'] = raw['daemon']
+        say('   ' + '  '.join([key, *figures.measured(found)]))
         self.result['modes'] = [m for m in self.result['modes'] if m['key'] != key] + [found]
         return found
 
