@@ -11,7 +11,7 @@
 #include "abi/types.h"
 
 #define WIRE_MAGIC 0x54504d47u /* "GMPT" */
-#define WIRE_VERSION 1
+#define WIRE_VERSION 2
 #define WIRE_SOCKET "/run/gpreempt/control.sock"
 #define WIRE_REQUEST_MAX 512u /* bytes; a longer packet is refused unread */
 #define WIRE_ANSWER_MAX 8192u
@@ -188,12 +188,13 @@ struct wire_hint {
 	int32_t pid; /* 0: the asker */
 	uint32_t pad;
 	uint64_t ahead_ns; /* work comes in so long; 0: now */
+	uint64_t for_ns; /* and takes so long; 0: not known */
 };
 
 /*
  * Shared with one online process. It stores the CLOCK_MONOTONIC time its work comes at (now: any
- * time that is past) into at_ns and then adds one to calls; no system call. The daemon looks at
- * calls when it looks at the job's queues.
+ * time that is past) into at_ns and how long it takes into for_ns (0: not known), and then adds one
+ * to calls; no system call. The daemon looks at calls when it looks at the job's queues.
  */
 struct wire_hint_page {
 	uint32_t magic;
@@ -201,6 +202,7 @@ struct wire_hint_page {
 	uint64_t at_ns;
 	uint32_t calls;
 	uint32_t pad;
+	uint64_t for_ns;
 };
 
 /* ---- what happened ---- */

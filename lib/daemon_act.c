@@ -105,9 +105,10 @@ EXPORT int gpreempt_daemon_set_class(struct gpreempt_daemon *d, const char *sele
 
 /* ---- plain requests ---- */
 
-EXPORT int gpreempt_daemon_hint(struct gpreempt_daemon *d, pid_t pid, uint64_t ahead_ns)
+EXPORT int gpreempt_daemon_hint(struct gpreempt_daemon *d, pid_t pid, uint64_t ahead_ns,
+				uint64_t for_ns)
 {
-	struct wire_hint request = { .pid = pid, .ahead_ns = ahead_ns };
+	struct wire_hint request = { .pid = pid, .ahead_ns = ahead_ns, .for_ns = for_ns };
 	union daemon_packet answer;
 	int r = daemon_ask(d, WIRE_HINT, &request, sizeof(request), &answer, sizeof(answer.answer),
 			   NULL);

@@ -77,20 +77,26 @@ EXPORT struct gpreempt_hint *gpreempt_hint_open(const char *path, struct gpreemp
 	return gpreempt_daemon_open(path, &d, ret_error) < 0 ? NULL : hint_from(d, ret_error);
 }
 
-/* The daemon reads the count first: when it has changed, the time belongs to it or is newer. */
-static void store(struct gpreempt_hint *hint, uint64_t at_ns)
+/* The daemon reads the count first: when it has changed, the times belong to it or are newer. */
+static void store(struct gpreempt_hint *hint, uint64_t at_ns, uint64_t for_ns)
 {
 	__atomic_store_n(&hint->page->at_ns, at_ns, __ATOMIC_RELAXED);
+	__atomic_store_n(&hint->page->for_ns, for_ns, __ATOMIC_RELAXED);
 	__atomic_fetch_add(&hint->page->calls, 1, __ATOMIC_RELEASE);
 }
 
 EXPORT void gpreempt_hint_now(struct gpreempt_hint *hint)
 {
 	if (hint)
-		store(hint, 0);
+		store(hint, 0, 0);
 }
 
 EXPORT void gpreempt_hint_in(struct gpreempt_hint *hint, uint64_t ahead_ns)
+{
+	gpreempt_hint_for(hint, ahead_ns, 0);
+}
+
+EXPORT void gpreempt_hint_for(struct gpreempt_hint *hint, uint64_t ahead_ns, uint64_t for_ns)
 {
 	struct timespec ts;
 	uint64_t now;
@@ -99,7 +105,7 @@ EXPORT void gpreempt_hint_in(struct gpreempt_hint *hint, uint64_t ahead_ns)
 		return;
 	clock_gettime(CLOCK_MONOTONIC, &ts); /* of the vDSO: no system call */
 	now = (uint64_t)ts.tv_sec * NSEC_PER_SEC + (uint64_t)ts.tv_nsec;
-	store(hint, ahead_ns > UINT64_MAX - now ? UINT64_MAX : now + ahead_ns);
+	store(hint, ahead_ns > UINT64_MAX - now ? UINT64_MAX : now + ahead_ns, for_ns);
 }
 
 EXPORT struct gpreempt_hint *gpreempt_hint_close(struct gpreempt_hint *hint)
@@ -129,7 +135,7 @@ EXPORT int gpreempt_hint(struct gpreempt_ctx *ctx, pid_t pid)
 		return no_daemon(ctx);
 	if (!ctx->daemon && gpreempt_daemon_open(NULL, &ctx->daemon, &ctx->last) < 0)
 		return ctx->last.kind == GPREEMPT_ERROR_ABSENT ? no_daemon(ctx) : ctx->last.error;
-	r = gpreempt_daemon_hint(ctx->daemon, pid, 0);
+	r = gpreempt_daemon_hint(ctx->daemon, pid, 0, 0);
 	if (r >= 0)
 		return 0;
 	gpreempt_daemon_get_error(ctx->daemon, &ctx->last);

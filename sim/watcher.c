@@ -103,7 +103,7 @@ void sim_watcher_hint(struct sim_process *p, uint64_t at_ns)
 	struct sim_world *w = p->world;
 
 	for (uint32_t i = 0; w->engine && i < p->n_members; i++)
-		engine_hint(w->engine, w->time.now_ns, p->members[i].engine_job, at_ns);
+		engine_hint(w->engine, w->time.now_ns, p->members[i].engine_job, at_ns, 0);
 	sim_watcher_look(w);
 }
 

@@ -1,10 +1,33 @@
 /* SPDX-License-Identifier: MIT */
 #include <stdio.h>
+#include <string.h>
 
 #include "cmd/gpreempt/daemon.h"
 
-enum { OPTION_IN = 2001 };
-#define AHEAD_MAX_MS 10000
+enum { OPTION_AHEAD = 2001, OPTION_FOR };
+#define LONGEST_NS NSEC_PER_SEC
+
+static uint64_t unit_ns(const char *text)
+{
+	if (!strcmp(text, "us"))
+		return NSEC_PER_USEC;
+	if (!strcmp(text, "ms"))
+		return NSEC_PER_MSEC;
+	return strcmp(text, "s") ? 0 : NSEC_PER_SEC;
+}
+
+static int parse_duration(struct cli *cli, const char *what, const char *text, uint64_t *ret_ns)
+{
+	const char *unit = text + strspn(text, "0123456789.");
+	char *end = NULL;
+	double ns = unit > text ? strtod(text, &end) * (double)unit_ns(unit) : 0;
+
+	if (end != unit || !(ns >= 1) || !(ns <= (double)LONGEST_NS))
+		return cli_usage(cli, "%s must be a time up to 1s, as 500us or 4.4ms, not '%s'",
+				 what, text);
+	*ret_ns = (uint64_t)(ns + 0.5);
+	return EXIT_DONE;
+}
 
 static int report(struct cli *cli, pid_t pid)
 {
@@ -22,17 +45,20 @@ static int report(struct cli *cli, pid_t pid)
 int cmd_hint(struct cli *cli, int argc, char **argv)
 {
 	static const struct option options[] = {
-		{ "in", required_argument, NULL, OPTION_IN },
+		{ "ahead", required_argument, NULL, OPTION_AHEAD },
+		{ "for", required_argument, NULL, OPTION_FOR },
 		COMMON_OPTIONS,
 	};
 	_cleanup_daemon_ struct gpreempt_daemon *d = NULL;
 	int status = EXIT_DONE, c;
-	uint64_t ahead_ms = 0;
+	uint64_t ahead_ns = 0, for_ns = 0;
 	pid_t pid = 0;
 
 	while ((c = option_next(cli, argc, argv, ":h", options, &status)) != OPTIONS_DONE) {
-		if (c != OPTIONS_STOP)
-			status = parse_number(cli, "--in", optarg, 1, AHEAD_MAX_MS, &ahead_ms);
+		if (c == OPTION_AHEAD)
+			status = parse_duration(cli, "--ahead", optarg, &ahead_ns);
+		else if (c == OPTION_FOR)
+			status = parse_duration(cli, "--for", optarg, &for_ns);
 		if (status != EXIT_DONE)
 			return status;
 	}
@@ -43,7 +69,7 @@ int cmd_hint(struct cli *cli, int argc, char **argv)
 		status = daemon_connect(cli, &d);
 	if (status != EXIT_DONE)
 		return status;
-	if (gpreempt_daemon_hint(d, pid, ahead_ms * NSEC_PER_MSEC) < 0)
+	if (gpreempt_daemon_hint(d, pid, ahead_ns, for_ns) < 0)
 		return daemon_failed(cli, d);
 	return report(cli, pid);
 }

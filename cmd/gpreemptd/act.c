@@ -169,7 +169,7 @@ static void note_leaving(struct scheduler *s, const struct call *c)
 		note_detection(s, urgent, c->asked_ns);
 }
 
-static bool write_down(struct scheduler *s, struct process *p)
+bool act_write_down(struct scheduler *s, struct process *p)
 {
 	if (p->journal_slot < 0)
 		p->journal_slot = journal_add(s->parts.journal, p->pid, p->identity.start_ticks,
@@ -199,7 +199,7 @@ static void ask_suspend(struct scheduler *s, const struct call *c)
 	/* At least something: 0 would be without an end. */
 	uint64_t longest_ns = MAX(c->deadline_ns, c->asked_ns + 1) - c->asked_ns;
 
-	if (!write_down(s, p)) {
+	if (!act_write_down(s, p)) {
 		give_up(s, p, "nothing more can be written down as held");
 		return;
 	}
@@ -234,8 +234,10 @@ void act(struct scheduler *s, struct engine_action *actions, size_t n)
 
 /* ---- what came of it ---- */
 
-static void forget_entry(struct scheduler *s, struct process *p)
+void act_forget_entry(struct scheduler *s, struct process *p)
 {
+	if (p->sliced)
+		return;
 	for_each_job(p, j) {
 		if (j->off)
 			return;
@@ -285,7 +287,7 @@ static void bring_back(struct scheduler *s, struct process *p, bool all, const c
 void act_let_go(struct scheduler *s, struct process *p, const char *how)
 {
 	bring_back(s, p, true, how);
-	forget_entry(s, p);
+	act_forget_entry(s, p);
 }
 
 void act_forget(struct scheduler *s, struct process *p)
@@ -393,7 +395,7 @@ static void resume_done(struct scheduler *s, struct process *p, const struct gpu
 	if (!report(s, p, d, &s->figures.resume, &jobs) || d->result < 0)
 		return;
 	bring_back(s, p, false, "let go");
-	forget_entry(s, p);
+	act_forget_entry(s, p);
 }
 
 /* It is no longer ours to hold: it ended, became another program, or belongs to somebody else. */
@@ -418,6 +420,7 @@ static void released(struct scheduler *s, struct process *p, const struct gpu_do
 	p->target = NULL;
 	p->tie = TIE_NONE;
 	s->targets--;
+	slices_forget(s, p);
 	act_let_go(s, p, "released");
 	s->attach_due = true;
 	if (gone) {
@@ -456,6 +459,8 @@ static void take(struct scheduler *s, const struct gpu_done *d)
 		released(s, p, d);
 	} else if (d->verb == GPU_ATTACH) {
 		attach_done(s, p, d);
+	} else if (d->verb == GPU_SLICE) {
+		slices_done(s, p, d);
 	} else if (d->verb == GPU_ENDED || (d->result < 0 && !d->gpu_failed)) {
 		lost(s, p, d);
 	} else {

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Whom to attach. Attaching stops everybody on a GPU for a moment, so it is done only to offline
- * jobs that have lived for a while and share a GPU with an online one, and never to online jobs.
+ * jobs that have lived for a while and share a GPU with an online one, and never to online jobs;
+ * but where a GPU can be told how long turns are (slices.c), nobody is stopped by it, and online
+ * jobs beside attached ones are tied for that alone.
  */
 #include <errno.h>
 #include <string.h>
@@ -61,6 +63,11 @@ static bool is_wanted(const struct scheduler *s, const struct process *p)
 	       (shares_with_online(p) || is_needed_by_gang(s, p));
 }
 
+static bool should_be_tied(const struct scheduler *s, const struct process *p)
+{
+	return is_wanted(s, p) || (slices_wants_tie(s, p) && !tripped_gpu(p));
+}
+
 static void tell_why(struct scheduler *s, struct process *p)
 {
 	const struct gpu *g = tripped_gpu(p);
@@ -75,8 +82,10 @@ static void tell_why(struct scheduler *s, struct process *p)
 		snprintf(until, sizeof(until), "trying again in %llu s",
 			 (unsigned long long)((p->retry_ns - s->now_ns) / NSEC_PER_SEC));
 	process_tell(s, p, &(struct wire_event){ .kind = WIRE_JOB_NOT_ATTACHED },
-		     "process %d (%s) is not attached and runs on, %s: %s", p->pid,
-		     p->identity.comm, until, p->why);
+		     p->tied_as == JOB_ONLINE ?
+			     "process %d (%s) is not given longer turns, %s: %s" :
+			     "process %d (%s) is not attached and runs on, %s: %s",
+		     p->pid, p->identity.comm, until, p->why);
 }
 
 void attach_at_once(struct scheduler *s, struct process *p)
@@ -110,17 +119,20 @@ static bool is_still_there(struct scheduler *s, const struct process *p)
 }
 
 /* Its cgroup may be another since it was looked at last, and that of online jobs. */
-static bool is_still_offline(struct scheduler *s, struct process *p)
+static bool is_still_of_its_class(struct scheduler *s, struct process *p)
 {
-	return process_identify(s, p) == 0 && p->verdict.job_class == JOB_OFFLINE;
+	enum job_class was = p->verdict.job_class;
+
+	return process_identify(s, p) == 0 && p->verdict.job_class == was;
 }
 
 static void attach(struct scheduler *s, struct process *p)
 {
 	int r;
 
-	if (!scheduler_is_guarded(s) || !is_still_offline(s, p))
+	if (!scheduler_is_guarded(s) || !is_still_of_its_class(s, p))
 		return;
+	p->tied_as = p->verdict.job_class;
 	r = ops(s)->attach(s->b, p->pid, act_cookie(s, p), &p->target);
 	if (r < 0) {
 		p->target = NULL;
@@ -141,7 +153,7 @@ static void consider(struct scheduler *s, struct process *p)
 		p->free_until_ns = 0;
 		jobs_change(s, p);
 	}
-	p->wanted = is_wanted(s, p);
+	p->wanted = should_be_tied(s, p);
 	if (p->wanted)
 		p->wanted_ns = s->now_ns;
 	else if (s->now_ns - p->wanted_ns >= LINGER_NS)
@@ -164,7 +176,8 @@ void attach_let_go(struct scheduler *s, struct process *p)
 		return;
 	s->attaching -= p->tie == TIE_ATTACHING;
 	p->tie = TIE_RELEASING;
-	jobs_start_over(s, p);
+	if (p->tied_as == JOB_OFFLINE)
+		jobs_start_over(s, p);
 	if (ops(s)->release(p->target, act_cookie(s, p)) == 0) {
 		s->outstanding++;
 		return;
@@ -172,6 +185,7 @@ void attach_let_go(struct scheduler *s, struct process *p)
 	p->tie = TIE_NONE;
 	p->target = NULL;
 	s->targets--;
+	slices_forget(s, p);
 	act_let_go(s, p, "released");
 }
 
@@ -193,6 +207,8 @@ void attach_done(struct scheduler *s, struct process *p, const struct gpu_done *
 	p->told = false;
 	p->why[0] = 0;
 	jobs_change(s, p);
+	if (p->tied_as == JOB_ONLINE)
+		return;
 	process_tell(s, p, &(struct wire_event){ .kind = WIRE_JOB_ATTACHED_NOW },
 		     "process %d (%s) is attached: it can make room for online jobs", p->pid,
 		     p->identity.comm);

@@ -22,6 +22,19 @@ static void set_defaults(struct config *c)
 		.group = "gpreempt",
 		.rules.fallback = { .weight = 1, .source = "default" },
 	};
+	c->engine.policy = NULL;
+	c->engine.params.turn_ns = 0;
+}
+
+/* What the file did not name of what depends on the backend. */
+static void fill_in(struct config *c)
+{
+	c->policy_named = c->engine.policy;
+	c->turn_named = c->engine.params.turn_ns;
+	if (!c->policy_named)
+		c->engine.policy = engine_config_default.policy;
+	if (!c->turn_named)
+		c->engine.params.turn_ns = engine_config_default.params.turn_ns;
 }
 
 /* ---- the text ---- */
@@ -174,6 +187,7 @@ int config_parse(const char *text, size_t len, struct config *ret,
 
 	set_defaults(&in.config);
 	r = inifile_parse("", text, len, &ops, &in, &wrong);
+	fill_in(&in.config);
 	parsed = in.config;
 	if (in.error)
 		return in.error;

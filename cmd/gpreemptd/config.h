@@ -15,6 +15,7 @@
 
 struct config {
 	struct engine_config engine; /* policy, intervals, bounds; costs are the backend's */
+	bool policy_named, turn_named; /* else the backend may have better ones than these */
 	struct rules rules;
 	bool ration_slots; /* the engine may park queues for want of slots */
 	uint64_t scan_ns; /* between looks for new processes */

@@ -6,17 +6,20 @@
 #include "cmd/gpreemptd/scheduler_internal.h"
 
 #define PAGE_BYTES 4096
-#define PAGE_VERSION 1
 
-int hint_take(struct scheduler *s, struct process *p, uint64_t at_ns)
+/* A longer one would keep others off for work that nobody may remember: it is said again. */
+#define HINT_FOR_MAX_NS NSEC_PER_SEC
+
+int hint_take(struct scheduler *s, struct process *p, uint64_t at_ns, uint64_t for_ns)
 {
+	for_ns = MIN(for_ns, HINT_FOR_MAX_NS);
 	if (at_ns > s->now_ns + HINT_AHEAD_MAX_NS)
 		return -EINVAL;
 	s->figures.hints++;
 	for_each_job(p, j) {
 		if (j->engine_job == NO_JOB)
 			continue;
-		engine_hint(s->engine, s->now_ns, (uint32_t)j->engine_job, at_ns);
+		engine_hint(s->engine, s->now_ns, (uint32_t)j->engine_job, at_ns, for_ns);
 		j->hinted_ns = at_ns <= s->now_ns ? s->now_ns : 0;
 		if (j->on)
 			gpu_stir(s, j->on);
@@ -24,7 +27,7 @@ int hint_take(struct scheduler *s, struct process *p, uint64_t at_ns)
 	return 0;
 }
 
-int scheduler_hint(struct scheduler *s, pid_t pid, uint64_t at_ns)
+int scheduler_hint(struct scheduler *s, pid_t pid, uint64_t at_ns, uint64_t for_ns)
 {
 	struct process *p = process_find(s, pid);
 	int r;
@@ -35,7 +38,7 @@ int scheduler_hint(struct scheduler *s, pid_t pid, uint64_t at_ns)
 	else if (p->verdict.job_class != JOB_ONLINE)
 		r = -EPERM;
 	else
-		r = hint_take(s, p, at_ns);
+		r = hint_take(s, p, at_ns, for_ns);
 	s->figures.hints_refused += r < 0;
 	return r;
 }
@@ -43,6 +46,7 @@ int scheduler_hint(struct scheduler *s, pid_t pid, uint64_t at_ns)
 /* What the process writes may be anything; a time far ahead is no hint. */
 void hint_page_look(struct scheduler *s, struct process *p)
 {
+	uint64_t at_ns, for_ns;
 	uint32_t calls;
 
 	if (!p->page)
@@ -51,8 +55,9 @@ void hint_page_look(struct scheduler *s, struct process *p)
 	if (calls == p->page_calls)
 		return;
 	p->page_calls = calls;
-	if (p->verdict.job_class != JOB_ONLINE ||
-	    hint_take(s, p, __atomic_load_n(&p->page->at_ns, __ATOMIC_RELAXED)) < 0)
+	at_ns = __atomic_load_n(&p->page->at_ns, __ATOMIC_RELAXED);
+	for_ns = __atomic_load_n(&p->page->for_ns, __ATOMIC_RELAXED);
+	if (p->verdict.job_class != JOB_ONLINE || hint_take(s, p, at_ns, for_ns) < 0)
 		s->figures.hints_refused++;
 	else
 		s->step_due = true;
@@ -62,7 +67,7 @@ void hint_page_look(struct scheduler *s, struct process *p)
 static int make_page(int *ret_fd, struct wire_hint_page **ret)
 {
 	_cleanup_close_ int fd = memfd_create("gpreempt-hints", MFD_CLOEXEC | MFD_ALLOW_SEALING);
-	const struct wire_hint_page begin = { .magic = WIRE_MAGIC, .version = PAGE_VERSION };
+	const struct wire_hint_page begin = { .magic = WIRE_MAGIC, .version = WIRE_VERSION };
 	struct wire_hint_page *page;
 
 	if (fd < 0 || ftruncate(fd, PAGE_BYTES) < 0)

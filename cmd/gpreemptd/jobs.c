@@ -83,6 +83,18 @@ static uint64_t period_on(const struct engine_config *c, const struct gpu *g, bo
 	return c->idle_interval_ns;
 }
 
+/* Where nobody tells of progress: could somebody be held for what it announces? */
+static bool is_worth_hints(const struct process *p)
+{
+	if (p->verdict.job_class != JOB_ONLINE || !p->page)
+		return false;
+	for_each_job(p, j) {
+		if (j->on && j->on->holdable)
+			return true;
+	}
+	return false;
+}
+
 /* How often the process is worth a look: where nobody could be preempted, seldom or never. */
 static uint64_t period(const struct scheduler *s, const struct process *p)
 {
@@ -91,7 +103,7 @@ static uint64_t period(const struct scheduler *s, const struct process *p)
 	uint64_t often_ns = c->interval_ns, best_ns = NEVER;
 
 	if (!s->b->caps.counts_progress)
-		return online && p->page ? c->critical_interval_ns : NEVER;
+		return is_worth_hints(p) ? c->critical_interval_ns : NEVER;
 	if (online && is_critical(p))
 		often_ns = MIN(often_ns, c->critical_interval_ns);
 	for_each_job(p, j) {
@@ -130,10 +142,11 @@ void gpus_count(struct scheduler *s)
 	struct job *j;
 
 	s->gpus_due = false;
+	s->slices_due = s->b->caps.slices;
 	for (uint32_t i = 0; i < s->n_gpus; i++) {
 		struct gpu *g = &s->gpus[i];
 
-		g->online = g->offline = g->holdable = 0;
+		g->online = g->offline = g->tied = g->holdable = 0;
 		g->online_working = g->offline_running = 0;
 	}
 	TAILQ_FOREACH(j, &s->jobs, link) {
@@ -141,6 +154,7 @@ void gpus_count(struct scheduler *s)
 			continue;
 		j->on->online += is_online(j);
 		j->on->offline += !is_online(j);
+		j->on->tied += !is_online(j) && j->process->tie == TIE_ATTACHED;
 		j->on->holdable += !is_online(j) && !j->on->tripped && is_holdable(s, j->process);
 		count_work(j, 1);
 	}

@@ -32,8 +32,9 @@ static size_t convert(struct scheduler *s, struct process *p, size_t n,
 	struct job *j = NULL;
 	size_t written = 0;
 
+	/* Where nothing is to be seen, offline jobs work as long as they are there. */
 	for_each_job(p, each)
-		each->marked = false;
+		each->marked = !online && !s->b->caps.counts_progress;
 	for (size_t i = 0; i < n; i++) {
 		const struct gpu_sample *g = &s->looked[i];
 		bool busy = is_busy(g, online);
@@ -88,14 +89,16 @@ static void drop_lost(struct scheduler *s)
 	}
 }
 
-/* From @n samples on; how many there are then. */
-static size_t look_at(struct scheduler *s, struct process *p, size_t n, bool *complete)
+/* From @n samples on; how many there are then. Between scans only of what may have changed. */
+static size_t look_at(struct scheduler *s, struct process *p, bool all, size_t n, bool *complete)
 {
 	int r;
 
 	p->looked_ns = s->now_ns;
 	p->look_ns = next_look(s, p);
 	hint_page_look(s, p);
+	if (!s->b->caps.counts_progress && !all)
+		return n;
 	r = look(s, p, n);
 	p->lost = r == -ESRCH;
 	s->lost |= p->lost;
@@ -110,7 +113,7 @@ static size_t look_at_stirred(struct scheduler *s, size_t n, bool *complete)
 	gpus_count(s);
 	for_each_process(s, p) {
 		if (p->watch && p->look_ns <= s->now_ns && p->looked_ns != s->now_ns)
-			n = look_at(s, p, n, complete);
+			n = look_at(s, p, false, n, complete);
 	}
 	return n;
 }
@@ -123,7 +126,7 @@ size_t observe(struct scheduler *s, bool all, bool *ret_complete)
 	*ret_complete = all;
 	for_each_process(s, p) {
 		if (p->watch && (all || p->look_ns <= s->now_ns))
-			n = look_at(s, p, n, ret_complete);
+			n = look_at(s, p, all, n, ret_complete);
 	}
 	if (s->gpus_due && !all)
 		n = look_at_stirred(s, n, ret_complete);

@@ -194,7 +194,7 @@ void process_judge(struct scheduler *s, struct process *p)
 	p->verdict = verdict_of(s, p);
 	if (!p->gang || strcmp(old.gang, p->verdict.gang) != 0)
 		p->gang = gang_of(s, p);
-	if (p->verdict.job_class != JOB_OFFLINE)
+	if (p->tied_as != p->verdict.job_class)
 		attach_let_go(s, p);
 	if (!is_managed(p)) {
 		jobs_remove(s, p);

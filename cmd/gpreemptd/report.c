@@ -49,13 +49,19 @@ static bool is_held(const struct process *p)
 	return false;
 }
 
+/* So that it can be held; an online one is tied for other reasons. */
+static bool is_attached(const struct process *p)
+{
+	return p->tie == TIE_ATTACHED && p->tied_as == JOB_OFFLINE;
+}
+
 static void count_processes(const struct scheduler *s, struct wire_status *ret)
 {
 	ret->online = ret->offline = ret->held = ret->attached = 0;
 	for_each_process(s, p) {
 		ret->online += p->verdict.job_class == JOB_ONLINE;
 		ret->offline += p->verdict.job_class == JOB_OFFLINE;
-		ret->attached += p->tie == TIE_ATTACHED;
+		ret->attached += is_attached(p);
 		ret->held += is_held(p);
 	}
 }
@@ -122,7 +128,7 @@ static uint32_t flags_of(const struct job *j, const struct engine_job_stats *sta
 	bool refused = p->why[0] && p->tie != TIE_ATTACHED;
 
 	return (p->verdict.critical ? WIRE_JOB_CRITICAL : 0) |
-	       (p->tie == TIE_ATTACHED ? WIRE_JOB_ATTACHED : 0) | (j->off ? WIRE_JOB_HELD : 0) |
+	       (is_attached(p) ? WIRE_JOB_ATTACHED : 0) | (j->off ? WIRE_JOB_HELD : 0) |
 	       (j->works ? WIRE_JOB_WORKING : 0) | (stats->waits ? WIRE_JOB_WAITING : 0) |
 	       (refused ? WIRE_JOB_REFUSED : 0);
 }

@@ -217,7 +217,7 @@ static int answer_hint(struct client *client, const union wire_any_request *r)
 
 	if (r->hint.ahead_ns)
 		at_ns = control_now_ns() + MIN(r->hint.ahead_ns, AHEAD_MAX_NS);
-	error = scheduler_hint(s, pid, at_ns);
+	error = scheduler_hint(s, pid, at_ns, r->hint.for_ns);
 	if (error < 0)
 		return hint_error(client, &r->h, pid, error);
 	scheduler_act(s);

@@ -5,6 +5,7 @@
 #include "cmd/gpreemptd/scheduler_internal.h"
 
 #define FREE_NS (60 * NSEC_PER_SEC) /* after people ended a hold */
+#define SLICED_TURN_NS (200 * NSEC_PER_MSEC)
 /* In epoll data; pids are the others. */
 #define THE_BACKEND UINT64_MAX
 #define THE_GUARD (UINT64_MAX - 1)
@@ -132,6 +133,8 @@ static void look_and_act(struct scheduler *s)
 		gpus_count(s);
 	if (s->attach_due)
 		attach_all(s);
+	if (s->slices_due)
+		slices_follow(s);
 	n = observe(s, all, &complete);
 	if (n || all || s->step_due || (s->targets && s->now_ns >= s->wake_ns))
 		take_steps(s, n, complete);
@@ -148,7 +151,7 @@ static uint64_t next_turn(const struct scheduler *s)
 		next_ns = s->now_ns + GUARD_BEAT_NS;
 	if (s->paused || s->failed)
 		return next_ns;
-	if (s->step_due || s->attach_due)
+	if (s->step_due || s->attach_due || s->slices_due)
 		return s->now_ns;
 	next_ns = MIN(next_ns, s->scan_ns);
 	look_ns = observe_next(s);
@@ -274,6 +277,22 @@ int scheduler_release(struct scheduler *s, pid_t pid)
 	return count;
 }
 
+/*
+ * Where turns on the GPU can be made short for one offline job but not for several, one is on at a
+ * time, and for longer: a change costs more than where only single queues change.
+ */
+static void take_config(struct scheduler *s, const struct config *config)
+{
+	const struct gpu_caps *caps = s->b ? &s->b->caps : &s->caps;
+
+	s->config = config;
+	s->engine_config = config->engine;
+	if (caps->slices && !config->policy_named)
+		s->engine_config.policy = &gpol_rotate;
+	if (caps->slices && !config->turn_named)
+		s->engine_config.params.turn_ns = SLICED_TURN_NS;
+}
+
 static void configure_engine(struct scheduler *s)
 {
 	const struct gpu_caps *caps = &s->b->caps;
@@ -294,8 +313,7 @@ static void configure_engine(struct scheduler *s)
 
 void scheduler_configure(struct scheduler *s, const struct config *config)
 {
-	s->config = config;
-	s->engine_config = config->engine;
+	take_config(s, config);
 	if (!s->b)
 		return;
 	scheduler_now(s);
@@ -366,8 +384,7 @@ int scheduler_new(const struct scheduler_parts *parts, const struct config *conf
 	s->parts = *parts;
 	s->b = parts->backend;
 	s->paused = !s->b;
-	s->config = config;
-	s->engine_config = config->engine;
+	take_config(s, config);
 	s->guard_slot = -1;
 	TAILQ_INIT(&s->jobs);
 	TAILQ_INIT(&s->leaving);

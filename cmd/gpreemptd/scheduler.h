@@ -93,10 +93,11 @@ struct class_request {
 int scheduler_class(struct scheduler *s, const struct class_request *request);
 
 /*
- * Work comes at @at_ns (0: now). -EPERM: the job is not online; -ENOENT: it is not known; -EINVAL:
- * that is more than a second ahead. To be followed by scheduler_act() at once.
+ * Work comes at @at_ns (0: now) and takes @for_ns (0: not known), of which a second counts. -EPERM:
+ * the job is not online; -ENOENT: it is not known; -EINVAL: that is more than a second ahead. To be
+ * followed by scheduler_act() at once.
  */
-int scheduler_hint(struct scheduler *s, pid_t pid, uint64_t at_ns);
+int scheduler_hint(struct scheduler *s, pid_t pid, uint64_t at_ns, uint64_t for_ns);
 /* A step of the engine without looking, and what follows from it: the way of a hint. */
 void scheduler_act(struct scheduler *s);
 /* A page the process may write hints to; the descriptor is the caller's to close. As above. */

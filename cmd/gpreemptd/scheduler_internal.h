@@ -6,6 +6,7 @@
  *   jobs.c            a process on one GPU, as the engine knows it, and its accounts
  *   class_requests.c  what people asked processes to be
  *   attach.c          whom to attach, and letting go
+ *   slices.c          how long turns on the GPU are, where it can be told
  *   observe.c         what waits in the queues
  *   hint_pages.c      hints without a system call
  *   act.c             what the engine wants done, and what came of it
@@ -110,6 +111,7 @@ struct process {
 
 	struct gpu_target *target;
 	enum tie tie;
+	enum job_class tied_as; /* online: only so that its turns can be made longer */
 	bool wanted; /* shares a GPU with an online job, or its gang does */
 	uint64_t wanted_ns; /* when that was so last */
 	uint64_t retry_ns, retry_after_ns; /* not attached before; the next interval */
@@ -117,6 +119,9 @@ struct process {
 	uint64_t free_until_ns; /* no holds on it before: somebody said so */
 	bool told; /* that it is not attached, and why */
 	char why[sizeof(((struct wire_job *)0)->why)];
+	enum gpu_slice slice; /* asked for last */
+	bool sliced; /* something other than its own may be in force */
+	bool slice_told; /* that it could not be given what it should have */
 	int journal_slot; /* -1: none */
 	struct tickets tickets;
 
@@ -133,6 +138,7 @@ struct gpu {
 	struct gpu_node node;
 	bool present; /* the driver has it */
 	uint32_t online, offline; /* jobs */
+	uint32_t tied; /* of the offline ones, attached */
 	uint32_t holdable; /* offline jobs that could be preempted now */
 	uint32_t critical; /* online jobs that are looked at more often */
 	uint32_t online_working, offline_running;
@@ -185,7 +191,7 @@ struct scheduler {
 
 	uint64_t scan_ns, tick_ns; /* when, and when it was last */
 	uint64_t wake_ns; /* of the engine */
-	bool attach_due, gpus_due, step_due; /* something changed that each of them judges by */
+	bool attach_due, gpus_due, step_due, slices_due; /* something changed they judge by */
 	bool lost; /* a look found nobody */
 	uint32_t attaching;
 	uint32_t targets; /* not yet released */
@@ -288,6 +294,16 @@ void attach_later(struct scheduler *s, struct process *p, const char *why);
 void attach_at_once(struct scheduler *s, struct process *p);
 void attach_done(struct scheduler *s, struct process *p, const struct gpu_done *d);
 
+/* ---- slices.c ---- */
+
+/* After gpus_count(): everybody who is tied is given the turns he should have. */
+void slices_follow(struct scheduler *s);
+/* Is the process an online one whose turns should be longer? */
+bool slices_wants_tie(const struct scheduler *s, const struct process *p);
+void slices_done(struct scheduler *s, struct process *p, const struct gpu_done *d);
+/* It has its own turns again. */
+void slices_forget(struct scheduler *s, struct process *p);
+
 /* ---- observe.c ---- */
 
 /* One look at those that are due; how many samples there are for the engine. */
@@ -299,7 +315,7 @@ uint64_t observe_next(const struct scheduler *s);
 void hint_page_look(struct scheduler *s, struct process *p);
 void hint_page_open(struct process *p, int fd, uint32_t calls); /* one made earlier; owns it */
 void hint_page_close(struct process *p);
-int hint_take(struct scheduler *s, struct process *p, uint64_t at_ns);
+int hint_take(struct scheduler *s, struct process *p, uint64_t at_ns, uint64_t for_ns);
 
 /* ---- remembered.c ---- */
 
@@ -318,5 +334,9 @@ void act_let_go(struct scheduler *s, struct process *p, const char *how);
 /* Its release is under way, and its jobs are forgotten before that is done: it is told. */
 void act_forget(struct scheduler *s, struct process *p);
 void act_trip(struct scheduler *s, struct process *p, uint32_t gpu, const char *why);
+/* Before something is done to it that our death would not undo. False: there is no more room. */
+bool act_write_down(struct scheduler *s, struct process *p);
+/* Unless something still is done to it. */
+void act_forget_entry(struct scheduler *s, struct process *p);
 
 #endif

@@ -52,7 +52,7 @@ struct engine_config {
 	uint64_t interval_ns; /* between observations: while an offline job could be preempted */
 	uint64_t critical_interval_ns; /* the same, where a latency-critical job is on the GPU */
 	uint64_t idle_interval_ns; /* where nothing could be preempted */
-	uint64_t hint_ns; /* a hint without work to show for it is over after so long */
+	uint64_t hint_ns; /* a hint of unknown length without work to show for it is over after */
 	uint64_t hold_max_ns; /* a hold's deadline */
 	uint64_t min_run_ns; /* a job let go is left on for so long; not where urgent work waits */
 	uint32_t cycles_per_s; /* budget of one GPU; 0: none */
@@ -106,10 +106,11 @@ int engine_change_job(struct engine *e, uint32_t job, const struct engine_job_co
 int engine_remove_job(struct engine *e, uint32_t job);
 
 /*
- * Work is coming at @at_ns (now or later). Only online jobs may say so; it counts until work shows
- * up and ends, or hint_ns after @at_ns. -EPERM: an offline job; -ENOENT.
+ * Work is coming at @at_ns (now or later) and takes @for_ns (0: not known). Only online jobs may
+ * say so. It counts until work shows up and ends; where none does, hint_ns after @at_ns, or so long
+ * before @at_ns + @for_ns as a resume takes. -EPERM: an offline job; -ENOENT.
  */
-int engine_hint(struct engine *e, uint64_t now_ns, uint32_t job, uint64_t at_ns);
+int engine_hint(struct engine *e, uint64_t now_ns, uint32_t job, uint64_t at_ns, uint64_t for_ns);
 
 /* ---- one step ---- */
 

@@ -1,24 +1,43 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
 #include "core/engine/internal.h"
 
+/*
+ * Of work whose length was said room is kept until before its end: who made room comes back in the
+ * time a resume takes, and is to be there when the work is done.
+ */
+static uint64_t end_of(const struct engine *e, const struct engine_job *j, uint64_t at_ns,
+		       uint64_t for_ns)
+{
+	uint64_t resume_ns = gpu_of(e, j)->learnt.resume_ns;
+
+	if (!for_ns)
+		return gpol_after(at_ns, e->config.hint_ns);
+	return gpol_max(before(gpol_after(at_ns, for_ns), resume_ns), at_ns);
+}
+
 /* The first hint that is not over. */
 static uint32_t current(const struct engine *e, const struct engine_job *j)
 {
 	uint32_t i = 0;
 
-	while (i < j->hints && gpol_after(j->hint_ns[i], e->config.hint_ns) <= e->now_ns)
+	while (i < j->hints && j->hint[i].end_ns <= e->now_ns)
 		i++;
 	return i;
 }
 
-static void drop(struct engine_job *j, uint32_t n)
+/* Long work may outlast what was announced for later. */
+static void drop_over(const struct engine *e, struct engine_job *j)
 {
-	for (uint32_t i = n; i < j->hints; i++)
-		j->hint_ns[i - n] = j->hint_ns[i];
-	j->hints -= n;
+	uint32_t kept = 0;
+
+	for (uint32_t i = 0; i < j->hints; i++) {
+		if (j->hint[i].end_ns > e->now_ns)
+			j->hint[kept++] = j->hint[i];
+	}
+	j->hints = kept;
 }
 
-int engine_hint(struct engine *e, uint64_t now_ns, uint32_t job, uint64_t at_ns)
+int engine_hint(struct engine *e, uint64_t now_ns, uint32_t job, uint64_t at_ns, uint64_t for_ns)
 {
 	struct engine_job *j = engine_find_job(e, job);
 	uint32_t i;
@@ -29,15 +48,15 @@ int engine_hint(struct engine *e, uint64_t now_ns, uint32_t job, uint64_t at_ns)
 		return -EPERM;
 	e->now_ns = gpol_max(e->now_ns, now_ns);
 	at_ns = gpol_max(at_ns, e->now_ns);
-	drop(j, current(e, j));
+	drop_over(e, j);
 	/* Of too many the last is lost: its work is seen when it comes. */
-	if (j->hints == HINTS && at_ns >= j->hint_ns[HINTS - 1])
+	if (j->hints == HINTS && at_ns >= j->hint[HINTS - 1].at_ns)
 		return 0;
 	if (j->hints < HINTS)
 		j->hints++;
-	for (i = j->hints - 1; i && j->hint_ns[i - 1] > at_ns; i--)
-		j->hint_ns[i] = j->hint_ns[i - 1];
-	j->hint_ns[i] = at_ns;
+	for (i = j->hints - 1; i && j->hint[i - 1].at_ns > at_ns; i--)
+		j->hint[i] = j->hint[i - 1];
+	j->hint[i] = (struct engine_hint){ at_ns, end_of(e, j, at_ns, for_ns) };
 	gpu_of(e, j)->stale = true;
 	return 0;
 }
@@ -46,28 +65,31 @@ void engine_drop_hints(struct engine *e, struct engine_job *j)
 {
 	uint32_t come = 0;
 
-	while (come < j->hints && j->hint_ns[come] <= e->now_ns)
+	while (come < j->hints && j->hint[come].at_ns <= e->now_ns)
 		come++;
-	drop(j, come);
+	for (uint32_t i = come; i < j->hints; i++)
+		j->hint[i - come] = j->hint[i];
+	j->hints -= come;
 }
 
 /* A suspend that begins now is done when the work comes. */
 static uint64_t begins(const struct engine *e, const struct engine_job *j, uint32_t hint)
 {
-	return before(j->hint_ns[hint], gpu_of(e, j)->learnt.suspend_ns);
+	return before(j->hint[hint].at_ns, gpu_of(e, j)->learnt.suspend_ns);
 }
 
 bool engine_announced(const struct engine *e, const struct engine_job *j)
 {
 	uint32_t i = current(e, j);
 
-	return i < j->hints && (begins(e, j, i) <= e->now_ns || j->hint_ns[i] <= j->announced_ns);
+	return i < j->hints &&
+	       (begins(e, j, i) <= e->now_ns || j->hint[i].at_ns <= j->announced_ns);
 }
 
 void engine_note_announced(const struct engine *e, struct engine_job *j)
 {
 	if (engine_announced(e, j))
-		j->announced_ns = gpol_max(j->announced_ns, j->hint_ns[current(e, j)]);
+		j->announced_ns = gpol_max(j->announced_ns, j->hint[current(e, j)].at_ns);
 }
 
 bool engine_needs_room(const struct engine *e, const struct engine_job *j)
@@ -81,7 +103,5 @@ uint64_t engine_announcement_changes(const struct engine *e, const struct engine
 
 	if (i == j->hints)
 		return GPOL_NEVER;
-	if (!engine_announced(e, j))
-		return begins(e, j, i);
-	return gpol_after(j->hint_ns[i], e->config.hint_ns);
+	return engine_announced(e, j) ? j->hint[i].end_ns : begins(e, j, i);
 }

@@ -50,6 +50,12 @@ struct engine_queue {
 };
 static_assert(sizeof(struct engine_queue) == 32, "a queue has grown");
 
+/* Announced work. */
+struct engine_hint {
+	uint64_t at_ns;
+	uint64_t end_ns; /* of keeping room; what is learnt later changes nothing of it */
+};
+
 struct engine_job {
 	uint32_t id;
 	bool used;
@@ -68,7 +74,7 @@ struct engine_job {
 	bool touched, moved; /* in this step */
 	bool has_work, ever_worked;
 	uint64_t work_since_ns; /* as in gpol_job */
-	uint64_t hint_ns[HINTS]; /* ascending */
+	struct engine_hint hint[HINTS]; /* ascending by when it comes */
 	uint32_t hints;
 	uint64_t announced_ns; /* what is announced for no later than this has been acted on */
 	uint64_t service_ns;

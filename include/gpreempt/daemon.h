@@ -35,6 +35,12 @@ struct gpreempt_hint *gpreempt_hint_open(const char *path, struct gpreempt_error
 void gpreempt_hint_now(struct gpreempt_hint *hint);
 /* The same for work that comes in @ahead_ns. Since: 0.1 */
 void gpreempt_hint_in(struct gpreempt_hint *hint, uint64_t ahead_ns);
+/*
+ * The same for work that comes in @ahead_ns (0: now) and takes @for_ns, of which a second counts:
+ * who made room for it runs again just when it ends. Without that the end is known on GPUs only
+ * that tell of progress. Since: 0.1
+ */
+void gpreempt_hint_for(struct gpreempt_hint *hint, uint64_t ahead_ns, uint64_t for_ns);
 /* Returns NULL. Since: 0.1 */
 struct gpreempt_hint *gpreempt_hint_close(struct gpreempt_hint *hint);
 
@@ -169,8 +175,11 @@ int gpreempt_daemon_set_class(struct gpreempt_daemon *d, const char *selector,
 			      const struct gpreempt_class_request *request);
 /* Whether a selector makes sense: -EINVAL, -ENAMETOOLONG. @ret_error may be NULL. Since: 0.1 */
 int gpreempt_check_selector(const char *selector, struct gpreempt_error *ret_error);
-/* Work of @pid (0: of the caller) comes in @ahead_ns (0: now). Since: 0.1 */
-int gpreempt_daemon_hint(struct gpreempt_daemon *d, pid_t pid, uint64_t ahead_ns);
+/*
+ * Work of @pid (0: of the caller) comes in @ahead_ns (0: now) and takes @for_ns (0: not known).
+ * Since: 0.1
+ */
+int gpreempt_daemon_hint(struct gpreempt_daemon *d, pid_t pid, uint64_t ahead_ns, uint64_t for_ns);
 /* Lets go of every device, and returns when that is done. Since: 0.1 */
 int gpreempt_daemon_pause(struct gpreempt_daemon *d);
 int gpreempt_daemon_continue(struct gpreempt_daemon *d); /* Since: 0.1 */

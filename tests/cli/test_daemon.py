@@ -105,8 +105,9 @@ class Nonsense(Talking):
             self.fails(USAGE, 'class', 1, 'online', '--priority=' + value, says='--priority')
         for value in ('0', 'x', '9' * 30):
             self.fails(USAGE, 'class', 1, 'online', '--target-us', value, says='--target-us')
-        for value in ('0', '10001', 'x'):
-            self.fails(USAGE, 'hint', 1, '--in', value, says='--in')
+        for option in ('--ahead', '--for'):
+            for value in ('0ms', '1001ms', '1.1s', 'x', '', '5', 'ms', '1.2.3ms', '5 ms', '1e1ms'):
+                self.fails(USAGE, 'hint', 1, option, value, says=option)
         for gpu in ('x', '', '-1', '4294967296'):
             self.fails(USAGE, 'rearm', '--', gpu)
         for pid in ('0', 'x', '-1'):
@@ -288,6 +289,8 @@ class WithDaemon(Talking):
         self.assertGreater(job['preempted'], 0)
         self.assertEqual(job['class'], 'offline')
         self.assertEqual(self.ask_json('hint', online.pid), {'hinted': online.pid})
+        self.assertEqual(self.ask_json('hint', online.pid, '--ahead', '500us', '--for', '4.4ms'),
+                         {'hinted': online.pid})
         self.fails(REFUSED, 'hint', offline.pid, says='not online')
         text = self.top('--once')
         self.assertRegex(text, rf'(?m)^ *{offline.pid} train +offline')

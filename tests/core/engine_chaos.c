@@ -165,7 +165,9 @@ static void happen_to(struct chaos *c, struct chaos_job *j)
 	} else if (chance(c, 5)) {
 		change(c, j);
 	} else if (chance(c, 30)) {
-		int r = engine_hint(c->e, c->now_ns, j->id, c->now_ns + chaos_random(c, 5 * MS));
+		uint64_t for_ns = chance(c, 500) ? chaos_random(c, 20 * MS) : 0;
+		int r = engine_hint(c->e, c->now_ns, j->id, c->now_ns + chaos_random(c, 5 * MS),
+				    for_ns);
 
 		assert_int_equal(r, j->config.class == GPOL_ONLINE ? 0 : -EPERM);
 	} else if (chance(c, 10)) {

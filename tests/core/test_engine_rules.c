@@ -346,8 +346,8 @@ static void only_online_jobs_may_hint(void **state)
 
 	rig_open(&r, &config, 1, 0);
 	a = rig_offline(&r);
-	assert_int_equal(engine_hint(r.e, r.now_ns, a, r.now_ns), -EPERM);
-	assert_int_equal(engine_hint(r.e, r.now_ns, a + 1, r.now_ns), -ENOENT);
+	assert_int_equal(engine_hint(r.e, r.now_ns, a, r.now_ns, 0), -EPERM);
+	assert_int_equal(engine_hint(r.e, r.now_ns, a + 1, r.now_ns, 0), -ENOENT);
 	assert_int_equal(rig_step(&r, MS), 0);
 	rig_close(&r);
 }
@@ -364,7 +364,7 @@ static void a_hint_makes_room_at_once_and_is_over_when_no_work_comes(void **stat
 	a = rig_offline(&r);
 	rig_step(&r, MS);
 	hint_ns = r.now_ns;
-	assert_int_equal(engine_hint(r.e, r.now_ns, online, r.now_ns), 0);
+	assert_int_equal(engine_hint(r.e, r.now_ns, online, r.now_ns, 0), 0);
 	assert_int_equal(rig_step(&r, 0), 1);
 	rig_run_until(&r, ENGINE_RESUME, a);
 	assert_int_equal(r.now_ns - hint_ns, config.hint_ns);
@@ -383,7 +383,7 @@ static void room_for_announced_work_is_ready_when_it_comes(void **state)
 	rig_offline(&r);
 	rig_step(&r, MS);
 	at_ns = r.now_ns + 3 * MS;
-	assert_int_equal(engine_hint(r.e, r.now_ns, online, at_ns), 0);
+	assert_int_equal(engine_hint(r.e, r.now_ns, online, at_ns, 0), 0);
 	rig_step(&r, 0);
 	assert_int_equal(r.wake_ns, at_ns - config.costs.suspend_ns);
 	assert_int_equal(r.n_actions, 0);
@@ -404,7 +404,7 @@ static void room_once_made_for_announced_work_is_kept_however_fast_it_was_made(v
 	a = rig_offline(&r);
 	rig_step(&r, MS);
 	at_ns = r.now_ns + 8 * MS;
-	assert_int_equal(engine_hint(r.e, r.now_ns, online, at_ns), 0);
+	assert_int_equal(engine_hint(r.e, r.now_ns, online, at_ns, 0), 0);
 	r.silent = true;
 	assert_int_equal(rig_step(&r, 0), 1);
 	engine_report(r.e, r.now_ns, r.actions[0].ticket, 0, 0);
@@ -429,7 +429,7 @@ static void a_hint_is_over_when_its_work_came_and_went_between_two_looks(void **
 	online = rig_online(&r);
 	rig_offline(&r);
 	rig_step(&r, MS);
-	engine_hint(r.e, r.now_ns, online, r.now_ns);
+	engine_hint(r.e, r.now_ns, online, r.now_ns, 0);
 	assert_int_equal(rig_step(&r, 0), 1);
 	r.samples[0].write = r.samples[0].read = 5;
 	assert_int_equal(rig_step(&r, MS), 1);
@@ -449,7 +449,7 @@ static void several_hints_are_remembered_each_for_its_time(void **state)
 	a = rig_offline(&r);
 	rig_step(&r, MS);
 	for (uint64_t i = 20; i; i--)
-		assert_int_equal(engine_hint(r.e, r.now_ns, online, r.now_ns + i * 50 * MS), 0);
+		assert_int_equal(engine_hint(r.e, r.now_ns, online, r.now_ns + i * 50 * MS, 0), 0);
 	for (int i = 0; i < 600; i++) {
 		rig_step(&r, MS);
 		suspends += rig_did(&r, ENGINE_SUSPEND, a);

@@ -218,7 +218,7 @@ static void where_progress_cannot_be_seen_only_hints_tell_of_work(void **state)
 	rig_step(&r, MS);
 	assert_false(rig_job(&r, online).has_work);
 	assert_true(rig_job(&r, a).has_work);
-	engine_hint(r.e, r.now_ns, online, r.now_ns);
+	engine_hint(r.e, r.now_ns, online, r.now_ns, 0);
 	assert_int_equal(rig_step(&r, 0), 1);
 	rig_step(&r, config.hint_ns - 1);
 	assert_true(rig_holds(&r, a));

@@ -271,7 +271,7 @@ static int fake_look(struct gpu_watch *w, struct gpu_sample *ret, size_t max)
 	for (size_t i = 0; i < MIN(p->n_queues, w->n) && (size_t)n < max; i++) {
 		const struct fake_queue *q = &p->queues[i];
 
-		if (!q->queue.known)
+		if (!q->queue.known || !w->fake->base.caps.counts_progress)
 			continue;
 		ret[n++] = (struct gpu_sample){
 			.gpu = q->queue.gpu,
@@ -351,7 +351,7 @@ static int fake_attach(struct gpu_backend *b, pid_t pid, uint64_t cookie, struct
 	if (!t)
 		return -ENOMEM;
 	*t = (struct gpu_target){ .fake = f, .pid = pid, .start_ticks = p->start_ticks };
-	f->faults.online_attached += p->online;
+	f->faults.online_attached += p->online && !f->base.caps.slices;
 	f->faults.double_attached += p->target != NULL;
 	p->target = t;
 	p->attaches++;
@@ -414,6 +414,19 @@ static int fake_resume(struct gpu_target *t, const uint32_t *ids, size_t n, uint
 	return 0;
 }
 
+static int fake_slice(struct gpu_target *t, enum gpu_slice slice, uint64_t cookie)
+{
+	struct fake_process *p = owner(t);
+	struct fake *f = t->fake;
+
+	f->faults.not_written_down += f->base.caps.outlives_owner && slice != GPU_SLICE_OWN &&
+				      f->journal && !is_written_down(f, t->pid);
+	begin(t, GPU_SLICE, cookie)->slice = slice;
+	if (p)
+		p->slices++;
+	return 0;
+}
+
 static int fake_release(struct gpu_target *t, uint64_t cookie)
 {
 	struct fake_process *p = owner(t);
@@ -458,10 +471,13 @@ static void carry_out(struct fake *f, struct fake_call *c)
 		set_suspended(p, c, true);
 	if (p && c->done.result == 0 && c->done.verb == GPU_RESUME)
 		set_suspended(p, c, false);
+	if (p && c->done.result == 0 && c->done.verb == GPU_SLICE)
+		p->slice = c->slice;
 	if (c->done.verb != GPU_RELEASE)
 		return;
 	if (p) {
 		set_suspended(p, &everything, false);
+		p->slice = GPU_SLICE_OWN;
 		p->target = NULL;
 	}
 	f->targets--;
@@ -503,6 +519,7 @@ static const struct gpu_ops fake_ops = {
 	.attach = fake_attach,
 	.suspend = fake_suspend,
 	.resume = fake_resume,
+	.slice = fake_slice,
 	.release = fake_release,
 	.fd = fake_fd,
 	.take = fake_take,
@@ -586,6 +603,20 @@ void fake_init(struct fake *f, size_t max_processes)
 	f->processes = calloc(max_processes, sizeof(*f->processes));
 	if (!f->processes)
 		abort();
+}
+
+void fake_make_contexts(struct fake *f)
+{
+	f->base.caps = (struct gpu_caps){
+		.name = "fake",
+		.level = "N2",
+		.modelled = true,
+		.unit = GPU_UNIT_CONTEXT,
+		.outlives_owner = true,
+		.slices = true,
+		.suspend_ns = 650000,
+		.resume_ns = 300000,
+	};
 }
 
 void fake_done(struct fake *f)

@@ -42,10 +42,11 @@ struct fake_process {
 	bool queues_changed;
 	int exit_fd; /* -1: nobody asked */
 	struct gpu_target *target;
-	bool online; /* for the judge: must never be attached */
-	struct fake_outcome outcomes[GPU_ENDED + 1]; /* by verb */
+	bool online; /* for the judge: must never be held, nor attached without slices */
+	enum gpu_slice slice;
+	struct fake_outcome outcomes[GPU_SLICE + 1]; /* by verb */
 	/* what was asked of it */
-	uint32_t attaches, suspends, resumes, releases, looks;
+	uint32_t attaches, suspends, resumes, releases, slices, looks;
 	bool last_was_all; /* the last suspend or resume was of everything */
 	size_t last_ids;
 	uint64_t asked_suspend_ns, asked_resume_ns, longest_ns;
@@ -53,7 +54,7 @@ struct fake_process {
 
 struct fake_faults { /* of the caller; all must be 0 */
 	uint32_t online_attached;
-	uint32_t not_written_down; /* a suspend without a journal entry */
+	uint32_t not_written_down; /* a suspend, or what outlives us, without a journal entry */
 	uint32_t overdue; /* no resume asked for by the deadline of a hold */
 	uint32_t used_released; /* a call to a target that is being released */
 	uint32_t double_attached;
@@ -65,6 +66,7 @@ struct fake_call {
 	uint32_t ids[FAKE_QUEUES];
 	size_t n_ids;
 	bool all;
+	enum gpu_slice slice;
 };
 
 struct fake {
@@ -85,6 +87,8 @@ struct fake {
 };
 
 void fake_init(struct fake *f, size_t max_processes);
+/* From now on contexts are all it has: no progress, slices, and holds that outlive us. */
+void fake_make_contexts(struct fake *f);
 void fake_done(struct fake *f);
 void fake_set_time(struct fake *f, uint64_t now_ns);
 /* When the next call ends, or UINT64_MAX. */

@@ -58,13 +58,15 @@ static void make_journal(struct rig *r)
 	r->fake.journal = r->journal;
 }
 
-struct rig *rig_new(size_t processes)
+static struct rig *make(size_t processes, bool contexts)
 {
 	struct rig *r = calloc(1, sizeof(*r));
 	struct scheduler_parts parts;
 
 	assert_non_null(r);
 	fake_init(&r->fake, processes);
+	if (contexts)
+		fake_make_contexts(&r->fake);
 	r->guard = (struct guard){ .fd = eventfd(0, EFD_CLOEXEC), .now_ns = &r->fake.now_ns };
 	r->config = (struct config){
 		.engine = engine_config_default,
@@ -83,6 +85,16 @@ struct rig *rig_new(size_t processes)
 	};
 	assert_int_equal(scheduler_new(&parts, &r->config, &r->s), 0);
 	return r;
+}
+
+struct rig *rig_new(size_t processes)
+{
+	return make(processes, false);
+}
+
+struct rig *rig_new_contexts(size_t processes)
+{
+	return make(processes, true);
 }
 
 void rig_free(struct rig *r)
@@ -118,8 +130,12 @@ void rig_end(struct rig *r)
 	assert_int_equal(r->fake.watches, 0);
 	assert_int_equal(journal_left(r->journal, NULL, 0), 0);
 	assert_false(r->guard.armed);
-	for (size_t i = 0; i < r->fake.max_processes; i++)
-		assert_false(r->fake.processes[i].used && fake_is_held(&r->fake.processes[i]));
+	for (size_t i = 0; i < r->fake.max_processes; i++) {
+		struct fake_process *p = &r->fake.processes[i];
+
+		assert_false(p->used && fake_is_held(p));
+		assert_false(p->used && p->slice != GPU_SLICE_OWN);
+	}
 	rig_free(r);
 }
 

@@ -28,11 +28,11 @@ FULL = 1 << 6
  POLICY_SET, WAS_PAUSED, CONTINUED, RELOADED, MISSED) = range(1, 15)
 
 HEADER = struct.Struct('<IHHII')
-MAGIC, VERSION = 0x54504d47, 1
+MAGIC, VERSION = 0x54504d47, 2
 REQUEST = struct.Struct('<Q')
 NAMED_POLICY = struct.Struct('<16s112s')
 CLASS_BODY = struct.Struct('<IiIIIIQ192s')
-HINT_BODY = struct.Struct('<iIQ')
+HINT_BODY = struct.Struct('<iIQQ')
 ERROR_BODY = struct.Struct('<iI160s160s')
 STATUS_BODY = struct.Struct('<IiQQ8I4Q2Q12QQ16s16s32s128s')
 GPU_ENTRY = struct.Struct('<6I4Q64s128s')
@@ -148,8 +148,8 @@ class Client:
                                pattern.encode())
         return REQUEST.unpack(self.ask(CLASS, body))[0]
 
-    def hint(self, pid=0, ahead_ns=0, kind=HINT):
-        self.ask(kind, HINT_BODY.pack(pid, 0, ahead_ns))
+    def hint(self, pid=0, ahead_ns=0, for_ns=0, kind=HINT):
+        self.ask(kind, HINT_BODY.pack(pid, 0, ahead_ns, for_ns))
 
     def metrics(self):
         page = self.ask(METRICS)

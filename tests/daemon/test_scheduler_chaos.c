@@ -44,7 +44,7 @@ static struct fake_process *anybody(struct chaos *c)
 
 static void set_outcomes(struct chaos *c, struct fake_process *p)
 {
-	for (int verb = GPU_ATTACH; verb <= GPU_RELEASE; verb++) {
+	for (int verb = GPU_ATTACH; verb <= GPU_SLICE; verb++) {
 		p->outcomes[verb] = (struct fake_outcome){ .takes_ns = any(c, 3) * 400000 };
 		if (verb == GPU_RELEASE || any(c, 12))
 			continue;
@@ -144,7 +144,7 @@ static void change(struct chaos *c, struct fake_process *p)
 		p->queues_changed = true;
 		break;
 	case 5:
-		if (scheduler_hint(c->r->s, p->pid, 0) == 0)
+		if (scheduler_hint(c->r->s, p->pid, 0, any(c, 2) * 20 * MS) == 0)
 			scheduler_act(c->r->s);
 		break;
 	default:
@@ -186,6 +186,8 @@ static void judge(struct chaos *c)
 /* Nobody works, so there is no reason to hold anybody: soon nobody is. */
 static void calm_down(struct chaos *c)
 {
+	if (!c->r->fake.base.caps.counts_progress)
+		return;
 	for (size_t i = 0; i < PROCESSES; i++) {
 		if (c->r->fake.processes[i].used)
 			fake_set_work(&c->r->fake.processes[i], false);
@@ -197,10 +199,9 @@ static void calm_down(struct chaos *c)
 			     fake_is_held(&c->r->fake.processes[i]));
 }
 
-static void run(uint64_t seed)
+static void run(struct rig *r, uint64_t seed)
 {
-	struct chaos c = { .r = rig_new(PROCESSES), .seed = seed * 0x9e3779b97f4a7c15ull | 1,
-			   .next_pid = 200 };
+	struct chaos c = { .r = r, .seed = seed * 0x9e3779b97f4a7c15ull | 1, .next_pid = 200 };
 
 	c.r->config.engine.hold_max_ns = 300 * MS;
 	scheduler_configure(c.r->s, &c.r->config);
@@ -226,7 +227,16 @@ static void nothing_random_leaves_a_job_held(void **state)
 {
 	for (uint32_t i = 0; i < runs; i++) {
 		print_message("# seed %u\n", first_seed + i);
-		run(first_seed + i);
+		run(rig_new(PROCESSES), first_seed + i);
+	}
+}
+
+/* The end of a rig judges that everybody has its own turns on the GPU again. */
+static void nothing_random_leaves_a_context_held_or_with_other_turns(void **state)
+{
+	for (uint32_t i = 0; i < runs; i++) {
+		print_message("# seed %u\n", first_seed + i);
+		run(rig_new_contexts(PROCESSES), first_seed + i);
 	}
 }
 
@@ -234,6 +244,7 @@ int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(nothing_random_leaves_a_job_held),
+		cmocka_unit_test(nothing_random_leaves_a_context_held_or_with_other_turns),
 	};
 
 	if (argc > 1)

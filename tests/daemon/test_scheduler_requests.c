@@ -349,7 +349,7 @@ static void a_hint_holds_at_once(void **state)
 
 	rig_pair(r, &online, &offline);
 	steps = scheduler_figures(r->s)->steps;
-	assert_int_equal(scheduler_hint(r->s, ONLINE_PID, 0), 0);
+	assert_int_equal(scheduler_hint(r->s, ONLINE_PID, 0, 0), 0);
 	scheduler_act(r->s);
 	assert_int_equal(offline->suspends, 1);
 	assert_int_equal(scheduler_figures(r->s)->steps, steps + 1);
@@ -365,7 +365,7 @@ static void a_hint_without_work_expires(void **state)
 	struct fake_process *online, *offline;
 
 	rig_pair(r, &online, &offline);
-	assert_int_equal(scheduler_hint(r->s, ONLINE_PID, 0), 0);
+	assert_int_equal(scheduler_hint(r->s, ONLINE_PID, 0, 0), 0);
 	scheduler_act(r->s);
 	rig_run(r, 5 * MS);
 	assert_true(fake_is_held(offline));
@@ -380,9 +380,9 @@ static void hints_of_others_than_online_jobs_are_refused(void **state)
 	struct fake_process *online, *offline;
 
 	rig_pair(r, &online, &offline);
-	assert_int_equal(scheduler_hint(r->s, OFFLINE_PID, 0), -EPERM);
-	assert_int_equal(scheduler_hint(r->s, 4711, 0), -ENOENT);
-	assert_int_equal(scheduler_hint(r->s, ONLINE_PID, r->fake.now_ns + 2 * S), -EINVAL);
+	assert_int_equal(scheduler_hint(r->s, OFFLINE_PID, 0, 0), -EPERM);
+	assert_int_equal(scheduler_hint(r->s, 4711, 0, 0), -ENOENT);
+	assert_int_equal(scheduler_hint(r->s, ONLINE_PID, r->fake.now_ns + 2 * S, 0), -EINVAL);
 	scheduler_act(r->s);
 	assert_int_equal(offline->suspends, 0);
 	assert_int_equal(scheduler_figures(r->s)->hints, 0);
@@ -399,7 +399,7 @@ static void a_hint_of_work_to_come_holds_just_before_it(void **state)
 	rig_pair(r, &online, &offline);
 	offline->outcomes[GPU_SUSPEND].takes_ns = r->fake.base.caps.suspend_ns;
 	at_ns = r->fake.now_ns + 100 * MS;
-	assert_int_equal(scheduler_hint(r->s, ONLINE_PID, at_ns), 0);
+	assert_int_equal(scheduler_hint(r->s, ONLINE_PID, at_ns, 0), 0);
 	scheduler_act(r->s);
 	rig_run(r, 90 * MS);
 	assert_int_equal(offline->suspends, 0);
@@ -491,7 +491,7 @@ static void a_pause_lets_go_of_everything(void **state)
 	assert_true(scheduler_is_idle(r->s));
 	assert_false(fake_is_held(offline));
 	assert_int_equal(r->fake.watches, 0);
-	assert_int_equal(scheduler_hint(r->s, ONLINE_PID, 0), 0);
+	assert_int_equal(scheduler_hint(r->s, ONLINE_PID, 0, 0), 0);
 	scheduler_act(r->s);
 	rig_run(r, 60 * S);
 	assert_int_equal(offline->attaches, 1);
@@ -533,7 +533,7 @@ static void without_a_backend_everything_waits(void **state)
 	scheduler_set_backend(r->s, NULL);
 	assert_true(scheduler_turn(r->s) == UINT64_MAX);
 	scheduler_act(r->s);
-	scheduler_hint(r->s, ONLINE_PID, 0);
+	scheduler_hint(r->s, ONLINE_PID, 0, 0);
 	scheduler_status(r->s, &status);
 	scheduler_configure(r->s, &r->config);
 	assert_true(scheduler_class(r->s, &request) < 0);

@@ -168,7 +168,8 @@ static void a_class_request_keeps_to_its_ranges(void **state)
 
 static void a_hint_is_of_a_pid_or_of_the_asker(void **state)
 {
-	struct wire_hint h = MAKE(WIRE_HINT, wire_hint, .ahead_ns = UINT64_MAX);
+	struct wire_hint h = MAKE(WIRE_HINT, wire_hint, .ahead_ns = UINT64_MAX,
+				  .for_ns = UINT64_MAX);
 
 	assert_taken(h);
 	h.pid = -1;

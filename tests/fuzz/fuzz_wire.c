@@ -28,6 +28,7 @@ static union wire_any_request remade(const union wire_any_request *r)
 	case WIRE_HINT_PAGE:
 		made.hint.pid = r->hint.pid;
 		made.hint.ahead_ns = r->hint.ahead_ns;
+		made.hint.for_ns = r->hint.for_ns;
 		break;
 	default:
 		made.request.from = r->request.from;

@@ -153,6 +153,13 @@ static void a_hint_is_a_store_into_the_shared_page(void **state)
 	assert_int_equal(page->at_ns, 0);
 	gpreempt_hint_in(hint, UINT64_MAX); /* for ever, and not in the past */
 	assert_int_equal(page->at_ns, UINT64_MAX);
+	assert_int_equal(page->for_ns, 0);
+	gpreempt_hint_for(hint, 3600 * NSEC_PER_SEC, 7);
+	assert_int_equal(page->calls, 4);
+	assert_in_range(page->at_ns, 3600 * NSEC_PER_SEC, UINT64_MAX - 1);
+	assert_int_equal(page->for_ns, 7);
+	gpreempt_hint_now(hint);
+	assert_int_equal(page->for_ns, 0);
 	assert_null(gpreempt_hint_close(hint));
 	munmap(page, 4096);
 }
@@ -183,6 +190,7 @@ static void without_a_page_hints_do_nothing(void **state)
 	assert_int_equal(e.kind, GPREEMPT_ERROR_ABSENT);
 	gpreempt_hint_now(hint);
 	gpreempt_hint_in(hint, 5);
+	gpreempt_hint_for(hint, 5, 5);
 	assert_null(gpreempt_hint_close(hint));
 }
 

@@ -65,7 +65,7 @@ int engine_add_job(struct engine *e, uint64_t now_ns, const struct engine_job_co
 	return STUB_ID(e->n++);
 }
 
-int engine_hint(struct engine *e, uint64_t now_ns, uint32_t job, uint64_t at_ns)
+int engine_hint(struct engine *e, uint64_t now_ns, uint32_t job, uint64_t at_ns, uint64_t for_ns)
 {
 	e->jobs[job - STUB_ID(0)].announced = true;
 	e->jobs[job - STUB_ID(0)].hint_at_ns = at_ns;
