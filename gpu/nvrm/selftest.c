@@ -172,15 +172,22 @@ static int let_go(struct test *t, struct nvrm_selftest *figures, struct nvrm_fai
 /* Found, held and let go as a stranger's would be; only that a stranger would have a guard. */
 static int try_it(struct test *t, struct nvrm_selftest *figures, struct nvrm_failure *ret)
 {
+	const char *step = "finding its channel groups";
 	int r = nvrm_process_open(t->n, t->child, NULL, &t->process, ret);
 
-	if (r >= 0)
+	if (r >= 0) {
+		step = "suspending it";
 		r = hold(t, figures, ret);
-	if (r >= 0)
+	}
+	if (r >= 0) {
+		step = "resuming it";
 		r = let_go(t, figures, ret);
+	}
 	if (r >= 0)
 		return 0;
 	ret->why = NVRM_WHY_SELF_TEST;
+	if (!ret->step)
+		ret->step = step;
 	return -EIO;
 }
 
