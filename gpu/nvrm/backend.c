@@ -16,11 +16,11 @@ static void backend_free(struct backend *b)
 {
 	if (!b)
 		return;
-	work_stop(b);
-	act_free_orders(&b->orders);
-	act_free_orders(&b->done);
-	act_free_targets(b);
-	watch_free_all(b);
+	nvrm_work_stop(b);
+	nvrm_act_free_orders(&b->orders);
+	nvrm_act_free_orders(&b->done);
+	nvrm_act_free_targets(b);
+	nvrm_watch_free_all(b);
 	nvrm_finder_free(b->finder);
 	closep(&b->done_fd);
 	closep(&b->wake_fd);
@@ -99,18 +99,18 @@ static const struct gpu_ops ops = {
 	.processes = backend_processes,
 	.read_proc = backend_read_proc,
 	.pidfd = backend_pidfd,
-	.watch = watch_new,
-	.unwatch = watch_leave,
-	.refresh = watch_refresh,
-	.queues = watch_queues,
-	.look = watch_look,
-	.attach = act_attach,
-	.suspend = act_suspend,
-	.resume = act_resume,
-	.slice = act_slice,
-	.release = act_release,
+	.watch = nvrm_watch_new,
+	.unwatch = nvrm_watch_leave,
+	.refresh = nvrm_watch_refresh,
+	.queues = nvrm_watch_queues,
+	.look = nvrm_watch_look,
+	.attach = nvrm_act_attach,
+	.suspend = nvrm_act_suspend,
+	.resume = nvrm_act_resume,
+	.slice = nvrm_act_slice,
+	.release = nvrm_act_release,
 	.fd = backend_fd,
-	.take = act_take,
+	.take = nvrm_act_take,
 };
 
 /* Times of an H200 with driver 580.159.04, whose firmware takes most of them. */
@@ -189,7 +189,7 @@ static int backend_init(struct backend *b, const struct nvrm_backend_options *op
 		return refuse(options, -errno, strerror(errno));
 	r = nvrm_finder_new(b->n, &b->finder);
 	if (r >= 0)
-		r = work_start(b);
+		r = nvrm_work_start(b);
 	return r < 0 ? refuse(options, r, strerror(-r)) : 0;
 }
 

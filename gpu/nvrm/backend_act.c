@@ -34,10 +34,10 @@ static void post(struct backend *b, struct order *o, uint64_t cookie)
 	pthread_mutex_lock(&b->lock);
 	STAILQ_INSERT_TAIL(&b->orders, o, link);
 	pthread_mutex_unlock(&b->lock);
-	work_wake(b);
+	nvrm_work_wake(b);
 }
 
-void act_put_done(struct backend *b, struct order *o)
+void nvrm_act_put_done(struct backend *b, struct order *o)
 {
 	uint64_t one = 1;
 
@@ -64,7 +64,7 @@ static struct order *get_done(struct backend *b)
 	return o;
 }
 
-void act_free_orders(struct order_list *list)
+void nvrm_act_free_orders(struct order_list *list)
 {
 	struct order *o;
 
@@ -88,7 +88,7 @@ static void target_freep(struct gpu_target **t)
 	target_free(*t);
 }
 
-void act_free_targets(struct backend *b)
+void nvrm_act_free_targets(struct backend *b)
 {
 	struct gpu_target *t;
 
@@ -98,7 +98,7 @@ void act_free_targets(struct backend *b)
 	}
 }
 
-int act_attach(struct gpu_backend *base, pid_t pid, uint64_t cookie, struct gpu_target **ret)
+int nvrm_act_attach(struct gpu_backend *base, pid_t pid, uint64_t cookie, struct gpu_target **ret)
 {
 	struct backend *b = (struct backend *)base;
 	_cleanup_(target_freep) struct gpu_target *t = calloc(1, sizeof(*t));
@@ -131,7 +131,7 @@ static int order(struct gpu_target *t, enum gpu_verb verb, const uint32_t *ids, 
 	return *ret ? 0 : -ENOMEM;
 }
 
-int act_suspend(struct gpu_target *t, const uint32_t *ids, size_t n, uint64_t longest_ns,
+int nvrm_act_suspend(struct gpu_target *t, const uint32_t *ids, size_t n, uint64_t longest_ns,
 		uint64_t cookie)
 {
 	struct order *o;
@@ -144,7 +144,7 @@ int act_suspend(struct gpu_target *t, const uint32_t *ids, size_t n, uint64_t lo
 	return 0;
 }
 
-int act_resume(struct gpu_target *t, const uint32_t *ids, size_t n, uint64_t cookie)
+int nvrm_act_resume(struct gpu_target *t, const uint32_t *ids, size_t n, uint64_t cookie)
 {
 	struct order *o;
 	int r = order(t, GPU_RESUME, ids, n, &o);
@@ -155,7 +155,7 @@ int act_resume(struct gpu_target *t, const uint32_t *ids, size_t n, uint64_t coo
 	return 0;
 }
 
-int act_slice(struct gpu_target *t, enum gpu_slice slice, uint64_t cookie)
+int nvrm_act_slice(struct gpu_target *t, enum gpu_slice slice, uint64_t cookie)
 {
 	struct order *o;
 	int r = order(t, GPU_SLICE, NULL, 0, &o);
@@ -167,7 +167,7 @@ int act_slice(struct gpu_target *t, enum gpu_slice slice, uint64_t cookie)
 	return 0;
 }
 
-int act_release(struct gpu_target *t, uint64_t cookie)
+int nvrm_act_release(struct gpu_target *t, uint64_t cookie)
 {
 	if (!t->release)
 		return -EALREADY;
@@ -175,7 +175,7 @@ int act_release(struct gpu_target *t, uint64_t cookie)
 	return 0;
 }
 
-int act_take(struct gpu_backend *base, struct gpu_done *ret)
+int nvrm_act_take(struct gpu_backend *base, struct gpu_done *ret)
 {
 	struct backend *b = (struct backend *)base;
 	_cleanup_free_ struct order *o = get_done(b);

@@ -47,11 +47,11 @@ static void call(struct backend *b, struct call *c, struct nvrm_process *const *
 	uint64_t off_ns = 0;
 
 	c->failure = (struct nvrm_failure){ 0 };
-	work_enter(b);
+	nvrm_work_enter(b);
 	c->began_ns = now_ns(b);
 	c->r = c->fn(procs, n, c->gpu, &off_ns, &c->failure);
 	c->done_ns = c->r >= 0 && off_ns ? off_ns : now_ns(b);
-	work_leave(b);
+	nvrm_work_leave(b);
 }
 
 static void note(struct order *o, const struct call *c)
@@ -69,7 +69,7 @@ static void note(struct order *o, const struct call *c)
 
 static bool is_concerned(const struct order *o, uint32_t gpu)
 {
-	return o->done.result == 0 && gpu_set_has(&o->want, gpu);
+	return o->done.result == 0 && nvrm_gpu_set_has(&o->want, gpu);
 }
 
 static size_t gather(struct backend *b, const struct order_list *batch, uint32_t gpu)
@@ -110,7 +110,7 @@ static void call_everywhere(struct backend *b, struct order_list *batch, call_fn
 
 	STAILQ_FOREACH(o, batch, link)
 		for (uint32_t i = 0; o->done.result == 0 && i < o->want.n; i++)
-			gpu_set_add(&gpus, o->want.gpus[i]);
+			nvrm_gpu_set_add(&gpus, o->want.gpus[i]);
 	for (uint32_t i = 0; i < gpus.n; i++) {
 		struct call c = { .fn = fn, .gpu = gpus.gpus[i] };
 
@@ -127,12 +127,12 @@ static void find_gpus(struct order *o)
 
 	o->want.n = 0;
 	if (o->all)
-		proc_gpus(x, &o->want);
+		nvrm_proc_gpus(x, &o->want);
 	for (uint32_t i = 0; i < o->n; i++) {
-		const struct named *named = proc_named(x, o->ids[i]);
+		const struct named *named = nvrm_proc_named(x, o->ids[i]);
 
 		if (named)
-			gpu_set_add(&o->want, named->gpu);
+			nvrm_gpu_set_add(&o->want, named->gpu);
 	}
 }
 
@@ -185,7 +185,7 @@ static void suspended(struct order *o)
 	keep_until(t, o);
 	t->all |= o->all;
 	for (uint32_t i = 0; i < o->want.n; i++)
-		gpu_set_add(&t->held, o->want.gpus[i]);
+		nvrm_gpu_set_add(&t->held, o->want.gpus[i]);
 	o->done.queues = (uint32_t)(nvrm_groups_off(t->proc->p, NVRM_ALL_GPUS) - o->off);
 }
 
@@ -197,7 +197,7 @@ static void not_suspended(struct order *o)
 	for (uint32_t i = 0; t->proc && i < o->want.n; i++) {
 		struct call c = { .fn = let_go, .gpu = o->want.gpus[i] };
 
-		if (!t->all && !gpu_set_has(&t->held, c.gpu) &&
+		if (!t->all && !nvrm_gpu_set_has(&t->held, c.gpu) &&
 		    nvrm_groups_off(t->proc->p, c.gpu) > 0)
 			call(t->b, &c, &t->proc->p, 1);
 	}
@@ -208,12 +208,12 @@ static void resumed(struct order *o)
 	struct gpu_target *t = o->t;
 
 	if (t->all)
-		proc_gpus(t->proc, &t->held);
+		nvrm_proc_gpus(t->proc, &t->held);
 	t->all = false;
 	if (o->all)
 		t->held.n = 0;
 	for (uint32_t i = 0; i < o->want.n; i++)
-		gpu_set_remove(&t->held, o->want.gpus[i]);
+		nvrm_gpu_set_remove(&t->held, o->want.gpus[i]);
 	if (!is_held(t))
 		t->until_ns = NEVER_NS;
 	o->done.queues = (uint32_t)(o->off - nvrm_groups_off(t->proc->p, NVRM_ALL_GPUS));
@@ -227,7 +227,7 @@ static void settle(struct order *o)
 		(o->done.result < 0 ? not_suspended : suspended)(o);
 	else if (o->done.result == 0)
 		resumed(o);
-	work_finish(o, o->done.result, &o->failure);
+	nvrm_work_finish(o, o->done.result, &o->failure);
 }
 
 static void run_together(struct backend *b, struct order_list *batch)
@@ -264,31 +264,31 @@ static void run_slice(struct order *o)
 
 	refuse(o);
 	if (o->done.result == 0) {
-		work_enter(b);
+		nvrm_work_enter(b);
 		o->done.began_ns = now_ns(b);
 		o->done.result = nvrm_slice(t->proc->p, NVRM_ALL_GPUS, slice_us(o->slice),
 					    &o->failure);
 		o->done.done_ns = now_ns(b);
-		work_leave(b);
+		nvrm_work_leave(b);
 	}
 	if (o->done.result >= 0)
 		t->slice = o->slice;
-	work_finish(o, MIN(o->done.result, 0), &o->failure);
+	nvrm_work_finish(o, MIN(o->done.result, 0), &o->failure);
 }
 
 /* ---- beginning and ending ---- */
 
 static int prepare(struct proc *x, struct nvrm_failure *failure)
 {
-	int r = proc_open(x, failure);
+	int r = nvrm_proc_open(x, failure);
 
 	if (r >= 0)
-		r = proc_name_groups(x);
+		r = nvrm_proc_name_groups(x);
 	if (r < 0)
 		return r;
-	r = proc_entrust(x, failure);
+	r = nvrm_proc_entrust(x, failure);
 	if (r < 0)
-		proc_distrust(x);
+		nvrm_proc_distrust(x);
 	return r;
 }
 
@@ -302,14 +302,14 @@ static int take_up(struct gpu_target *t, struct nvrm_failure *failure)
 		failure->why = NVRM_WHY_GUARD_DIED;
 		return -EOWNERDEAD;
 	}
-	r = proc_get(b, t->pid, &x);
+	r = nvrm_proc_get(b, t->pid, &x);
 	if (r < 0 || x->t) {
 		failure->why = r == -ESRCH ? NVRM_WHY_EXITED : NVRM_WHY_SYSTEM;
 		return r < 0 ? r : -EBUSY;
 	}
 	r = prepare(x, failure);
 	if (r < 0) {
-		proc_put(x);
+		nvrm_proc_put(x);
 		return r;
 	}
 	x->t = t;
@@ -326,8 +326,8 @@ static void run_attach(struct order *o)
 	t->refused = take_up(t, &t->refusal);
 	o->done.done_ns = now_ns(t->b);
 	if (t->proc)
-		watch_show(t->proc);
-	work_finish(o, t->refused, &t->refusal);
+		nvrm_watch_show(t->proc);
+	nvrm_work_finish(o, t->refused, &t->refusal);
 }
 
 static void run_release(struct order *o)
@@ -338,14 +338,14 @@ static void run_release(struct order *o)
 	o->done.began_ns = now_ns(t->b);
 	if (x) {
 		x->t = NULL;
-		proc_undo(x);
-		proc_put(x);
+		nvrm_proc_undo(x);
+		nvrm_proc_put(x);
 	}
 	o->done.done_ns = now_ns(t->b);
-	work_finish(o, 0, NULL);
+	nvrm_work_finish(o, 0, NULL);
 }
 
-void hold_run(struct backend *b, struct order_list *batch)
+void nvrm_hold_run(struct backend *b, struct order_list *batch)
 {
 	struct order *o = STAILQ_FIRST(batch);
 
@@ -366,7 +366,7 @@ void hold_run(struct backend *b, struct order_list *batch)
 
 /* ---- by itself ---- */
 
-int hold_again(struct proc *x, struct nvrm_failure *ret_failure)
+int nvrm_hold_again(struct proc *x, struct nvrm_failure *ret_failure)
 {
 	struct gpu_target *t = x->t;
 	struct gpu_set gpus;
@@ -376,7 +376,7 @@ int hold_again(struct proc *x, struct nvrm_failure *ret_failure)
 		return 0;
 	gpus = t->held;
 	if (t->all)
-		proc_gpus(x, &gpus);
+		nvrm_proc_gpus(x, &gpus);
 	for (uint32_t i = 0; r >= 0 && i < gpus.n; i++) {
 		struct call c = { .fn = nvrm_hold, .gpu = gpus.gpus[i] };
 
@@ -385,14 +385,14 @@ int hold_again(struct proc *x, struct nvrm_failure *ret_failure)
 		r = c.r;
 	}
 	if (r >= 0 && t->slice != GPU_SLICE_OWN) {
-		work_enter(x->b);
+		nvrm_work_enter(x->b);
 		r = nvrm_slice(x->p, NVRM_ALL_GPUS, slice_us(t->slice), ret_failure);
-		work_leave(x->b);
+		nvrm_work_leave(x->b);
 	}
 	return MIN(r, 0);
 }
 
-uint64_t hold_expire(struct backend *b)
+uint64_t nvrm_hold_expire(struct backend *b)
 {
 	struct call c = { .fn = let_go, .gpu = NVRM_ALL_GPUS };
 	uint64_t at_ns = now_ns(b), next_ns = NEVER_NS;

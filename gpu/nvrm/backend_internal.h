@@ -133,74 +133,74 @@ struct backend {
 
 /* ---- backend_act.c: the owner's side of orders ---- */
 
-int act_attach(struct gpu_backend *base, pid_t pid, uint64_t cookie, struct gpu_target **ret);
-int act_suspend(struct gpu_target *t, const uint32_t *ids, size_t n, uint64_t longest_ns,
+int nvrm_act_attach(struct gpu_backend *base, pid_t pid, uint64_t cookie, struct gpu_target **ret);
+int nvrm_act_suspend(struct gpu_target *t, const uint32_t *ids, size_t n, uint64_t longest_ns,
 		uint64_t cookie);
-int act_resume(struct gpu_target *t, const uint32_t *ids, size_t n, uint64_t cookie);
-int act_slice(struct gpu_target *t, enum gpu_slice slice, uint64_t cookie);
-int act_release(struct gpu_target *t, uint64_t cookie);
-int act_take(struct gpu_backend *base, struct gpu_done *ret);
-void act_put_done(struct backend *b, struct order *o); /* from the worker */
-void act_free_orders(struct order_list *list);
-void act_free_targets(struct backend *b); /* once there is no worker */
+int nvrm_act_resume(struct gpu_target *t, const uint32_t *ids, size_t n, uint64_t cookie);
+int nvrm_act_slice(struct gpu_target *t, enum gpu_slice slice, uint64_t cookie);
+int nvrm_act_release(struct gpu_target *t, uint64_t cookie);
+int nvrm_act_take(struct gpu_backend *base, struct gpu_done *ret);
+void nvrm_act_put_done(struct backend *b, struct order *o); /* from the worker */
+void nvrm_act_free_orders(struct order_list *list);
+void nvrm_act_free_targets(struct backend *b); /* once there is no worker */
 
 /* ---- backend_work.c ---- */
 
-int work_start(struct backend *b);
-void work_stop(struct backend *b); /* undoes everything and waits for it */
-void work_wake(struct backend *b);
+int nvrm_work_start(struct backend *b);
+void nvrm_work_stop(struct backend *b); /* undoes everything and waits for it */
+void nvrm_work_wake(struct backend *b);
 
 /* On the worker. Around calls of the driver, which may wait for the hardware. */
-void work_enter(struct backend *b);
-void work_leave(struct backend *b);
+void nvrm_work_enter(struct backend *b);
+void nvrm_work_leave(struct backend *b);
 /* Says what came of it and hands it back. */
-void work_finish(struct order *o, int r, const struct nvrm_failure *failure);
+void nvrm_work_finish(struct order *o, int r, const struct nvrm_failure *failure);
 /* The target is attached no more, by itself; what was done to it has been undone. */
-void work_lost(struct gpu_target *t, int r, const struct nvrm_failure *failure);
+void nvrm_work_lost(struct gpu_target *t, int r, const struct nvrm_failure *failure);
 
 /* ---- backend_proc.c, on the worker ---- */
 
 /* Whoever has this pid now. -ENOMEM, -ESRCH or what else there is. */
-int proc_get(struct backend *b, pid_t pid, struct proc **ret);
-void proc_put(struct proc *x); /* frees it if nobody needs it */
-int proc_open(struct proc *x, struct nvrm_failure *ret_failure);
+int nvrm_proc_get(struct backend *b, pid_t pid, struct proc **ret);
+void nvrm_proc_put(struct proc *x); /* frees it if nobody needs it */
+int nvrm_proc_open(struct proc *x, struct nvrm_failure *ret_failure);
 /* Tells the guard how to undo what may be done to it from now on; and no longer. */
-int proc_entrust(struct proc *x, struct nvrm_failure *ret_failure);
-void proc_distrust(struct proc *x);
+int nvrm_proc_entrust(struct proc *x, struct nvrm_failure *ret_failure);
+void nvrm_proc_distrust(struct proc *x);
 /* Takes back all that was done to it. */
-void proc_undo(struct proc *x);
-void proc_close(struct proc *x);
+void nvrm_proc_undo(struct proc *x);
+void nvrm_proc_close(struct proc *x);
 /* Numbers for groups that have none. */
-int proc_name_groups(struct proc *x);
-const struct named *proc_named(const struct proc *x, uint32_t queue);
-void proc_gpus(const struct proc *x, struct gpu_set *ret);
+int nvrm_proc_name_groups(struct proc *x);
+const struct named *nvrm_proc_named(const struct proc *x, uint32_t queue);
+void nvrm_proc_gpus(const struct proc *x, struct gpu_set *ret);
 
-bool gpu_set_has(const struct gpu_set *s, uint32_t gpu);
-void gpu_set_add(struct gpu_set *s, uint32_t gpu);
-void gpu_set_remove(struct gpu_set *s, uint32_t gpu);
+bool nvrm_gpu_set_has(const struct gpu_set *s, uint32_t gpu);
+void nvrm_gpu_set_add(struct gpu_set *s, uint32_t gpu);
+void nvrm_gpu_set_remove(struct gpu_set *s, uint32_t gpu);
 
 /* ---- backend_hold.c, on the worker ---- */
 
 /* Orders of one verb, each of another target; suspends and resumes together, others alone. */
-void hold_run(struct backend *b, struct order_list *batch);
+void nvrm_hold_run(struct backend *b, struct order_list *batch);
 /* The same for contexts that came later. */
-int hold_again(struct proc *x, struct nvrm_failure *ret_failure);
+int nvrm_hold_again(struct proc *x, struct nvrm_failure *ret_failure);
 /* Lets go those whose time is over; when the next one's is. */
-uint64_t hold_expire(struct backend *b);
+uint64_t nvrm_hold_expire(struct backend *b);
 
 /* ---- backend_watch.c ---- */
 
-int watch_new(struct gpu_backend *base, pid_t pid, struct gpu_watch **ret);
-void watch_leave(struct gpu_watch *w);
-int watch_refresh(struct gpu_watch *w);
-const struct gpu_queue *watch_queues(const struct gpu_watch *w, size_t *ret_n);
-int watch_look(struct gpu_watch *w, struct gpu_sample *ret, size_t max);
-void watch_free_all(struct backend *b); /* once there is no worker */
+int nvrm_watch_new(struct gpu_backend *base, pid_t pid, struct gpu_watch **ret);
+void nvrm_watch_leave(struct gpu_watch *w);
+int nvrm_watch_refresh(struct gpu_watch *w);
+const struct gpu_queue *nvrm_watch_queues(const struct gpu_watch *w, size_t *ret_n);
+int nvrm_watch_look(struct gpu_watch *w, struct gpu_sample *ret, size_t max);
+void nvrm_watch_free_all(struct backend *b); /* once there is no worker */
 
 /* On the worker. */
-void watch_sweep(struct backend *b); /* some came or left */
-void watch_show(struct proc *x); /* to all who watch it */
+void nvrm_watch_sweep(struct backend *b); /* some came or left */
+void nvrm_watch_show(struct proc *x); /* to all who watch it */
 /* Looks at one process whose time it is; when the next one's is. */
-uint64_t watch_look_around(struct backend *b);
+uint64_t nvrm_watch_look_around(struct backend *b);
 
 #endif

@@ -8,7 +8,7 @@
 
 #define OWN_POLLS 2 /* besides those of processes: the worker is woken, the guard dies */
 
-bool gpu_set_has(const struct gpu_set *s, uint32_t gpu)
+bool nvrm_gpu_set_has(const struct gpu_set *s, uint32_t gpu)
 {
 	for (uint32_t i = 0; i < s->n; i++)
 		if (s->gpus[i] == gpu)
@@ -16,13 +16,13 @@ bool gpu_set_has(const struct gpu_set *s, uint32_t gpu)
 	return false;
 }
 
-void gpu_set_add(struct gpu_set *s, uint32_t gpu)
+void nvrm_gpu_set_add(struct gpu_set *s, uint32_t gpu)
 {
-	if (s->n < NVRM_MAX_GPUS && !gpu_set_has(s, gpu))
+	if (s->n < NVRM_MAX_GPUS && !nvrm_gpu_set_has(s, gpu))
 		s->gpus[s->n++] = gpu;
 }
 
-void gpu_set_remove(struct gpu_set *s, uint32_t gpu)
+void nvrm_gpu_set_remove(struct gpu_set *s, uint32_t gpu)
 {
 	for (uint32_t i = 0; i < s->n; i++) {
 		if (s->gpus[i] != gpu)
@@ -32,11 +32,11 @@ void gpu_set_remove(struct gpu_set *s, uint32_t gpu)
 	}
 }
 
-void proc_gpus(const struct proc *x, struct gpu_set *ret)
+void nvrm_proc_gpus(const struct proc *x, struct gpu_set *ret)
 {
 	ret->n = 0;
 	for (size_t i = 0; x->p && i < x->p->n_groups; i++)
-		gpu_set_add(ret, x->p->groups[i].gpu);
+		nvrm_gpu_set_add(ret, x->p->groups[i].gpu);
 }
 
 /* One more process than there are. */
@@ -83,7 +83,7 @@ static int proc_new(struct backend *b, pid_t pid, struct proc **ret)
 	return 0;
 }
 
-int proc_get(struct backend *b, pid_t pid, struct proc **ret)
+int nvrm_proc_get(struct backend *b, pid_t pid, struct proc **ret)
 {
 	struct proc *x;
 
@@ -96,11 +96,11 @@ int proc_get(struct backend *b, pid_t pid, struct proc **ret)
 	return proc_new(b, pid, ret);
 }
 
-void proc_put(struct proc *x)
+void nvrm_proc_put(struct proc *x)
 {
 	if (x->t || x->n_watches)
 		return;
-	proc_close(x);
+	nvrm_proc_close(x);
 	LIST_REMOVE(x, link);
 	x->b->n_procs--;
 	closep(&x->pidfd);
@@ -120,7 +120,7 @@ static const struct named *find_group(const struct proc *x, const struct nvrm_gr
 	return NULL;
 }
 
-int proc_name_groups(struct proc *x)
+int nvrm_proc_name_groups(struct proc *x)
 {
 	for (size_t i = 0; i < x->p->n_groups; i++) {
 		const struct nvrm_group *g = &x->p->groups[i];
@@ -143,26 +143,26 @@ int proc_name_groups(struct proc *x)
 	return 0;
 }
 
-const struct named *proc_named(const struct proc *x, uint32_t queue)
+const struct named *nvrm_proc_named(const struct proc *x, uint32_t queue)
 {
 	return queue > 0 && queue <= x->n_named ? &x->named[queue - 1] : NULL;
 }
 
-int proc_open(struct proc *x, struct nvrm_failure *ret_failure)
+int nvrm_proc_open(struct proc *x, struct nvrm_failure *ret_failure)
 {
 	int r;
 
 	if (x->p)
 		return 0;
-	work_enter(x->b);
+	nvrm_work_enter(x->b);
 	r = nvrm_process_open(x->b->n, x->pid, NULL, &x->p, ret_failure);
-	work_leave(x->b);
+	nvrm_work_leave(x->b);
 	if (r < 0)
 		x->p = NULL;
 	return r < 0 ? r : 0;
 }
 
-int proc_entrust(struct proc *x, struct nvrm_failure *ret_failure)
+int nvrm_proc_entrust(struct proc *x, struct nvrm_failure *ret_failure)
 {
 	int r;
 
@@ -172,7 +172,7 @@ int proc_entrust(struct proc *x, struct nvrm_failure *ret_failure)
 	return r < 0 ? nvrm_fail_entrust(ret_failure, r) : 0;
 }
 
-void proc_distrust(struct proc *x)
+void nvrm_proc_distrust(struct proc *x)
 {
 	struct nvrm_process *p = x->p;
 
@@ -185,26 +185,26 @@ void proc_distrust(struct proc *x)
 	p->guard = NULL;
 }
 
-void proc_undo(struct proc *x)
+void nvrm_proc_undo(struct proc *x)
 {
 	struct nvrm_failure failure;
 	bool undone;
 
 	if (!x->p)
 		return;
-	work_enter(x->b);
+	nvrm_work_enter(x->b);
 	undone = nvrm_let_go(&x->p, 1, NVRM_ALL_GPUS, &failure) >= 0 &&
 		 nvrm_slice(x->p, NVRM_ALL_GPUS, 0, &failure) >= 0;
-	work_leave(x->b);
+	nvrm_work_leave(x->b);
 	if (undone)
-		proc_distrust(x);
+		nvrm_proc_distrust(x);
 	else
-		proc_close(x); /* which tries again */
+		nvrm_proc_close(x); /* which tries again */
 }
 
-void proc_close(struct proc *x)
+void nvrm_proc_close(struct proc *x)
 {
-	work_enter(x->b);
+	nvrm_work_enter(x->b);
 	nvrm_process_close(steal_ptr(&x->p));
-	work_leave(x->b);
+	nvrm_work_leave(x->b);
 }

@@ -13,7 +13,7 @@
 
 /* ---- the owner's side ---- */
 
-int watch_new(struct gpu_backend *base, pid_t pid, struct gpu_watch **ret)
+int nvrm_watch_new(struct gpu_backend *base, pid_t pid, struct gpu_watch **ret)
 {
 	struct backend *b = (struct backend *)base;
 	struct gpu_watch *w = calloc(1, sizeof(*w));
@@ -26,12 +26,12 @@ int watch_new(struct gpu_backend *base, pid_t pid, struct gpu_watch **ret)
 	LIST_INSERT_HEAD(&b->watches, w, link);
 	b->watches_changed = true;
 	pthread_mutex_unlock(&b->lock);
-	work_wake(b);
+	nvrm_work_wake(b);
 	*ret = w;
 	return 0;
 }
 
-void watch_leave(struct gpu_watch *w)
+void nvrm_watch_leave(struct gpu_watch *w)
 {
 	struct backend *b;
 
@@ -42,7 +42,7 @@ void watch_leave(struct gpu_watch *w)
 	w->left = true;
 	b->watches_changed = true;
 	pthread_mutex_unlock(&b->lock);
-	work_wake(b);
+	nvrm_work_wake(b);
 }
 
 static void watch_free(struct gpu_watch *w)
@@ -53,7 +53,7 @@ static void watch_free(struct gpu_watch *w)
 	free(w);
 }
 
-void watch_free_all(struct backend *b)
+void nvrm_watch_free_all(struct backend *b)
 {
 	while (!LIST_EMPTY(&b->watches))
 		watch_free(LIST_FIRST(&b->watches));
@@ -69,7 +69,7 @@ static bool is_same(const struct gpu_watch *w)
 	return true;
 }
 
-int watch_refresh(struct gpu_watch *w)
+int nvrm_watch_refresh(struct gpu_watch *w)
 {
 	int r = 0;
 
@@ -87,14 +87,14 @@ int watch_refresh(struct gpu_watch *w)
 	return r;
 }
 
-const struct gpu_queue *watch_queues(const struct gpu_watch *w, size_t *ret_n)
+const struct gpu_queue *nvrm_watch_queues(const struct gpu_watch *w, size_t *ret_n)
 {
 	*ret_n = w->n;
 	return w->queues;
 }
 
 /* Nobody can see what waits on these GPUs. */
-int watch_look(struct gpu_watch *w, struct gpu_sample *ret, size_t max)
+int nvrm_watch_look(struct gpu_watch *w, struct gpu_sample *ret, size_t max)
 {
 	return 0;
 }
@@ -132,7 +132,7 @@ static void show(struct proc *x, struct gpu_watch *w)
 	w->ended = x->ended;
 }
 
-void watch_show(struct proc *x)
+void nvrm_watch_show(struct proc *x)
 {
 	struct gpu_watch *w;
 
@@ -145,7 +145,7 @@ void watch_show(struct proc *x)
 
 static void begin(struct gpu_watch *w)
 {
-	int r = proc_get(w->b, w->pid, &w->proc);
+	int r = nvrm_proc_get(w->b, w->pid, &w->proc);
 
 	if (r < 0) {
 		w->proc = NULL;
@@ -173,11 +173,11 @@ static void put_unwatched(struct backend *b)
 
 	for (; x; x = next) {
 		next = LIST_NEXT(x, link);
-		proc_put(x);
+		nvrm_proc_put(x);
 	}
 }
 
-void watch_sweep(struct backend *b)
+void nvrm_watch_sweep(struct backend *b)
 {
 	struct gpu_watch *w, *next;
 
@@ -199,25 +199,25 @@ static int look(struct proc *x, struct nvrm_failure *ret_failure)
 	int r;
 
 	if (!x->p) {
-		r = proc_open(x, ret_failure);
+		r = nvrm_proc_open(x, ret_failure);
 		return r < 0 ? r : 1;
 	}
-	work_enter(x->b);
+	nvrm_work_enter(x->b);
 	r = nvrm_process_refresh(x->p, ret_failure);
-	work_leave(x->b);
+	nvrm_work_leave(x->b);
 	return r;
 }
 
 static int follow(struct proc *x, struct nvrm_failure *ret_failure)
 {
-	int r = proc_name_groups(x);
+	int r = nvrm_proc_name_groups(x);
 
 	if (r < 0) {
 		*ret_failure = (struct nvrm_failure){ .why = NVRM_WHY_SYSTEM };
 		return r;
 	}
-	r = hold_again(x, ret_failure);
-	watch_show(x);
+	r = nvrm_hold_again(x, ret_failure);
+	nvrm_watch_show(x);
 	return r;
 }
 
@@ -227,11 +227,11 @@ static void fail(struct proc *x, int r, const struct nvrm_failure *failure)
 
 	if (was_open && nvrm_process_ended(x->p))
 		return; /* which is told by its pidfd */
-	proc_close(x);
+	nvrm_proc_close(x);
 	if (x->t)
-		work_lost(x->t, r, failure);
+		nvrm_work_lost(x->t, r, failure);
 	if (was_open)
-		watch_show(x);
+		nvrm_watch_show(x);
 }
 
 static void look_at(struct proc *x)
@@ -250,7 +250,7 @@ static void look_at(struct proc *x)
 	x->look_ns = x->b->n->transport->now_ns(x->b->n->data) + x->look_after_ns;
 }
 
-uint64_t watch_look_around(struct backend *b)
+uint64_t nvrm_watch_look_around(struct backend *b)
 {
 	uint64_t now_ns = b->n->transport->now_ns(b->n->data), next_ns = NEVER_NS;
 	struct proc *x, *due = NULL;

@@ -19,13 +19,13 @@ static uint64_t now_ns(const struct backend *b)
 
 /* ---- the guard ---- */
 
-void work_enter(struct backend *b)
+void nvrm_work_enter(struct backend *b)
 {
 	if (b->slot >= 0)
 		guard_beat(b->guard, b->slot, GUARD_DRIVER_CALL_NS);
 }
 
-void work_leave(struct backend *b)
+void nvrm_work_leave(struct backend *b)
 {
 	if (b->slot >= 0)
 		guard_beat(b->guard, b->slot, GUARD_SILENCE_NS);
@@ -52,7 +52,7 @@ static void follow_slot(struct backend *b)
 	if (!needed)
 		b->slot = -1;
 	else
-		work_leave(b);
+		nvrm_work_leave(b);
 }
 
 static void lose_all(struct backend *b)
@@ -65,15 +65,15 @@ static void lose_all(struct backend *b)
 		next = LIST_NEXT(x, link);
 		if (!x->t)
 			continue;
-		proc_undo(x);
-		work_lost(x->t, -EOWNERDEAD, &failure);
-		proc_put(x);
+		nvrm_proc_undo(x);
+		nvrm_work_lost(x->t, -EOWNERDEAD, &failure);
+		nvrm_proc_put(x);
 	}
 }
 
 /* ---- what came of it ---- */
 
-void work_finish(struct order *o, int r, const struct nvrm_failure *failure)
+void nvrm_work_finish(struct order *o, int r, const struct nvrm_failure *failure)
 {
 	struct gpu_done *d = &o->done;
 	struct nvrm_failure_text text;
@@ -88,16 +88,16 @@ void work_finish(struct order *o, int r, const struct nvrm_failure *failure)
 		nvrm_failure_describe(r, o->t->pid, failure, &text);
 		snprintf(d->why, sizeof(d->why), "%.*s", GPU_WHY_SIZE - 1, text.message);
 	}
-	act_put_done(o->t->b, o);
+	nvrm_act_put_done(o->t->b, o);
 }
 
-void work_lost(struct gpu_target *t, int r, const struct nvrm_failure *failure)
+void nvrm_work_lost(struct gpu_target *t, int r, const struct nvrm_failure *failure)
 {
 	t->proc->t = NULL;
 	t->proc = NULL;
 	t->refused = r;
 	t->refusal = *failure;
-	work_finish(steal_ptr(&t->ended), r, failure);
+	nvrm_work_finish(steal_ptr(&t->ended), r, failure);
 }
 
 /* ---- ends ---- */
@@ -108,11 +108,11 @@ static void process_ended(struct proc *x)
 	const struct nvrm_failure failure = { .why = NVRM_WHY_EXITED };
 
 	x->ended = true;
-	proc_close(x);
+	nvrm_proc_close(x);
 	if (x->t)
-		work_lost(x->t, -ESRCH, &failure);
-	watch_show(x);
-	proc_put(x);
+		nvrm_work_lost(x->t, -ESRCH, &failure);
+	nvrm_watch_show(x);
+	nvrm_proc_put(x);
 }
 
 /* In the order they were put there. */
@@ -246,7 +246,7 @@ static bool run_orders(struct backend *b)
 	if (!best)
 		return false;
 	take_batch(b, best, &batch);
-	hold_run(b, &batch);
+	nvrm_hold_run(b, &batch);
 	return true;
 }
 
@@ -264,7 +264,7 @@ static bool hear(struct backend *b)
 	stop = b->stop;
 	pthread_mutex_unlock(&b->lock);
 	if (changed && !stop)
-		watch_sweep(b);
+		nvrm_watch_sweep(b);
 	return !stop;
 }
 
@@ -278,14 +278,14 @@ static void undo_all(struct backend *b)
 	LIST_FOREACH(x, &b->procs, link)
 		if (x->t)
 			b->batch[n++] = x->p;
-	work_enter(b);
+	nvrm_work_enter(b);
 	if (n > 0)
 		nvrm_let_go(b->batch, n, NVRM_ALL_GPUS, &failure);
-	work_leave(b);
+	nvrm_work_leave(b);
 	while ((x = LIST_FIRST(&b->procs))) {
 		x->t = NULL;
 		x->n_watches = 0;
-		proc_put(x);
+		nvrm_proc_put(x);
 	}
 	follow_slot(b);
 }
@@ -301,8 +301,8 @@ static void *work(void *arg)
 			break;
 		next_ns = 0;
 		if (!run_orders(b)) {
-			next_ns = hold_expire(b);
-			next_ns = MIN(next_ns, watch_look_around(b));
+			next_ns = nvrm_hold_expire(b);
+			next_ns = MIN(next_ns, nvrm_watch_look_around(b));
 		}
 		follow_slot(b);
 	}
@@ -310,7 +310,7 @@ static void *work(void *arg)
 	return NULL;
 }
 
-int work_start(struct backend *b)
+int nvrm_work_start(struct backend *b)
 {
 	sigset_t all, before;
 	int r;
@@ -325,21 +325,21 @@ int work_start(struct backend *b)
 	return -r;
 }
 
-void work_stop(struct backend *b)
+void nvrm_work_stop(struct backend *b)
 {
 	if (!b->started)
 		return;
 	pthread_mutex_lock(&b->lock);
 	b->stop = true;
 	pthread_mutex_unlock(&b->lock);
-	work_wake(b);
+	nvrm_work_wake(b);
 	pthread_join(b->thread, NULL);
-	act_free_orders(&b->queue);
+	nvrm_act_free_orders(&b->queue);
 	free(b->polls);
 	free(b->batch);
 }
 
-void work_wake(struct backend *b)
+void nvrm_work_wake(struct backend *b)
 {
 	uint64_t one = 1;
 
