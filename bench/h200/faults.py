@@ -57,14 +57,9 @@ def wait_moved(jobs, places, limit_s):
 class Held:
     """Jobs that a daemon holds, all of them, for an online job that never comes."""
 
-    def __init__(self, rig, jobs):
-        self.rig, self.jobs, self.announcer = rig, jobs, None
-        self.online = rig.start_online(['--idle'])
-        try:
-            self.daemon = Daemon(rig)
-        except Failed:
-            rig.end(self.online, 0)
-            raise
+    def __init__(self, rig, jobs, online):
+        self.rig, self.jobs, self.online, self.announcer = rig, jobs, online, None
+        self.daemon = Daemon(rig)
 
     def __enter__(self):
         try:
@@ -88,7 +83,16 @@ class Held:
         if self.announcer:
             self.announcer.close()
         self.daemon.close()
-        self.rig.end(self.online, 1)
+        self.rig.command('release', '--all')  # whatever went wrong, the next begins with none held
+
+
+@contextlib.contextmanager
+def idle_online(rig):
+    process = rig.start_online(['--idle'])
+    try:
+        yield process
+    finally:
+        rig.end(process, 2)
 
 
 def send(pid, sig):
@@ -97,7 +101,7 @@ def send(pid, sig):
 
 
 def undo(rig, held, how):
-    """Begins it; a process to end later, or None."""
+    """What went wrong with it; None: nothing."""
     if how == 'release':
         status, said = rig.command('release', '--all', socket=held.daemon.socket)
         return None if status == 0 else said
@@ -110,10 +114,10 @@ def undo(rig, held, how):
     return None
 
 
-def one_case(rig, jobs, what, to_daemon, to_guard, go_on, how):
+def one_case(rig, jobs, online, what, to_daemon, to_guard, go_on, how):
     """seconds: until all of them were seen to run again."""
     found = {'case': f'4 held jobs, {what}', 'seconds': None}
-    with Held(rig, jobs) as held:
+    with Held(rig, jobs, online) as held:
         guard, pid = held.daemon.guard(), held.daemon.pid
         began = time.monotonic()
         send(guard, to_guard)  # first: it must not see the other's end
@@ -130,22 +134,21 @@ def one_case(rig, jobs, what, to_daemon, to_guard, go_on, how):
                 found['seconds'] = round(time.monotonic() - began, 3)
         finally:
             held.announcer.close()
-            for p in (guard, pid):
+            for p, sig in ((guard, to_guard), (pid, to_daemon)):
                 with contextlib.suppress(ProcessLookupError):
-                    os.kill(p, signal.SIGKILL)
-    if found['seconds'] is None:
-        rig.command('release', '--all')
-        found['released'] = wait_moved(jobs, held.places, 5) is not None
+                    send(p, KILL if sig == STOP else None)
+    found['run_afterwards'] = wait_moved(jobs, [j.progress for j in jobs], 5) is not None
     return found
 
 
 def faults(bench):
     found = bench.result['faults'] = []
-    with bench.rig.jobs('fp32', 4, ['--size', '4096', '--check-every', '8']) as jobs:
+    args = ['--size', '4096', '--check-every', '8']
+    with bench.rig.jobs('fp32', 4, args) as jobs, idle_online(bench.rig) as online:
         for case in CASES:
             wrong = sum(j.wrong for j in jobs)
             try:
-                one = one_case(bench.rig, jobs, *case)
+                one = one_case(bench.rig, jobs, online, *case)
             except (Failed, OSError) as e:
                 one = {'case': f'4 held jobs, {case[0]}', 'seconds': None, 'said': str(e)}
             checks = sum(j.checks for j in jobs)
@@ -182,14 +185,14 @@ class Memory:
 def memory(bench):
     """A held job is killed: nobody else may keep its memory."""
     rig, memory_of = bench.rig, Memory()
-    with rig.jobs('fp32', 3) as jobs:
+    with rig.jobs('fp32', 3) as jobs, idle_online(rig) as online:
         before = memory_of.used()
         with rig.jobs('fp32', 1) as more:
             its = memory_of.used() - before
-            with Held(rig, jobs + more):
-                before_online = memory_of.used() - its
+            with Held(rig, jobs + more, online):
+                held = memory_of.used()
                 os.kill(more[0].process.pid, signal.SIGKILL)
-                took = wait_until(lambda: memory_of.used() <= before_online + MEMORY_SLACK, 5)
+                took = wait_until(lambda: memory_of.used() <= held - its + MEMORY_SLACK, 5)
     bench.result['memory'] = {'job_bytes': its, 'seconds': took and round(took, 3)}
 
 

@@ -135,6 +135,7 @@ def wrong_results(result):
     """Results that were not the same bit for bit, anywhere."""
     return (sum(m['wrong'] + (not m['right']) for m in result.get('modes', [])) +
             sum(f.get('wrong', 0) for f in result.get('faults', [])) +
+            sum(f.get('wrong', 0) for f in result.get('latency', [])) +
             (result.get('suspends') or {}).get('wrong', 0))
 
 
