@@ -219,6 +219,18 @@ static int give_fd(struct fake_rm *f, int file)
 	return fd;
 }
 
+int fake_rm_dup(struct fake_rm *f, int fd)
+{
+	int copy;
+
+	pthread_mutex_lock(&f->lock);
+	fake_must(fd >= 0 && fd < FAKE_FDS && f->fds[fd] >= 0, "no such descriptor");
+	f->files[f->fds[fd]].refs++;
+	copy = give_fd(f, f->fds[fd]);
+	pthread_mutex_unlock(&f->lock);
+	return copy;
+}
+
 static int fake_open(void *data)
 {
 	struct fake_rm *f = data;

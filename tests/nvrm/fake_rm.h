@@ -24,6 +24,8 @@ struct fake_rm *fake_rm_new(void);
 void fake_rm_free(struct fake_rm *f);
 /* To be freed before the fake. */
 struct nvrm *fake_rm_nvrm(struct fake_rm *f);
+/* Another descriptor of the same file, as one sent to another process; to be closed as others. */
+int fake_rm_dup(struct fake_rm *f, int fd);
 
 /* ---- the machine ---- */
 
@@ -50,6 +52,8 @@ uint32_t fake_rm_client(struct fake_rm *f, pid_t pid, int number);
 /* A CUDA context: four groups. The handle of the first, the compute one. */
 uint32_t fake_rm_context(struct fake_rm *f, uint32_t client, uint32_t gpu,
 			 unsigned int connections);
+/* The process frees the client itself; its number is free, though the descriptor is open. */
+void fake_rm_free_client(struct fake_rm *f, uint32_t client);
 /* The context whose compute group it is goes. */
 void fake_rm_drop_context(struct fake_rm *f, uint32_t client, uint32_t group);
 void fake_rm_memory(struct fake_rm *f, uint32_t client, unsigned int n);

@@ -254,6 +254,14 @@ uint32_t fake_rm_context(struct fake_rm *f, uint32_t client, uint32_t gpu, unsig
 	return first;
 }
 
+void fake_rm_free_client(struct fake_rm *f, uint32_t client)
+{
+	pthread_mutex_lock(&f->lock);
+	fake_must(fake_client(f, client), "no such client");
+	fake_end_client(fake_client(f, client));
+	pthread_mutex_unlock(&f->lock);
+}
+
 void fake_rm_drop_context(struct fake_rm *f, uint32_t client, uint32_t group)
 {
 	struct fake_client *c;

@@ -9,7 +9,7 @@
 #include "tests/nvrm/rig.h"
 #include "util/macros.h"
 
-#define LOOKS_STEP 41 /* every so many of the calls that look at objects are hit */
+#define LOOKS_STEP 331 /* every so many of the calls that look at objects are hit */
 
 static void start(struct rig *r)
 {
@@ -90,8 +90,9 @@ static size_t try(const struct rig_scene *scene, const struct fake_fault *fault,
 	return n;
 }
 
-/* Of the calls of @op in an undisturbed run, which are worth being hit. */
-static size_t list_points(const struct rig_scene *scene, enum fake_op op, size_t **ret)
+/* Of the calls in an undisturbed run that the fault is about, which are worth being hit. */
+static size_t list_points(const struct rig_scene *scene, const struct fake_fault *fault,
+			  size_t **ret)
 {
 	const struct fake_call *calls;
 	size_t n_calls, n = 0, at = 0, looks = 0;
@@ -106,7 +107,9 @@ static size_t list_points(const struct rig_scene *scene, enum fake_op op, size_t
 	for (size_t i = 0; i < n_calls; i++) {
 		bool look = calls[i].cmd == NVRM_CTRL_GET_HANDLE_INFO;
 
-		if (op != FAKE_ANY && calls[i].op != op)
+		if (fault->op != FAKE_ANY && calls[i].op != fault->op)
+			continue;
+		if (fault->cmd && calls[i].cmd != fault->cmd)
 			continue;
 		if (!look || looks++ % LOOKS_STEP == 0)
 			(*ret)[n++] = at;
@@ -119,7 +122,7 @@ static size_t list_points(const struct rig_scene *scene, enum fake_op op, size_t
 void rig_try_all(const struct rig_scene *scene, const struct fake_fault *fault)
 {
 	_cleanup_free_ size_t *points = NULL;
-	size_t n = list_points(scene, fault->op, &points);
+	size_t n = list_points(scene, fault, &points);
 
 	assert_in_range(n, 5, 100000);
 	for (size_t i = 0; i < n; i++)
