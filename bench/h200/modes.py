@@ -47,7 +47,7 @@ def measure_alone(bench):
     for what, args in (('fp32', []), ('long', LONG), ('model', [])):
         raw = bench.rig.measure([], bench.seconds, args, torch=what == 'model')
         alone[what] = {**figures.summary(raw['request_us']), 'right': raw['right']}
-        say('   ' + '  '.join([what, figures.ms(alone[what]['p50']), figures.ms(alone[what]['p99'])]))
+        say(f"   {what} {figures.ms(alone[what]['p50'])} / {figures.ms(alone[what]['p99'])} ms")
     for kind in ('fp32', 'torch'):
         with bench.rig.jobs(kind, 1) as (job,):
             bench.rig.rate(job, 0.5)
