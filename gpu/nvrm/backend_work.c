@@ -46,7 +46,7 @@ static void follow_slot(struct backend *b)
 	bool needed = b->guard && !b->guard_died && anybody_attached(b);
 
 	if (needed && b->slot < 0)
-		b->slot = MAX(guard_arm(b->guard, 0, GUARD_SILENCE_NS), -1);
+		b->slot = guard_arm(b->guard, 0, GUARD_SILENCE_NS);
 	else if (!needed && b->slot >= 0)
 		guard_disarm(b->guard, b->slot);
 	if (!needed)
@@ -166,14 +166,13 @@ static int guard_end_fd(const struct backend *b)
 static void look_out(struct backend *b, uint64_t until_ns)
 {
 	struct pollfd none[2], *polls = b->polls ? b->polls : none;
+	uint64_t beat_ns = now_ns(b) + GUARD_BEAT_NS;
 	size_t n;
 
 	polls[0] = (struct pollfd){ .fd = b->wake_fd, .events = POLLIN };
 	polls[1] = (struct pollfd){ .fd = guard_end_fd(b), .events = POLLIN };
 	n = 2 + fill_polls(b, polls + 2);
-	if (b->slot >= 0)
-		until_ns = MIN(until_ns, now_ns(b) + GUARD_BEAT_NS);
-	wait_for(b, polls, n, until_ns);
+	wait_for(b, polls, n, b->slot >= 0 ? MIN(until_ns, beat_ns) : until_ns);
 	handle_ends(b, polls + 2);
 	if (polls[1].revents)
 		lose_all(b);
@@ -301,8 +300,10 @@ static void *work(void *arg)
 			break;
 		next_ns = 0;
 		if (!run_orders(b)) {
+			uint64_t look_ns = nvrm_watch_look_around(b);
+
 			next_ns = nvrm_hold_expire(b);
-			next_ns = MIN(next_ns, nvrm_watch_look_around(b));
+			next_ns = MIN(next_ns, look_ns);
 		}
 		follow_slot(b);
 	}

@@ -1,0 +1,601 @@
+/* SPDX-License-Identifier: MIT */
+/* Acting through the backend, on a resource manager that is played. */
+#include <errno.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "gpu/nvrm/process.h"
+#include "tests/nvrm/backend_rig.h"
+#include "util/macros.h"
+
+#define COMPUTE_GROUP 0x5c000015u /* of the first context */
+
+static void it_says_what_it_can(void **state)
+{
+	struct bed *bed = *state;
+	const struct gpu_caps *caps = &bed->b->caps;
+
+	assert_string_equal(caps->name, "nvrm");
+	assert_string_equal(caps->level, "N2");
+	assert_int_equal(caps->unit, GPU_UNIT_CONTEXT);
+	assert_true(caps->outlives_owner && caps->slices);
+	assert_false(caps->modelled || caps->counts_progress || caps->disturbs_all);
+}
+
+static void a_gpu_in_instances_is_not_listed(void **state)
+{
+	struct bed *bed = *state;
+	struct gpu_node nodes[4];
+
+	fake_rm_add_gpu(bed->fake, FAKE_GPU_2, "NVIDIA H100");
+	assert_int_equal(bed_ops(bed)->nodes(bed->b, nodes, 1), 2);
+	assert_int_equal(nodes[0].gpu, FAKE_GPU);
+	assert_string_equal(nodes[0].name, "NVIDIA H200");
+	fake_rm_set_mig(bed->fake, FAKE_GPU);
+	assert_int_equal(bed_ops(bed)->nodes(bed->b, nodes, ARRAY_SIZE(nodes)), 1);
+	assert_int_equal(nodes[0].gpu, FAKE_GPU_2);
+}
+
+static void processes_and_their_files_are_found(void **state)
+{
+	struct bed *bed = *state;
+	_cleanup_free_ char *text = NULL;
+	pid_t pids[4];
+	size_t len;
+
+	fake_rm_job(bed->fake, OTHER);
+	fake_rm_spawn(bed->fake, 99, 0, "shell");
+	assert_int_equal(bed_ops(bed)->processes(bed->b, pids, ARRAY_SIZE(pids)), 2);
+	assert_int_equal(pids[0], JOB);
+	assert_int_equal(pids[1], OTHER);
+	assert_int_equal(bed_ops(bed)->read_proc(bed->b, "99/stat", &text, &len), 0);
+	assert_int_equal(strncmp(text, "99 (shell)", 10), 0);
+}
+
+static void a_process_is_held_and_runs_again(void **state)
+{
+	struct bed *bed = *state;
+	struct gpu_target *t = bed_attach(bed, JOB);
+
+	assert_int_equal(bed_ops(bed)->suspend(t, NULL, 0, 0, 7), 0);
+	bed_expect(bed, GPU_SUSPEND, 0, GROUPS);
+	assert_int_equal(fake_rm_disabled(bed->fake, JOB), CHANNELS);
+	bed_ops(bed)->suspend(t, NULL, 0, 0, 7);
+	bed_expect(bed, GPU_SUSPEND, 0, 0);
+	assert_int_equal(fake_rm_highest(bed->fake, JOB), 1);
+	assert_int_equal(bed_ops(bed)->resume(t, NULL, 0, 8), 0);
+	bed_expect(bed, GPU_RESUME, 0, GROUPS);
+	assert_int_equal(fake_rm_disabled(bed->fake, JOB), 0);
+	bed_ops(bed)->resume(t, NULL, 0, 8);
+	bed_expect(bed, GPU_RESUME, 0, 0);
+	assert_true(bed_is_quiet(bed));
+}
+
+static void cookies_come_back_in_order(void **state)
+{
+	struct bed *bed = *state;
+	struct gpu_target *t;
+
+	assert_int_equal(bed_ops(bed)->attach(bed->b, JOB, 100, &t), 0);
+	for (uint64_t i = 0; i < 20; i++) {
+		bed_ops(bed)->suspend(t, NULL, 0, 0, 2 * i);
+		bed_ops(bed)->resume(t, NULL, 0, 2 * i + 1);
+	}
+	assert_int_equal(bed_next(bed).cookie, 100);
+	for (uint64_t i = 0; i < 40; i++) {
+		struct gpu_done done = bed_next(bed);
+
+		assert_ptr_equal(done.target, t);
+		assert_int_equal(done.cookie, i);
+		assert_int_equal(done.result, 0);
+		assert_int_equal(done.verb, i % 2 ? GPU_RESUME : GPU_SUSPEND);
+	}
+}
+
+/* ---- together ---- */
+
+#define MANY 4
+#define FIRST_OF_MANY 5000
+
+struct crowd {
+	struct gpu_target *first, *many[MANY];
+};
+
+static struct crowd gather(struct bed *bed)
+{
+	struct crowd c = { .first = bed_attach(bed, JOB) };
+
+	for (int i = 0; i < MANY; i++) {
+		fake_rm_job(bed->fake, FIRST_OF_MANY + i);
+		c.many[i] = bed_attach(bed, FIRST_OF_MANY + i);
+	}
+	return c;
+}
+
+/* The worker waits in the driver, for the job. */
+static void keep_busy(struct bed *bed, struct crowd *c)
+{
+	fake_rm_block(bed->fake, NVRM_CTRL_DISABLE_CHANNELS);
+	bed_ops(bed)->suspend(c->first, NULL, 0, 0, 0);
+	fake_rm_wait_blocked(bed->fake);
+	fake_rm_forget_calls(bed->fake);
+}
+
+static void carry_on(struct bed *bed)
+{
+	fake_rm_unblock(bed->fake);
+	bed_expect(bed, GPU_SUSPEND, 0, GROUPS);
+}
+
+static void those_who_are_to_leave_at_a_time_leave_with_one_call(void **state)
+{
+	struct bed *bed = *state;
+	struct crowd c = gather(bed);
+
+	keep_busy(bed, &c);
+	for (int i = 0; i < MANY; i++)
+		bed_ops(bed)->suspend(c.many[i], NULL, 0, 0, 0);
+	carry_on(bed);
+	for (int i = 0; i < MANY; i++)
+		bed_expect(bed, GPU_SUSPEND, 0, GROUPS);
+	/* 8 channels each that compute, and 12 that copy: 64 go into a call. */
+	assert_true(bed_disables(bed) <= 2 + 2);
+	assert_int_equal(fake_rm_disabled(bed->fake, -1), (MANY + 1) * CHANNELS);
+}
+
+static void those_who_come_back_at_a_time_come_back_together(void **state)
+{
+	struct bed *bed = *state;
+	struct crowd c = gather(bed);
+
+	for (int i = 0; i < MANY; i++) {
+		bed_ops(bed)->suspend(c.many[i], NULL, 0, 0, 0);
+		bed_expect(bed, GPU_SUSPEND, 0, GROUPS);
+	}
+	keep_busy(bed, &c);
+	for (int i = 0; i < MANY; i++)
+		bed_ops(bed)->resume(c.many[i], NULL, 0, 0);
+	carry_on(bed);
+	for (int i = 0; i < MANY; i++)
+		bed_expect(bed, GPU_RESUME, 0, GROUPS);
+	assert_true(bed_disables(bed) <= 2 + 2);
+	assert_int_equal(fake_rm_disabled(bed->fake, -1), CHANNELS);
+}
+
+static void who_waits_for_the_gpu_comes_first_but_not_before_its_own(void **state)
+{
+	struct bed *bed = *state;
+	struct crowd c = gather(bed);
+
+	keep_busy(bed, &c);
+	bed_ops(bed)->slice(c.many[0], GPU_SLICE_SHORT, 1);
+	bed_ops(bed)->suspend(c.many[0], NULL, 0, 0, 2);
+	bed_ops(bed)->resume(c.many[1], NULL, 0, 3);
+	bed_ops(bed)->suspend(c.many[2], NULL, 0, 0, 4);
+	carry_on(bed);
+	assert_int_equal(bed_next(bed).cookie, 4);
+	assert_int_equal(bed_next(bed).cookie, 3);
+	assert_int_equal(bed_next(bed).cookie, 1);
+	assert_int_equal(bed_next(bed).cookie, 2);
+}
+
+static void one_who_cannot_be_held_spoils_it_for_nobody_else(void **state)
+{
+	struct bed *bed = *state;
+	struct crowd c = gather(bed);
+	struct fake_fault fault = {
+		.op = FAKE_IOCTL,
+		.cmd = NVRM_CTRL_DISABLE_CHANNELS,
+		.after = 2, /* both calls for whom the worker is busy with */
+		.times = 1,
+		.status = NVRM_INVALID_STATE,
+	};
+
+	keep_busy(bed, &c);
+	for (int i = 0; i < MANY; i++)
+		bed_ops(bed)->suspend(c.many[i], NULL, 0, 0, 0);
+	fake_rm_fault(bed->fake, &fault);
+	carry_on(bed);
+	for (int i = 0; i < MANY; i++)
+		bed_expect(bed, GPU_SUSPEND, 0, GROUPS);
+	assert_int_equal(fake_rm_disabled(bed->fake, -1), (MANY + 1) * CHANNELS);
+	assert_int_equal(fake_rm_highest(bed->fake, -1), 1);
+}
+
+/* ---- ends of holds ---- */
+
+static void a_hold_ends_by_itself_after_its_longest_time(void **state)
+{
+	struct bed *bed = *state;
+	struct gpu_target *t = bed_attach(bed, JOB);
+	uint64_t called_ns = bed_ops(bed)->now_ns(bed->b);
+
+	bed_ops(bed)->suspend(t, NULL, 0, 30 * NSEC_PER_MSEC, 0);
+	bed_expect(bed, GPU_SUSPEND, 0, GROUPS);
+	bed_await(bed, bed_job_off, 0);
+	assert_true(bed_ops(bed)->now_ns(bed->b) - called_ns >= 30 * NSEC_PER_MSEC);
+	bed_ops(bed)->resume(t, NULL, 0, 0);
+	bed_expect(bed, GPU_RESUME, 0, 0); /* a later one does no harm */
+	bed_ops(bed)->suspend(t, NULL, 0, 0, 0);
+	bed_expect(bed, GPU_SUSPEND, 0, GROUPS);
+}
+
+static void the_latest_of_several_ends_counts(void **state)
+{
+	struct bed *bed = *state;
+	struct gpu_target *t = bed_attach(bed, JOB);
+	uint64_t called_ns = bed_ops(bed)->now_ns(bed->b);
+
+	bed_ops(bed)->suspend(t, NULL, 0, 10 * NSEC_PER_MSEC, 0);
+	bed_ops(bed)->suspend(t, NULL, 0, 80 * NSEC_PER_MSEC, 0);
+	bed_ops(bed)->suspend(t, NULL, 0, 20 * NSEC_PER_MSEC, 0);
+	for (int i = 0; i < 3; i++)
+		(void)bed_next(bed);
+	bed_await(bed, bed_job_off, 0);
+	assert_true(bed_ops(bed)->now_ns(bed->b) - called_ns >= 80 * NSEC_PER_MSEC);
+}
+
+static void a_hold_whose_time_is_over_before_it_begins_is_not_made(void **state)
+{
+	struct bed *bed = *state;
+	struct crowd c = gather(bed);
+
+	keep_busy(bed, &c);
+	bed_ops(bed)->suspend(c.many[0], NULL, 0, NSEC_PER_MSEC, 2);
+	bed_await(bed, bed_time_is, bed_ops(bed)->now_ns(bed->b) + NSEC_PER_MSEC);
+	carry_on(bed);
+	bed_expect(bed, GPU_SUSPEND, -ETIMEDOUT, 0);
+	assert_int_equal(fake_rm_disabled(bed->fake, FIRST_OF_MANY), 0);
+}
+
+/* What the driver refuses to end is not given up. */
+static void an_end_that_fails_is_tried_again(void **state)
+{
+	struct bed *bed = *state;
+	struct fake_fault fault = {
+		.op = FAKE_IOCTL,
+		.cmd = NVRM_CTRL_DISABLE_CHANNELS,
+		.after = 2,
+		.times = 2,
+		.status = NVRM_INVALID_STATE,
+	};
+	struct gpu_target *t = bed_attach(bed, JOB);
+
+	fake_rm_fault(bed->fake, &fault);
+	bed_ops(bed)->suspend(t, NULL, 0, 10 * NSEC_PER_MSEC, 0);
+	bed_expect(bed, GPU_SUSPEND, 0, GROUPS);
+	bed_await(bed, bed_job_off, 0);
+}
+
+/* ---- contexts ---- */
+
+static uint32_t late_context;
+
+static bool late_context_follows(struct bed *bed, size_t client)
+{
+	return fake_rm_disabled(bed->fake, OTHER) == 2 * CHANNELS &&
+	       fake_rm_slice(bed->fake, (uint32_t)client, late_context) == NVRM_SHORT_SLICE_US;
+}
+
+static void a_context_that_comes_while_its_process_is_held_is_held(void **state)
+{
+	struct bed *bed = *state;
+	uint32_t client = fake_rm_job(bed->fake, OTHER), group;
+	struct gpu_target *t = bed_attach(bed, OTHER);
+
+	bed_ops(bed)->slice(t, GPU_SLICE_SHORT, 0);
+	bed_expect(bed, GPU_SLICE, 0, 0);
+	bed_ops(bed)->suspend(t, NULL, 0, 0, 0);
+	bed_expect(bed, GPU_SUSPEND, 0, GROUPS);
+	group = fake_rm_context(bed->fake, client, FAKE_GPU, FAKE_CONNECTIONS);
+	late_context = group;
+	bed_await(bed, late_context_follows, client);
+	assert_int_equal(fake_rm_highest(bed->fake, OTHER), 1);
+	bed_ops(bed)->resume(t, NULL, 0, 0);
+	bed_expect(bed, GPU_RESUME, 0, 2 * GROUPS);
+	bed_ops(bed)->release(t, 0);
+	bed_expect(bed, GPU_RELEASE, 0, 0);
+	assert_int_equal(fake_rm_slice(bed->fake, client, group), NVRM_CUDA_SLICE_US);
+}
+
+static void ids_of_one_gpu_leave_the_other_alone(void **state)
+{
+	struct bed *bed = *state;
+	uint32_t client, here[16], there[16];
+	const struct gpu_queue *queues;
+	size_t n, n_here = 0, n_there = 0;
+	struct gpu_target *t;
+	struct gpu_watch *w;
+
+	fake_rm_add_gpu(bed->fake, FAKE_GPU_2, "NVIDIA H200");
+	client = fake_rm_job(bed->fake, OTHER);
+	fake_rm_context(bed->fake, client, FAKE_GPU_2, FAKE_CONNECTIONS);
+	assert_int_equal(bed_ops(bed)->watch(bed->b, OTHER, &w), 0);
+	t = bed_attach(bed, OTHER);
+	bed_await_refresh(bed, w, 1);
+	queues = bed_ops(bed)->queues(w, &n);
+	assert_int_equal(n, 2 * GROUPS);
+	for (size_t i = 0; i < n; i++) {
+		if (queues[i].gpu == FAKE_GPU)
+			here[n_here++] = queues[i].queue;
+		else
+			there[n_there++] = queues[i].queue;
+	}
+	assert_int_equal(n_here, GROUPS);
+	bed_ops(bed)->suspend(t, there, n_there, 0, 0);
+	bed_expect(bed, GPU_SUSPEND, 0, GROUPS);
+	assert_false(fake_rm_group_off(bed->fake, client, COMPUTE_GROUP));
+	bed_ops(bed)->suspend(t, NULL, 0, 0, 0);
+	bed_expect(bed, GPU_SUSPEND, 0, GROUPS);
+	bed_ops(bed)->resume(t, there, 1, 0); /* the unit is the process on a GPU */
+	bed_expect(bed, GPU_RESUME, 0, GROUPS);
+	assert_true(fake_rm_group_off(bed->fake, client, COMPUTE_GROUP));
+	bed_ops(bed)->resume(t, here, 1, 0);
+	bed_expect(bed, GPU_RESUME, 0, GROUPS);
+	bed_ops(bed)->unwatch(w);
+}
+
+static void slices_are_given_and_given_back(void **state)
+{
+	struct bed *bed = *state;
+	uint32_t client = fake_rm_job(bed->fake, OTHER);
+	struct gpu_target *t = bed_attach(bed, OTHER);
+	const struct {
+		enum gpu_slice slice;
+		uint64_t us;
+	} cases[] = {
+		{ GPU_SLICE_SHORT, NVRM_SHORT_SLICE_US },
+		{ GPU_SLICE_LONG, NVRM_LONG_SLICE_US },
+		{ GPU_SLICE_OWN, NVRM_CUDA_SLICE_US },
+		{ GPU_SLICE_LONG, NVRM_LONG_SLICE_US },
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		bed_ops(bed)->slice(t, cases[i].slice, 0);
+		bed_expect(bed, GPU_SLICE, 0, 0);
+		assert_int_equal(fake_rm_slice(bed->fake, client, COMPUTE_GROUP), cases[i].us);
+	}
+	bed_ops(bed)->release(t, 0);
+	bed_expect(bed, GPU_RELEASE, 0, 0);
+	assert_int_equal(fake_rm_slice(bed->fake, client, COMPUTE_GROUP), NVRM_CUDA_SLICE_US);
+}
+
+/* ---- what goes wrong ---- */
+
+static void a_refused_attach_refuses_what_follows(void **state)
+{
+	struct bed *bed = *state;
+	struct gpu_target *t;
+
+	assert_int_equal(bed_ops(bed)->attach(bed->b, 4000, 1, &t), 0);
+	bed_ops(bed)->suspend(t, NULL, 0, 0, 2);
+	bed_ops(bed)->slice(t, GPU_SLICE_SHORT, 3);
+	bed_ops(bed)->release(t, 4);
+	bed_expect(bed, GPU_ATTACH, -ESRCH, 0);
+	bed_expect(bed, GPU_SUSPEND, -ESRCH, 0);
+	bed_expect(bed, GPU_SLICE, -ESRCH, 0);
+	bed_expect(bed, GPU_RELEASE, 0, 0);
+	assert_true(bed_is_quiet(bed));
+}
+
+static void a_process_is_attached_once(void **state)
+{
+	struct bed *bed = *state;
+	struct gpu_target *t = bed_attach(bed, JOB), *again;
+
+	bed_ops(bed)->attach(bed->b, JOB, 1, &again);
+	bed_expect(bed, GPU_ATTACH, -EBUSY, 0);
+	bed_ops(bed)->release(again, 1);
+	bed_expect(bed, GPU_RELEASE, 0, 0);
+	bed_ops(bed)->suspend(t, NULL, 0, 0, 0);
+	bed_expect(bed, GPU_SUSPEND, 0, GROUPS);
+}
+
+static void a_target_that_ends_is_told_of_once_and_its_memory_is_free(void **state)
+{
+	struct bed *bed = *state;
+	struct gpu_target *t = bed_attach(bed, JOB);
+	struct gpu_watch *w;
+	struct gpu_done done;
+
+	assert_int_equal(bed_ops(bed)->watch(bed->b, JOB, &w), 0);
+	bed_ops(bed)->suspend(t, NULL, 0, 0, 0);
+	bed_expect(bed, GPU_SUSPEND, 0, GROUPS);
+	fake_rm_exit(bed->fake, JOB);
+	done = bed_next(bed);
+	assert_int_equal(done.verb, GPU_ENDED);
+	assert_int_equal(done.result, -ESRCH);
+	assert_false(done.gpu_failed);
+	assert_int_equal(fake_rm_pinned(bed->fake), 0);
+	assert_int_equal(fake_rm_descriptors(bed->fake), 0);
+	bed_await_refresh(bed, w, -ESRCH);
+	bed_ops(bed)->resume(t, NULL, 0, 5);
+	bed_expect(bed, GPU_RESUME, -ESRCH, 0);
+	bed_ops(bed)->release(t, 6);
+	bed_expect(bed, GPU_RELEASE, 0, 0);
+	assert_true(bed_is_quiet(bed));
+	bed_ops(bed)->unwatch(w);
+	/* Another one of this number is another one. */
+	fake_rm_job(bed->fake, JOB);
+	(void)bed_attach(bed, JOB);
+}
+
+static void a_target_that_ends_in_the_drivers_call_is_told_of(void **state)
+{
+	struct bed *bed = *state;
+	struct gpu_target *t = bed_attach(bed, JOB);
+	struct fake_fault fault = {
+		.op = FAKE_IOCTL,
+		.cmd = NVRM_CTRL_DISABLE_CHANNELS,
+		.status = NVRM_OK,
+		.exits = JOB,
+	};
+
+	fake_rm_fault(bed->fake, &fault);
+	bed_ops(bed)->suspend(t, NULL, 0, 0, 0);
+	bed_expect(bed, GPU_SUSPEND, -ESRCH, 0);
+	assert_int_equal(bed_next(bed).verb, GPU_ENDED);
+	assert_int_equal(fake_rm_pinned(bed->fake), 0);
+}
+
+static void a_gpu_that_does_not_let_go_is_named(void **state)
+{
+	struct bed *bed = *state;
+	struct gpu_target *t = bed_attach(bed, JOB);
+	struct fake_fault fault = {
+		.op = FAKE_IOCTL,
+		.cmd = NVRM_CTRL_DISABLE_CHANNELS,
+		.times = 1,
+		.status = NVRM_TIMEOUT,
+		.applied = true,
+	};
+	struct gpu_done done;
+
+	fake_rm_fault(bed->fake, &fault);
+	bed_ops(bed)->suspend(t, NULL, 0, 0, 0);
+	done = bed_next(bed);
+	assert_int_equal(done.verb, GPU_SUSPEND);
+	assert_true(done.result < 0);
+	assert_true(done.gpu_failed);
+	assert_int_equal(done.gpu, FAKE_GPU);
+	assert_int_equal(fake_rm_disabled(bed->fake, JOB), 0);
+}
+
+static void who_shares_a_group_is_refused(void **state)
+{
+	struct bed *bed = *state;
+	uint32_t client = fake_rm_job(bed->fake, OTHER), server;
+	struct gpu_target *t;
+
+	fake_rm_spawn(bed->fake, 4000, 0, "nvidia-cuda-mps");
+	server = fake_rm_client(bed->fake, 4000,
+				fake_rm_open_file(bed->fake, 4000, "/dev/nvidiactl"));
+	fake_rm_context(bed->fake, server, FAKE_GPU, FAKE_CONNECTIONS);
+	fake_rm_share_group(bed->fake, client, COMPUTE_GROUP, server, COMPUTE_GROUP);
+	bed_ops(bed)->attach(bed->b, OTHER, 1, &t);
+	bed_expect(bed, GPU_ATTACH, -EOPNOTSUPP, 0);
+}
+
+/* ---- the guard ---- */
+
+static void without_its_guard_nobody_is_held(void **state)
+{
+	struct bed *bed = *state;
+	uint32_t client = fake_rm_job(bed->fake, OTHER);
+	struct gpu_target *t = bed_attach(bed, JOB), *u = bed_attach(bed, OTHER), *late;
+
+	bed_ops(bed)->slice(u, GPU_SLICE_SHORT, 0);
+	bed_expect(bed, GPU_SLICE, 0, 0);
+	bed_ops(bed)->suspend(t, NULL, 0, 0, 0);
+	bed_expect(bed, GPU_SUSPEND, 0, GROUPS);
+	kill(guard_pid(bed->guard), SIGKILL);
+	for (int i = 0; i < 2; i++) {
+		struct gpu_done done = bed_next(bed);
+
+		assert_int_equal(done.verb, GPU_ENDED);
+		assert_int_equal(done.result, -EOWNERDEAD);
+		assert_true(done.why[0] != '\0');
+	}
+	assert_int_equal(fake_rm_disabled(bed->fake, -1), 0);
+	assert_int_equal(fake_rm_slice(bed->fake, client, COMPUTE_GROUP), NVRM_CUDA_SLICE_US);
+	bed_ops(bed)->suspend(t, NULL, 0, 0, 0);
+	bed_expect(bed, GPU_SUSPEND, -EOWNERDEAD, 0);
+	bed_ops(bed)->release(t, 0);
+	bed_expect(bed, GPU_RELEASE, 0, 0);
+	bed_ops(bed)->attach(bed->b, JOB, 0, &late);
+	bed_expect(bed, GPU_ATTACH, -EOWNERDEAD, 0);
+}
+
+/* The worker has to say that it is alive, also while it waits, for longer than it may be silent. */
+static void a_long_hold_is_not_taken_for_a_dead_holder(void **state)
+{
+	struct bed *bed = *state;
+	struct gpu_target *t = bed_attach(bed, JOB);
+
+	bed_ops(bed)->suspend(t, NULL, 0, GUARD_SILENCE_NS + 500 * NSEC_PER_MSEC, 0);
+	bed_expect(bed, GPU_SUSPEND, 0, GROUPS);
+	fake_rm_block(bed->fake, NVRM_CTRL_DISABLE_CHANNELS);
+	fake_rm_wait_blocked(bed->fake);
+	fake_rm_unblock(bed->fake);
+	bed_await(bed, bed_job_off, 0);
+	assert_true(guard_alive(bed->guard));
+}
+
+/* ---- the end ---- */
+
+static void closing_lets_everybody_go(void **state)
+{
+	struct bed *bed = *state;
+	struct crowd c = gather(bed);
+	struct gpu_watch *w;
+
+	assert_int_equal(bed_ops(bed)->watch(bed->b, JOB, &w), 0);
+	for (int i = 0; i < MANY; i++) {
+		bed_ops(bed)->suspend(c.many[i], NULL, 0, 0, 0);
+		bed_ops(bed)->slice(c.many[i], GPU_SLICE_SHORT, 0);
+	}
+	bed_ops(bed)->release(c.many[0], 0);
+}
+
+static void try_to_open(struct bed *bed, const char *version, int error, const char *word)
+{
+	char why[GPU_WHY_SIZE] = "";
+	struct nvrm_backend_options options = { .untested = true, .why = why };
+	struct gpu_backend *b;
+
+	fake_rm_set_version(bed->fake, version);
+	assert_int_equal(nvrm_backend_open(fake_rm_nvrm(bed->fake), &options, &b), error);
+	assert_non_null(strstr(why, word));
+}
+
+static void a_driver_nobody_tried_is_refused_with_a_reason(void **state)
+{
+	try_to_open(*state, NULL, -ENODEV, "NVIDIA");
+	try_to_open(*state, "nonsense\n", -EOPNOTSUPP, "driver");
+	try_to_open(*state,
+		    "NVRM version: NVIDIA UNIX Open Kernel Module for x86_64  999.11.04  "
+		    "Release Build  (x)  Mon Jan 1\n",
+		    -EOPNOTSUPP, "driver");
+}
+
+#define T(f) cmocka_unit_test_setup_teardown(f, bed_setup, bed_teardown)
+#define G(f) cmocka_unit_test_setup_teardown(f, bed_setup_guarded, bed_teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		T(it_says_what_it_can),
+		T(a_gpu_in_instances_is_not_listed),
+		T(processes_and_their_files_are_found),
+		G(a_process_is_held_and_runs_again),
+		T(cookies_come_back_in_order),
+		T(those_who_are_to_leave_at_a_time_leave_with_one_call),
+		G(those_who_come_back_at_a_time_come_back_together),
+		T(who_waits_for_the_gpu_comes_first_but_not_before_its_own),
+		T(one_who_cannot_be_held_spoils_it_for_nobody_else),
+		T(a_hold_ends_by_itself_after_its_longest_time),
+		T(the_latest_of_several_ends_counts),
+		T(a_hold_whose_time_is_over_before_it_begins_is_not_made),
+		T(an_end_that_fails_is_tried_again),
+		G(a_context_that_comes_while_its_process_is_held_is_held),
+		T(ids_of_one_gpu_leave_the_other_alone),
+		G(slices_are_given_and_given_back),
+		T(a_refused_attach_refuses_what_follows),
+		T(a_process_is_attached_once),
+		G(a_target_that_ends_is_told_of_once_and_its_memory_is_free),
+		T(a_target_that_ends_in_the_drivers_call_is_told_of),
+		T(a_gpu_that_does_not_let_go_is_named),
+		T(who_shares_a_group_is_refused),
+		G(without_its_guard_nobody_is_held),
+		G(a_long_hold_is_not_taken_for_a_dead_holder),
+		G(closing_lets_everybody_go),
+		T(a_driver_nobody_tried_is_refused_with_a_reason),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL) != 0;
+}
