@@ -9,13 +9,45 @@
 #include <sys/syscall.h>
 #include <sys/wait.h>
 
+#include "cmd/gpreemptd/rules_internal.h"
 #include "gpu/kfd/procs.h"
 #include "gpu/kfd/release.h"
+#include "gpu/nvrm/process.h"
 
 static void journal_closep(struct journal **j)
 {
 	journal_close(*j);
 }
+
+int clean_up_init(struct clean_up_drivers *d)
+{
+	void *data = gkfd_syscall_new(NULL);
+	int r = data ? gkfd_new(&gkfd_transport_syscall, data, &d->k) : -ENOMEM;
+
+	if (r < 0)
+		return r;
+	data = nvrm_syscall_new(NULL);
+	return data ? nvrm_new(&nvrm_transport_syscall, data, &d->n) : -ENOMEM;
+}
+
+void clean_up_done(struct clean_up_drivers *d)
+{
+	gkfd_free(d->k);
+	nvrm_free(d->n);
+}
+
+static void fail(struct clean_up_result *ret, int error)
+{
+	if (!ret->failed++)
+		ret->error = error;
+}
+
+static bool is_absence(int error)
+{
+	return error == -ENOENT || error == -ENODEV || error == -ENXIO;
+}
+
+/* ---- AMD's ---- */
 
 /* The process of that entry, and not another one that has its pid now. */
 static bool is_alive(struct gkfd *k, const struct journal_entry *e, struct gkfd_proc_ident *ret)
@@ -39,22 +71,66 @@ static void release(struct gkfd *k, const struct journal_entry *e, struct clean_
 	if (r >= 0 || r == -ESRCH || failure.why == GKFD_WHY_TRACED ||
 	    failure.why == GKFD_WHY_NO_KFD_PROCESS)
 		return;
-	if (!ret->failed++)
-		ret->error = r;
+	fail(ret, r);
 }
 
-void clean_up_here(struct gkfd *k, const struct journal_entry *entries, size_t n,
+/* ---- NVIDIA's ---- */
+
+static bool is_of_nvrm(const struct journal_entry *e)
+{
+	return e->level[0] == 'N';
+}
+
+/* The same as is_alive(). */
+static bool lives(struct nvrm *n, const struct journal_entry *e)
+{
+	_cleanup_free_ char *text = NULL;
+	struct identity id = { 0 };
+	char path[32];
+	size_t len;
+
+	snprintf(path, sizeof(path), "%d/stat", e->pid);
+	return n->transport->read_proc(n->data, path, &text, &len) >= 0 &&
+	       identity_parse_stat(text, len, &id) >= 0 && id.start_ticks == e->start_ticks;
+}
+
+static void release_contexts(struct nvrm *n, const struct journal_entry *e,
+			     struct clean_up_result *ret)
+{
+	struct nvrm_failure failure = { 0 };
+	int r;
+
+	if (!lives(n, e))
+		return;
+	r = nvrm_release_pid(n, e->pid, &failure);
+	if (r > 0)
+		ret->released++;
+	if (r < 0 && r != -ESRCH && failure.why != NVRM_WHY_NO_DRIVER &&
+	    failure.why != NVRM_WHY_EXITED && failure.why != NVRM_WHY_NO_CONTEXT)
+		fail(ret, r);
+}
+
+/* ---- all ---- */
+
+void clean_up_here(const struct clean_up_drivers *d, const struct journal_entry *entries, size_t n,
 		   struct clean_up_result *ret)
 {
-	int r = gkfd_open_device(k);
+	bool opened = false;
+	int r = 0;
 
-	if (r < 0) {
-		ret->failed = (unsigned int)n;
-		ret->error = r;
-		return;
+	for (size_t i = 0; i < n; i++) {
+		if (is_of_nvrm(&entries[i])) {
+			release_contexts(d->n, &entries[i], ret);
+			continue;
+		}
+		if (!opened)
+			r = gkfd_open_device(d->k);
+		opened = true;
+		if (r >= 0)
+			release(d->k, &entries[i], ret);
+		else if (!is_absence(r))
+			fail(ret, r);
 	}
-	for (size_t i = 0; i < n; i++)
-		release(k, &entries[i], ret);
 }
 
 /* A child of ours: its pid stays its own until we have waited for it. */
@@ -79,8 +155,8 @@ static int wait_for(pid_t child)
 	return r == child && WIFEXITED(status) && WEXITSTATUS(status) == 0 ? 0 : -ECHILD;
 }
 
-static int clean_up_apart(struct gkfd *k, const struct journal_entry *entries, size_t n,
-			  struct clean_up_result *ret)
+static int clean_up_apart(const struct clean_up_drivers *d, const struct journal_entry *entries,
+			  size_t n, struct clean_up_result *ret)
 {
 	struct clean_up_result *shared = mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE,
 					      MAP_SHARED | MAP_ANONYMOUS, -1, 0);
@@ -92,7 +168,7 @@ static int clean_up_apart(struct gkfd *k, const struct journal_entry *entries, s
 	*shared = *ret;
 	child = fork();
 	if (child == 0) {
-		clean_up_here(k, entries, n, shared);
+		clean_up_here(d, entries, n, shared);
 		_exit(0);
 	}
 	r = child < 0 ? -errno : wait_for(child);
@@ -113,7 +189,8 @@ static int open_journal(const char *path, struct journal **ret, bool *ret_torn)
 	return journal_open(path, ret);
 }
 
-int clean_up(struct gkfd *k, const char *journal_path, struct clean_up_result *ret)
+int clean_up(const struct clean_up_drivers *d, const char *journal_path,
+	     struct clean_up_result *ret)
 {
 	_cleanup_(journal_closep) struct journal *j = NULL;
 	_cleanup_free_ struct journal_entry *entries = NULL;
@@ -130,11 +207,13 @@ int clean_up(struct gkfd *k, const char *journal_path, struct clean_up_result *r
 		return -ENOMEM;
 	n = journal_left(j, entries, JOURNAL_ENTRIES);
 	for (size_t i = 0; i < n; i++) {
-		if (is_alive(k, &entries[i], &ident))
+		const struct journal_entry *e = &entries[i];
+
+		if (is_of_nvrm(e) ? lives(d->n, e) : is_alive(d->k, e, &ident))
 			entries[result.left++] = entries[i];
 	}
 	if (result.left)
-		r = clean_up_apart(k, entries, result.left, &result);
+		r = clean_up_apart(d, entries, result.left, &result);
 	if (r == 0 && !result.failed)
 		journal_begin(j);
 	*ret = result;

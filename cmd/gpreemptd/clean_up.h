@@ -10,6 +10,7 @@
 
 #include "cmd/gpreemptd/journal.h"
 #include "gpu/kfd/kfd.h"
+#include "gpu/nvrm/rm.h"
 #include "util/macros.h"
 
 #define CLEAN_UP_NS (2 * NSEC_PER_SEC)
@@ -17,20 +18,31 @@
 struct clean_up_result {
 	bool torn; /* the journal was none, and was removed */
 	unsigned int left; /* entries of this boot whose process lives */
-	unsigned int released; /* of them, still held */
+	unsigned int released; /* of them, still held, or (levels N) maybe so */
 	unsigned int failed;
 	int error; /* of the first that failed */
 };
 
+/* Neither is opened before something written down is of its level. */
+struct clean_up_drivers {
+	struct gkfd *k; /* levels K */
+	struct nvrm *n; /* levels N */
+};
+
+int clean_up_init(struct clean_up_drivers *d); /* of this machine; -ENOMEM */
+void clean_up_done(struct clean_up_drivers *d);
+
 /*
  * By a child process, because whoever takes over a driver session can hold nothing afterwards that
- * its death would undo. @k is not opened yet. Empties the journal unless something failed. -EBUSY:
- * a daemon has the journal, and is not to be cleaned up after. -ETIMEDOUT: it was too much.
+ * its death would undo. What a driver held that is there no more is held no more. Empties the
+ * journal unless something failed. -EBUSY: a daemon has the journal, and is not to be cleaned up
+ * after. -ETIMEDOUT: it was too much.
  */
-int clean_up(struct gkfd *k, const char *journal_path, struct clean_up_result *ret);
+int clean_up(const struct clean_up_drivers *d, const char *journal_path,
+	     struct clean_up_result *ret);
 
 /* The same of these entries, in this process. */
-void clean_up_here(struct gkfd *k, const struct journal_entry *entries, size_t n,
+void clean_up_here(const struct clean_up_drivers *d, const struct journal_entry *entries, size_t n,
 		   struct clean_up_result *ret);
 
 #endif

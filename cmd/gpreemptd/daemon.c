@@ -120,17 +120,15 @@ static bool is_model(const char *device)
 static enum status clean_up_before(struct daemon *d)
 {
 	_cleanup_free_ char *path = run_dir_file(&d->dir, JOURNAL_NAME);
-	_cleanup_(gkfd_freep) struct gkfd *k = NULL;
+	_cleanup_(clean_up_done) struct clean_up_drivers drivers = { 0 };
 	struct clean_up_result result = { 0 };
-	void *data;
 	int r;
 
 	if (is_model(d->options->device))
 		return STATUS_DONE;
-	data = gkfd_syscall_new(NULL);
-	if (!path || !data || gkfd_new(&gkfd_transport_syscall, data, &k) < 0)
+	if (!path || clean_up_init(&drivers) < 0)
 		return out_of_memory();
-	r = clean_up(k, path, &result);
+	r = clean_up(&drivers, path, &result);
 	if (result.torn)
 		log_line(LOG_LEVEL_WARNING,
 			 "%s was no journal; whoever needs it: gpreempt release "
@@ -194,7 +192,7 @@ static enum status open_device(struct daemon *d)
 	case 0:
 		return STATUS_DONE;
 	case -EINVAL:
-		return fail(STATUS_USAGE, "auto, kfd or model[:PRESET]", "%s", why);
+		return fail(STATUS_USAGE, "auto, kfd, nvrm or model[:PRESET]", "%s", why);
 	case -ENODEV:
 		return fail(STATUS_ABSENT, "see gpreempt doctor; without GPUs: --device model",
 			    "%s", why);

@@ -9,14 +9,22 @@
 #include "gpu/kfd/backend.h"
 #include "gpu/kfd/kfd.h"
 #include "gpu/model/live.h"
+#include "gpu/nvrm/backend.h"
+#include "gpu/nvrm/machine.h"
 #include "util/macros.h"
 
+#define NO_KFD "no AMD GPU driver on this machine (no /dev/kfd)"
+
+enum kind { KIND_AUTO, KIND_KFD, KIND_NVRM, KIND_MODEL };
+
 struct device {
+	enum kind kind;
 	struct gpu_backend *backend;
 	struct guard *guard;
 	struct live *live; /* NULL: the kernel's */
 	struct device_jobs *jobs;
 	bool opened;
+	char tested[sizeof(((struct nvrm_version *)0)->text)]; /* version of NVIDIA's driver */
 };
 
 static void devicep(struct device **d)
@@ -52,13 +60,20 @@ static int choose(struct device *d, const char *name, sd_event *loop, const char
 {
 	static const char model[] = "model:";
 
-	if (!strcmp(name, "auto") || !strcmp(name, "kfd"))
+	d->kind = KIND_MODEL;
+	if (!strcmp(name, "auto"))
+		d->kind = KIND_AUTO;
+	else if (!strcmp(name, "kfd"))
+		d->kind = KIND_KFD;
+	else if (!strcmp(name, "nvrm"))
+		d->kind = KIND_NVRM;
+	if (d->kind != KIND_MODEL)
 		return 0;
 	if (!strcmp(name, "model"))
 		return open_model(d, NULL, loop, run_dir, ret_why, size);
 	if (!strncmp(name, model, strlen(model)))
 		return open_model(d, name + strlen(model), loop, run_dir, ret_why, size);
-	snprintf(ret_why, size, "no such device '%s'; there are auto, kfd and model[:PRESET]",
+	snprintf(ret_why, size, "no such device '%s'; there are auto, kfd, nvrm and model[:PRESET]",
 		 name);
 	return -EINVAL;
 }
@@ -83,25 +98,70 @@ static bool is_present(struct gkfd *k)
 	return gkfd_list_dir(k, GKFD_TREE_SYSFS, "topology", &names) >= 0;
 }
 
-int device_take_up(struct device *d, char *ret_why, size_t size)
+static int fail(int error, const char *why, char *ret_why, size_t size)
+{
+	if (error == -ENODEV)
+		snprintf(ret_why, size, "%s", why);
+	else
+		snprintf(ret_why, size, "cannot open the GPUs: %s",
+			 why[0] ? why : strerror(-error));
+	return error;
+}
+
+/* -ENODEV: there is no such driver, which @ret_why says. */
+static int take_up_kfd(struct device *d, char *ret_why, size_t size)
 {
 	_cleanup_(gkfd_freep) struct gkfd *k = NULL;
 	char why[GPU_WHY_SIZE] = "";
 	struct gkfd_backend_options options = { .guard = d->guard, .why = why };
 	int r;
 
-	if (d->backend)
-		return 0;
 	r = open_gkfd(d, &k);
-	if (r >= 0 && !is_present(k)) {
-		snprintf(ret_why, size, "no AMD GPU driver on this machine (no /dev/kfd)");
-		return -ENODEV;
-	}
+	if (r >= 0 && !is_present(k))
+		return fail(-ENODEV, NO_KFD, ret_why, size);
 	d->opened = !d->live;
 	if (r >= 0)
 		r = gkfd_backend_open(steal_ptr(&k), &options, &d->backend);
+	return r < 0 ? fail(r, why, ret_why, size) : 0;
+}
+
+/* The same. A driver that was tried on a context of our own is not tried again. */
+static int take_up_nvrm(struct device *d, char *ret_why, size_t size)
+{
+	_cleanup_(nvrm_freep) struct nvrm *n = NULL;
+	char why[GPU_WHY_SIZE] = "";
+	struct nvrm_backend_options options = { .guard = d->guard, .why = why };
+	struct nvrm_version version = { 0 };
+	void *data = nvrm_syscall_new(NULL);
+	int r;
+
+	r = data ? nvrm_new(&nvrm_transport_syscall, data, &n) : -ENOMEM;
+	if (r >= 0 && nvrm_read_version(n, &version) >= 0)
+		options.untested = !strcmp(version.text, d->tested);
+	if (r >= 0)
+		r = nvrm_backend_open(steal_ptr(&n), &options, &d->backend);
 	if (r < 0)
-		snprintf(ret_why, size, "cannot open the GPUs: %s", why[0] ? why : strerror(-r));
+		return fail(r, why, ret_why, size);
+	memcpy(d->tested, version.text, sizeof(d->tested));
+	return 0;
+}
+
+int device_take_up(struct device *d, char *ret_why, size_t size)
+{
+	int r = -ENODEV;
+
+	if (d->backend)
+		return 0;
+	if (d->kind == KIND_NVRM)
+		return take_up_nvrm(d, ret_why, size);
+	r = take_up_kfd(d, ret_why, size);
+	if (d->kind != KIND_AUTO || r != -ENODEV)
+		return r;
+	r = take_up_nvrm(d, ret_why, size);
+	if (r == -ENODEV)
+		snprintf(ret_why, size, "%s",
+			 "no GPU driver on this machine: neither AMD's (/dev/kfd) nor NVIDIA's "
+			 "(/dev/nvidiactl)");
 	return r;
 }
 
@@ -123,7 +183,7 @@ bool device_counts_us(struct device *d)
 	_cleanup_free_ char *names = NULL;
 	char path[32];
 
-	if (d->live || open_gkfd(d, &k) < 0)
+	if (d->kind == KIND_MODEL || d->kind == KIND_NVRM || open_gkfd(d, &k) < 0)
 		return false;
 	snprintf(path, sizeof(path), "proc/%d", getpid());
 	return gkfd_list_dir(k, GKFD_TREE_SYSFS, path, &names) >= 0;

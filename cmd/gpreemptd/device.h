@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Which GPUs the daemon works on, by the name given with --device: "auto" and "kfd" are the
- * kernel's, "model[:PRESET]" is the software device in real time. Beside the latter stands a second
+ * Which GPUs the daemon works on, by the name given with --device: "kfd" are those of AMD's driver,
+ * "nvrm" of NVIDIA's, "auto" of the first of these that is there, "model[:PRESET]" is the software
+ * device in real time. Beside the latter stands a second
  * socket, DEVICE_SOCKET (abi/device_wire.h) in the run directory, through which real processes get
  * queues on it and work done.
  */
@@ -36,7 +37,7 @@ void device_let_go(struct device *d);
 int device_take_up(struct device *d, char *ret_why, size_t size);
 
 /*
- * The driver counts a process from when it first opens the device until its memory is gone, and
+ * AMD's driver counts a process from when it first opens the device until its memory is gone, and
  * device_let_go() is not enough for that: has this image of the program opened it?
  */
 bool device_was_opened(const struct device *d);

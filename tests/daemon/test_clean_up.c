@@ -20,10 +20,12 @@
 #include "gpu/kfd/procs.h"
 #include "tests/kfd/job.h"
 #include "tests/kfd/script.h"
+#include "tests/nvrm/fake_rm.h"
 
 struct fixture {
 	struct script *script;
-	struct gkfd *k;
+	struct fake_rm *rm;
+	struct clean_up_drivers drivers;
 	struct job job;
 	uint64_t start_ticks;
 	char dir[64], path[96];
@@ -35,9 +37,11 @@ static int setup(void **state)
 	struct gkfd_proc_ident ident;
 
 	f->script = script_new(&gkfd_trace_syscall);
-	f->k = script_gkfd(f->script);
+	f->rm = fake_rm_new();
+	f->drivers.k = script_gkfd(f->script);
+	f->drivers.n = fake_rm_nvrm(f->rm);
 	job_start(&f->job);
-	assert_int_equal(gkfd_proc_identify(f->k, f->job.pid, &ident), 0);
+	assert_int_equal(gkfd_proc_identify(f->drivers.k, f->job.pid, &ident), 0);
 	f->start_ticks = ident.start_ticks;
 	snprintf(f->dir, sizeof(f->dir), "/tmp/gpreempt-clean-XXXXXX");
 	snprintf(f->path, sizeof(f->path), "%s/journal", mkdtemp(f->dir));
@@ -49,7 +53,8 @@ static int teardown(void **state)
 {
 	struct fixture *f = *state;
 
-	gkfd_free(f->k);
+	clean_up_done(&f->drivers);
+	fake_rm_free(f->rm);
 	job_end(&f->job);
 	unlink(f->path);
 	rmdir(f->dir);
@@ -82,7 +87,7 @@ static struct clean_up_result cleaned_up(struct fixture *f)
 {
 	struct clean_up_result result;
 
-	assert_int_equal(clean_up(f->k, f->path, &result), 0);
+	assert_int_equal(clean_up(&f->drivers, f->path, &result), 0);
 	return result;
 }
 
@@ -191,10 +196,121 @@ static void a_living_daemon_is_not_cleaned_up_after(void **state)
 	assert_int_equal(journal_open(f->path, &j), 0);
 	child = fork();
 	if (child == 0)
-		_exit(clean_up(f->k, f->path, &result) == -EBUSY ? 0 : 1);
+		_exit(clean_up(&f->drivers, f->path, &result) == -EBUSY ? 0 : 1);
 	assert_int_equal(waitpid(child, &status, 0), child);
 	assert_int_equal(status, 0);
 	journal_close(j);
+}
+
+/* ---- NVIDIA's ---- */
+
+#define CUDA 4711 /* a process of the fake's machine */
+#define COMPUTE_GROUP 0x5c000015u
+
+static struct journal_entry contexts_of(struct fixture *f, pid_t pid)
+{
+	struct journal_entry e = { .pid = pid, .level = "N2" };
+	_cleanup_free_ char *text = NULL;
+	char path[32];
+	size_t len;
+
+	snprintf(path, sizeof(path), "%d/stat", pid);
+	assert_true(f->drivers.n->transport->read_proc(f->drivers.n->data, path, &text, &len) >= 0);
+	assert_int_equal(sscanf(strrchr(text, ')'),
+				") %*c %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s "
+				"%*s %*s %*s %lu",
+				&e.start_ticks),
+			 1);
+	return e;
+}
+
+/* Held once and with short turns, by one that is no more. */
+static uint32_t leave_contexts(struct fixture *f)
+{
+	uint32_t client = fake_rm_job(f->rm, CUDA);
+
+	fake_rm_leave_disabled(f->rm, client, COMPUTE_GROUP, 1);
+	fake_rm_leave_slice(f->rm, client, COMPUTE_GROUP, 1);
+	return client;
+}
+
+static void write_down(struct fixture *f, const struct journal_entry *e)
+{
+	struct journal *j = NULL;
+
+	assert_int_equal(journal_open(f->path, &j), 0);
+	assert_true(journal_add(j, e->pid, e->start_ticks, e->level) >= 0);
+	journal_close(j);
+}
+
+static void what_a_dead_daemon_did_to_contexts_is_undone(void **state)
+{
+	struct fixture *f = *state;
+	uint32_t client = leave_contexts(f);
+	struct journal_entry e = contexts_of(f, CUDA);
+	struct clean_up_result result = { 0 };
+
+	clean_up_here(&f->drivers, &e, 1, &result);
+	assert_int_equal(result.released, 1);
+	assert_int_equal(result.failed, 0);
+	assert_int_equal(fake_rm_disabled(f->rm, CUDA), 0);
+	assert_true(fake_rm_slice(f->rm, client, COMPUTE_GROUP) > 1000);
+	assert_int_equal(fake_rm_descriptors(f->rm), 0);
+	write_down(f, &e);
+	result = cleaned_up(f);
+	assert_int_equal(result.left, 1);
+	assert_int_equal(result.released, 1);
+	assert_int_equal(left(f), 0);
+}
+
+static void contexts_of_another_with_that_pid_are_left_alone(void **state)
+{
+	struct fixture *f = *state;
+	struct clean_up_result result = { 0 };
+	struct journal_entry e;
+
+	leave_contexts(f);
+	e = contexts_of(f, CUDA);
+	e.start_ticks++;
+	fake_rm_forget_calls(f->rm);
+	clean_up_here(&f->drivers, &e, 1, &result);
+	assert_int_equal(result.released + result.failed, 0);
+	assert_int_equal(fake_rm_count(f->rm, FAKE_BORROW, 0), 0);
+	assert_true(fake_rm_disabled(f->rm, CUDA) > 0);
+	write_down(f, &e);
+	assert_int_equal(cleaned_up(f).left, 0);
+}
+
+static void what_is_held_by_a_driver_that_is_gone_is_no_failure(void **state)
+{
+	struct fixture *f = *state;
+	struct clean_up_result result = { 0 };
+	struct journal_entry entries[2] = {
+		{ .pid = f->job.pid, .start_ticks = f->start_ticks, .level = "K2" },
+	};
+
+	leave_contexts(f);
+	entries[1] = contexts_of(f, CUDA);
+	SCRIPT_PLAY(f->script, { "version", -ENOENT });
+	clean_up_here(&f->drivers, entries, 2, &result);
+	assert_int_equal(result.failed, 0);
+	assert_int_equal(result.released, 1);
+	assert_int_equal(fake_rm_disabled(f->rm, CUDA), 0);
+}
+
+static void contexts_that_cannot_be_freed_stay_written_down(void **state)
+{
+	struct fixture *f = *state;
+	struct clean_up_result result;
+	struct journal_entry e;
+
+	leave_contexts(f);
+	e = contexts_of(f, CUDA);
+	write_down(f, &e);
+	fake_rm_fault(f->rm, &(struct fake_fault){ .op = FAKE_BORROW, .error = EPERM });
+	result = cleaned_up(f);
+	assert_int_equal(result.failed, 1);
+	assert_int_equal(left(f), 1);
 }
 
 #define T(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
@@ -208,6 +324,10 @@ int main(void)
 		T(what_could_not_be_released_stays_written_down),
 		T(a_journal_that_is_none_is_replaced),
 		T(a_living_daemon_is_not_cleaned_up_after),
+		T(what_a_dead_daemon_did_to_contexts_is_undone),
+		T(contexts_of_another_with_that_pid_are_left_alone),
+		T(what_is_held_by_a_driver_that_is_gone_is_no_failure),
+		T(contexts_that_cannot_be_freed_stay_written_down),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL) != 0;

@@ -80,6 +80,7 @@ class Owner(Known):
             j = self.job_of(c, self.ours)
             self.assertEqual((j.job_class, j.priority, j.source), (ONLINE, 9, 'request'))
             c.hint(self.ours.pid)
+            c.hint(self.ours.pid, ahead_ns=10 ** 6, for_ns=2 ** 64 - 1)
             c.hint(self.ours.pid, kind=HINT_PAGE)
             self.assertEqual(c.set_class(self.ours.pid, OFFLINE), 1)
             self.assertEqual(self.job_of(c, self.ours).job_class, OFFLINE)
@@ -635,6 +636,20 @@ class Life(rig.Case):
                 status, out, err = run('--device', 'model', *args)
                 self.assertEqual((status, out), (expect, ''), err)
                 self.assertRegex(err, r'^gpreemptd: .*; hint: .*\n$')
+
+    def test_an_absent_device_is_told_as_such(self):
+        here = {'kfd': os.path.exists('/sys/class/kfd/kfd/topology'),
+                'nvrm': os.path.exists('/proc/driver/nvidia/version')}
+        for device, says in (('kfd', ['/dev/kfd']), ('nvrm', ['nvidiactl']),
+                             ('auto', ['/dev/kfd', '/dev/nvidiactl'])):
+            if here.get(device, any(here.values())):
+                continue
+            with self.subTest(device=device), rig.tempfile.TemporaryDirectory() as d:
+                status, out, err = run('--device', device, '--run-dir', os.path.join(d, 'run'))
+                self.assertEqual((status, out), (ABSENT, ''), err)
+                self.assertRegex(err, r'^gpreemptd: .*; hint: .*\n$')
+                for name in says:
+                    self.assertIn(name, err)
 
     def test_configurations_are_checked_without_a_daemon(self):
         d = self.daemon('[policy]\nname = rotate\n')
