@@ -3,6 +3,7 @@
 #include <errno.h>
 
 #include "gpu/nvrm/backend_internal.h"
+#include "gpu/nvrm/internal.h"
 #include "util/macros.h"
 
 #define AGAIN_NS (100 * NSEC_PER_MSEC) /* after a call that failed and must not be given up */
@@ -161,8 +162,8 @@ static void admit(struct order *o)
 	if (o->done.result < 0)
 		return;
 	if (o->done.verb == GPU_SUSPEND && is_too_late(o)) {
-		o->done.result = -ETIMEDOUT;
-		o->failure = (struct nvrm_failure){ .why = NVRM_WHY_SYSTEM, .step = "hold" };
+		o->done.result = nvrm_fail(&o->failure, -ETIMEDOUT, NVRM_WHY_SYSTEM,
+					   "its hold was over before it began");
 		return;
 	}
 	find_gpus(o);
@@ -305,6 +306,7 @@ static int take_up(struct gpu_target *t, struct nvrm_failure *failure)
 	r = nvrm_proc_get(b, t->pid, &x);
 	if (r < 0 || x->t) {
 		failure->why = r == -ESRCH ? NVRM_WHY_EXITED : NVRM_WHY_SYSTEM;
+		failure->step = r < 0 ? "opening it" : "it is attached already";
 		return r < 0 ? r : -EBUSY;
 	}
 	r = prepare(x, failure);

@@ -187,19 +187,12 @@ void nvrm_proc_distrust(struct proc *x)
 
 void nvrm_proc_undo(struct proc *x)
 {
-	struct nvrm_failure failure;
-	bool undone;
-
 	if (!x->p)
 		return;
 	nvrm_work_enter(x->b);
-	undone = nvrm_let_go(&x->p, 1, NVRM_ALL_GPUS, &failure) >= 0 &&
-		 nvrm_slice(x->p, NVRM_ALL_GPUS, 0, &failure) >= 0;
+	nvrm_undo_all(x->p);
+	nvrm_proc_distrust(x);
 	nvrm_work_leave(x->b);
-	if (undone)
-		nvrm_proc_distrust(x);
-	else
-		nvrm_proc_close(x); /* which tries again */
 }
 
 void nvrm_proc_close(struct proc *x)

@@ -123,13 +123,13 @@ static void show(struct proc *x, struct gpu_watch *w)
 {
 	struct gpu_queue *fresh = calloc(x->n_named + 1, sizeof(*fresh));
 
+	w->ended = x->ended;
 	if (!fresh)
 		return; /* it keeps what it has, until something changes again */
 	free(w->fresh);
 	w->fresh = fresh;
 	w->n_fresh = list_queues(x, fresh);
 	w->news = true;
-	w->ended = x->ended;
 }
 
 void nvrm_watch_show(struct proc *x)
