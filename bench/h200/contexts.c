@@ -112,8 +112,8 @@ static int selftest(struct nvrm *n, char **args)
 	int r = nvrm_selftest(n, 0, &t, &f);
 
 	if (r < 0) {
-		printf("{\"error\": \"self-test: %s, status 0x%x\", \"errno\": %d}\n",
-		       f.step ? f.step : "", (unsigned int)f.status, -r);
+		printf("{\"error\": \"self-test: %s, status %d\", \"errno\": %d}\n",
+		       f.step ? f.step : "", f.status, -r);
 		return 1;
 	}
 	printf("{\"suspend_us\": %.1f, \"frozen_us\": %.1f, \"resume_us\": %.1f, "

@@ -130,7 +130,14 @@ static int wait_until_it_runs(struct test *t, struct nvrm_failure *ret)
 		step = said < ARRAY_SIZE(steps) ? steps[said] : steps[SELFTEST_NO_KERNEL];
 	else if (watch(t, TURN_NS, beats) <= 0)
 		step = steps[SELFTEST_NO_KERNEL];
-	return step ? failed(ret, -EOPNOTSUPP, NVRM_WHY_SELF_TEST, step) : 0;
+	if (!step)
+		return 0;
+	*ret = (struct nvrm_failure){
+		.why = NVRM_WHY_SELF_TEST,
+		.step = step,
+		.status = atomic_load(&t->page->error),
+	};
+	return -EOPNOTSUPP;
 }
 
 static int hold(struct test *t, struct nvrm_selftest *figures, struct nvrm_failure *ret)

@@ -17,7 +17,8 @@ struct nvrm_selftest {
 
 /*
  * @gpu: the index libcuda gives it. 0, or -errno with a reason: -EOPNOTSUPP where there is no
- * libcuda to try it with, which is no reason not to go on; -EIO where it went wrong, which is.
+ * libcuda to try it with, which is no reason not to go on (the failure's status is libcuda's
+ * then); -EIO where it went wrong, which is.
  */
 int nvrm_selftest(struct nvrm *n, unsigned int gpu, struct nvrm_selftest *ret,
 		  struct nvrm_failure *ret_failure);

@@ -34,38 +34,37 @@ struct cuda {
  * slows the firmware that is to preempt it. Ends by itself after ten seconds, whatever becomes of
  * us. The open kernel module drives nothing older than sm_75.
  */
-static const char kernel[] =
-	".version 6.3\n"
-	".target sm_75\n"
-	".address_size 64\n"
-	".visible .entry beat(.param .u64 page)\n"
-	"{\n"
-	"	.reg .pred %again, %stopped, %young;\n"
-	"	.reg .b32 %count, %stop;\n"
-	"	.reg .b64 %at, %began, %now, %from, %passed;\n"
-	"	ld.param.u64 %at, [page];\n"
-	"	cvta.to.global.u64 %at, %at;\n"
-	"	mov.u32 %count, 0;\n"
-	"	mov.u64 %began, %globaltimer;\n"
-	"BEAT:\n"
-	"	add.u32 %count, %count, 1;\n"
-	"	st.volatile.global.u32 [%at], %count;\n"
-	"	ld.volatile.global.u32 %stop, [%at+64];\n"
-	"	setp.ne.u32 %stopped, %stop, 0;\n"
-	"	@%stopped bra END;\n"
-	"	mov.u64 %from, %clock64;\n"
-	"PAUSE:\n"
-	"	mov.u64 %now, %clock64;\n"
-	"	sub.u64 %passed, %now, %from;\n"
-	"	setp.lt.u64 %again, %passed, 8192;\n"
-	"	@%again bra PAUSE;\n"
-	"	mov.u64 %now, %globaltimer;\n"
-	"	sub.u64 %passed, %now, %began;\n"
-	"	setp.lt.u64 %young, %passed, 10000000000;\n"
-	"	@%young bra BEAT;\n"
-	"END:\n"
-	"	ret;\n"
-	"}\n";
+static const char kernel[] = ".version 6.3\n"
+			     ".target sm_75\n"
+			     ".address_size 64\n"
+			     ".visible .entry beat(.param .u64 page)\n"
+			     "{\n"
+			     "	.reg .pred %again, %stopped, %young;\n"
+			     "	.reg .b32 %count, %stop;\n"
+			     "	.reg .b64 %at, %began, %now, %from, %passed;\n"
+			     "	ld.param.u64 %at, [page];\n"
+			     "	cvta.to.global.u64 %at, %at;\n"
+			     "	mov.u32 %count, 0;\n"
+			     "	mov.u64 %began, %globaltimer;\n"
+			     "BEAT:\n"
+			     "	add.u32 %count, %count, 1;\n"
+			     "	st.volatile.global.u32 [%at], %count;\n"
+			     "	ld.volatile.global.u32 %stop, [%at+64];\n"
+			     "	setp.ne.u32 %stopped, %stop, 0;\n"
+			     "	@%stopped bra END;\n"
+			     "	mov.u64 %from, %clock64;\n"
+			     "PAUSE:\n"
+			     "	mov.u64 %now, %clock64;\n"
+			     "	sub.u64 %passed, %now, %from;\n"
+			     "	setp.lt.u64 %again, %passed, 8192;\n"
+			     "	@%again bra PAUSE;\n"
+			     "	mov.u64 %now, %globaltimer;\n"
+			     "	sub.u64 %passed, %now, %began;\n"
+			     "	setp.lt.u64 %young, %passed, 10000000000;\n"
+			     "	@%young bra BEAT;\n"
+			     "END:\n"
+			     "	ret;\n"
+			     "}\n";
 
 static_assert(offsetof(struct selftest_page, stop) == 64, "where the kernel looks");
 
@@ -108,19 +107,29 @@ static enum selftest_said start_kernel(struct selftest_page *page, size_t size, 
 	struct cuda cuda;
 	uint64_t at;
 	void *params[] = { &at };
-	int device;
+	int device, r;
 
 	if (!library || !find_functions(library, &cuda))
 		return SELFTEST_NO_LIBRARY;
-	if (cuda.init(0) || cuda.device_get(&device, (int)gpu) ||
-	    cuda.ctx_create(&context, 0, device))
+	r = cuda.init(0);
+	if (!r)
+		r = cuda.device_get(&device, (int)gpu);
+	if (!r)
+		r = cuda.ctx_create(&context, 0, device);
+	atomic_store(&page->error, r);
+	if (r)
 		return SELFTEST_NO_CONTEXT;
-	if (cuda.host_register(page, size, HOST_REGISTER_MAPPED) ||
-	    cuda.host_pointer(&at, page, 0) || cuda.module_load(&module, kernel) ||
-	    cuda.module_function(&function, module, "beat") ||
-	    cuda.launch(function, 1, 1, 1, 1, 1, 1, 0, NULL, params, NULL))
-		return SELFTEST_NO_KERNEL;
-	return SELFTEST_STARTED;
+	r = cuda.host_register(page, size, HOST_REGISTER_MAPPED);
+	if (!r)
+		r = cuda.host_pointer(&at, page, 0);
+	if (!r)
+		r = cuda.module_load(&module, kernel);
+	if (!r)
+		r = cuda.module_function(&function, module, "beat");
+	if (!r)
+		r = cuda.launch(function, 1, 1, 1, 1, 1, 1, 0, NULL, params, NULL);
+	atomic_store(&page->error, r);
+	return r ? SELFTEST_NO_KERNEL : SELFTEST_STARTED;
 }
 
 /*

@@ -15,6 +15,7 @@ struct selftest_page {
 	uint8_t pad2[60];
 	_Atomic uint64_t changed_ns; /* when the beat was seen to change last, CLOCK_MONOTONIC */
 	_Atomic uint64_t again_ns; /* the same, after SELFTEST_SILENCE_NS without a beat */
+	_Atomic int32_t error; /* a CUresult: why the kernel was not started */
 };
 
 #define SELFTEST_SILENCE_NS 10000000ull

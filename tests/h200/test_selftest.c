@@ -163,6 +163,17 @@ static void a_context_that_is_not_found_is_an_error(void **state)
 	assert_false(driver.closed);
 }
 
+static void what_libcuda_said_is_told(void **state)
+{
+	struct nvrm_selftest figures;
+	struct nvrm_failure failure = { 0 };
+
+	setenv("FAKE_CUDA", "module", 1);
+	assert_int_equal(nvrm_selftest(NULL, 0, &figures, &failure), -EOPNOTSUPP);
+	assert_int_equal(failure.status, 999);
+	assert_string_equal(failure.step, "starting a kernel of our own");
+}
+
 static void what_cannot_be_tried_says_nothing_about_the_driver(void **state)
 {
 	static const char *const calls[] = { "init", "context", "module", "launch" };
@@ -184,6 +195,7 @@ int main(void)
 		cmocka_unit_test_setup(a_resume_that_resumes_nothing_is_noticed, setup),
 		cmocka_unit_test_setup(a_driver_that_refuses_is_told, setup),
 		cmocka_unit_test_setup(a_context_that_is_not_found_is_an_error, setup),
+		cmocka_unit_test_setup(what_libcuda_said_is_told, setup),
 		cmocka_unit_test_setup(what_cannot_be_tried_says_nothing_about_the_driver, setup),
 	};
 
