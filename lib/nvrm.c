@@ -80,11 +80,11 @@ static void nv_close(struct gpreempt_ctx *ctx)
 	free(steal_ptr(&ctx->nvrm));
 }
 
-/* Of one that is not named: who has ended, and who is not the caller's to touch. */
+/* Unless it was named: who has ended, who has nothing to hold, who is not the caller's to touch. */
 static bool is_passed_over(int r, enum nvrm_why why)
 {
 	return r == -ESRCH || why == NVRM_WHY_EXITED || why == NVRM_WHY_NO_CONTEXT ||
-	       why == NVRM_WHY_NO_RIGHT;
+	       why == NVRM_WHY_NOT_FOUND || why == NVRM_WHY_NO_RIGHT;
 }
 
 static int nv_release(struct gpreempt_ctx *ctx, pid_t pid, bool named)
@@ -149,13 +149,4 @@ int ctx_open_nvrm(struct gpreempt_ctx *ctx, struct nvrm *n)
 	ctx->nvrm = steal_ptr(&d);
 	ctx->vendor = &nvidia;
 	return 0;
-}
-
-int ctx_open_nvrm_driver(struct gpreempt_ctx *ctx)
-{
-	void *data = nvrm_syscall_new(NULL);
-	struct nvrm *n = NULL;
-	int r = data ? nvrm_new(&nvrm_transport_syscall, data, &n) : -ENOMEM;
-
-	return r < 0 ? ctx_fail_errno(ctx, r, "opening the device") : ctx_open_nvrm(ctx, n);
 }

@@ -135,7 +135,8 @@ int nv_levels(struct gpreempt_ctx *ctx, struct out_array *out)
 	static const struct {
 		const char *name, *does;
 	} levels[] = {
-		{ "N2", "takes contexts off the GPU and back; needs the right to trace the process" },
+		{ "N2", "takes contexts off the GPU and back; needs the right to trace the "
+			"process" },
 		{ "N1", "time slices, by gpreemptd: offline contexts leave when others have work; "
 			"needs the same right" },
 	};
