@@ -232,13 +232,13 @@ static int look_round(struct search *s, struct nvrm_failure *f)
 /* 1, 0 or -errno. A control on a client that is not there would leave a line in the log. */
 static int still_has_groups(struct nvrm *n, struct nvrm_client *c)
 {
-	int r = nvrm_whose(n, c->fd, c->handle);
+	int r = nvrm_client_is_there(n, c);
 
-	if (r != NVRM_THIS)
-		return MIN(r, 0);
+	if (r <= 0)
+		return r;
 	r = scan_all(n, c);
 	if (r != NVRM_OK)
-		return MIN(r, 0);
+		return nvrm_status_errno(r);
 	return has_groups(&c->objects);
 }
 

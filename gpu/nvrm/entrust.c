@@ -105,11 +105,6 @@ static int plan_slice(struct plan *plan, const struct nvrm_process *p, size_t i)
 	return 0;
 }
 
-static bool slice_is_changed(const struct nvrm_group *g)
-{
-	return g->compute && g->slice_us != g->own_slice_us;
-}
-
 static uint32_t calls_between(uint32_t first, uint32_t n)
 {
 	return n ? (UINT32_MAX >> (GUARD_CALLS - n)) << first : 0;
@@ -121,7 +116,7 @@ static uint32_t calls_due(const struct nvrm_group *g, const struct place *place)
 {
 	uint32_t due = g->n_off > 0 ? calls_between(place->first, place->n) : 0;
 
-	if (slice_is_changed(g) && place->slice != NO_CALL)
+	if (g->sliced && place->slice != NO_CALL)
 		due |= 1u << place->slice;
 	return due;
 }
@@ -154,6 +149,8 @@ static int hand_over(struct nvrm_process *p, struct nvrm_client *c, const struct
 {
 	int r;
 
+	if (plan->undo.n_calls == 0)
+		return 0;
 	if (c->guard_slot < 0) {
 		r = guard_arm(p->guard, p->pid, FOR_EVER_NS);
 		if (r < 0)

@@ -101,6 +101,7 @@ static int make_group(struct nvrm_process *p, const struct nvrm_found_group *fou
 	if (known) {
 		g->own_slice_us = known->own_slice_us;
 		g->slice_us = known->slice_us;
+		g->sliced = known->sliced;
 		g->spared = known->spared;
 		g->undo_first = known->undo_first;
 		g->undo_n = known->undo_n;
@@ -119,7 +120,19 @@ struct made {
 	bool changed;
 };
 
-/* A group that ended since the objects were listed is none; one without a GPU is of no use. */
+/* Since the objects were listed; @status is what it, or something above it, was refused with. */
+static bool has_ended(struct nvrm *n, const struct nvrm_client *c, uint32_t group, int status)
+{
+	uint32_t class, parent;
+
+	if (status != NVRM_OBJECT_NOT_FOUND && status != NVRM_INVALID_CLIENT)
+		return false;
+	return nvrm_client_is_there(n, c) == 0 ||
+	       nvrm_get_object(n, c->fd, c->handle, group, &class, &parent) ==
+		       NVRM_OBJECT_NOT_FOUND;
+}
+
+/* One that has ended is none, one without a GPU is of no use. */
 static int add_group(struct nvrm_process *p, const struct nvrm_client *c,
 		     const struct nvrm_found_group *found, struct made *m, struct nvrm_failure *f)
 {
@@ -138,7 +151,7 @@ static int add_group(struct nvrm_process *p, const struct nvrm_client *c,
 	r = make_group(p, found, &g, &m->changed);
 	if (r != NVRM_OK) {
 		free(g.channels);
-		if (r == NVRM_OBJECT_NOT_FOUND || r == NVRM_INVALID_CLIENT)
+		if (has_ended(p->n, c, g.handle, r))
 			return 0;
 		return nvrm_fail_status(f, r, "asking about its channel groups", g.gpu);
 	}

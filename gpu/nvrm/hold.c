@@ -32,6 +32,7 @@ struct go {
 	struct nvrm_disable_channels call;
 	struct part parts[NVRM_MAX_CHANNELS];
 	size_t n_parts;
+	bool alone; /* a call may name one client only */
 };
 
 static int go_over(struct nvrm_process *const *procs, enum state *states, size_t n, uint32_t gpu,
@@ -195,6 +196,8 @@ static void add_group(struct go *go, size_t who, struct nvrm_group *g)
 {
 	size_t at = g->n_off, left = go->disable ? g->n_channels - g->n_off : g->n_off;
 
+	if (go->alone && go->n_parts > 0 && go->parts[0].g->client != g->client)
+		flush(go);
 	while (left > 0 && go->states[who] == TO_DO) {
 		size_t n = MIN(left, NVRM_MAX_CHANNELS - go->call.n);
 		size_t from = go->disable ? at : at - n;
@@ -208,8 +211,19 @@ static void add_group(struct go *go, size_t who, struct nvrm_group *g)
 static void add_process(struct go *go, size_t who)
 {
 	struct nvrm_process *p = go->procs[who];
+	int r = nvrm_process_check(p);
 
-	nvrm_process_check(p);
+	if (r < 0 && go->disable) {
+		struct nvrm_failure failure;
+
+		nvrm_fail(&failure, r, NVRM_WHY_SYSTEM, "asking whose its clients are");
+		note_failure(go, r, &failure);
+		go->states[who] = OUT;
+	}
+	/* Through itself the driver looks whose it is. */
+	go->alone = r < 0;
+	if (go->alone)
+		flush(go);
 	for (size_t i = 0; i < p->n_groups && go->states[who] == TO_DO; i++) {
 		struct nvrm_group *g = &p->groups[i];
 
@@ -218,6 +232,9 @@ static void add_process(struct go *go, size_t who)
 		if (g->gpu == go->gpu && (go->which & (g->compute ? COMPUTE : COPY)))
 			add_group(go, who, g);
 	}
+	if (go->alone)
+		flush(go);
+	go->alone = false;
 }
 
 /* On one GPU, as few calls as there can be. */
@@ -361,13 +378,17 @@ static int set_slice(struct nvrm_process *p, struct nvrm_group *g, uint64_t us,
 	status = nvrm_set_timeslice(p->n, g->fd, g->client, g->handle, us);
 	if (status == NVRM_OK) {
 		g->slice_us = us;
+		g->sliced = us != g->own_slice_us;
 	} else {
+		g->sliced = us != g->own_slice_us || g->sliced;
 		nvrm_fail_status(f, status, "setting its time slice", g->gpu);
 		p->found_ns = 0;
 		if (us != g->own_slice_us && !is_final(status) &&
 		    nvrm_set_timeslice(p->n, g->fd, g->client, g->handle, g->own_slice_us) ==
-			    NVRM_OK)
+			    NVRM_OK) {
 			g->slice_us = g->own_slice_us;
+			g->sliced = false;
+		}
 	}
 	nvrm_settle_due(p);
 	return nvrm_status_errno(status);
@@ -383,6 +404,9 @@ int nvrm_slice(struct nvrm_process *p, uint32_t gpu, uint64_t us,
 		nvrm_process_drop(p);
 		return nvrm_fail(ret_failure, -ESRCH, NVRM_WHY_EXITED, NULL);
 	}
+	r = nvrm_process_check(p);
+	if (r < 0 && us)
+		return nvrm_fail(ret_failure, r, NVRM_WHY_SYSTEM, "asking whose its clients are");
 	r = us ? check_guard(p, ret_failure) : 0;
 	if (r < 0)
 		return r;
@@ -391,7 +415,9 @@ int nvrm_slice(struct nvrm_process *p, uint32_t gpu, uint64_t us,
 		uint64_t wanted = us ? us : g->own_slice_us;
 		struct nvrm_failure failure;
 
-		if (!g->compute || !is_on(g, gpu) || g->slice_us == wanted)
+		if (!g->compute || !is_on(g, gpu))
+			continue;
+		if (g->slice_us == wanted && (us || !g->sliced))
 			continue;
 		r = set_slice(p, g, wanted, &failure);
 		take_in(&outcome, r, &failure);

@@ -42,11 +42,14 @@ int nvrm_process_find(struct nvrm *n, pid_t pid, struct nvrm_process **ret,
 /* It has ended, or these have: gives back what keeps their memory, and forgets their groups. */
 void nvrm_process_drop(struct nvrm_process *p);
 void nvrm_client_drop(struct nvrm_process *p, size_t i);
+/* 1, 0 or, where the driver does not tell, -errno. */
+int nvrm_client_is_there(struct nvrm *n, const struct nvrm_client *c);
 /*
  * Just before clients are named in a call that does not look whose they are: drops the process if
- * it has ended, and a client it has freed, whose number may be a stranger's by now.
+ * it has ended, and a client it has freed, whose number may be a stranger's by now. -errno: it is
+ * not known of all of them; then they may be named only through themselves.
  */
-void nvrm_process_check(struct nvrm_process *p);
+int nvrm_process_check(struct nvrm_process *p);
 /* As far as that can be done. */
 void nvrm_undo_all(struct nvrm_process *p);
 

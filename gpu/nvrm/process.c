@@ -56,34 +56,61 @@ bool nvrm_process_ended(const struct nvrm_process *p)
 	return r != 0;
 }
 
-void nvrm_process_check(struct nvrm_process *p)
+/* What may be held is not given up for one answer that may have been another trouble's. */
+int nvrm_client_is_there(struct nvrm *n, const struct nvrm_client *c)
 {
-	if (p->n_clients > 0 && nvrm_process_ended(p)) {
-		nvrm_process_drop(p);
-		return;
-	}
-	for (size_t i = p->n_clients; i-- > 0;) {
-		const struct nvrm_client *c = &p->clients[i];
+	int whose = nvrm_whose(n, c->fd, c->handle);
 
-		if (nvrm_whose(p->n, c->fd, c->handle) == NVRM_THIS)
+	if (whose != NVRM_THIS)
+		whose = nvrm_whose(n, c->fd, c->handle);
+	return whose < 0 ? whose : whose == NVRM_THIS;
+}
+
+int nvrm_process_check(struct nvrm_process *p)
+{
+	int result = 0;
+
+	if (p->n_clients > 0 && nvrm_process_ended(p))
+		nvrm_process_drop(p);
+	for (size_t i = p->n_clients; i-- > 0;) {
+		int r = nvrm_client_is_there(p->n, &p->clients[i]);
+
+		if (r < 0)
+			result = r;
+		if (r != 0)
 			continue;
 		nvrm_client_drop(p, i);
 		p->found_ns = 0;
 	}
+	return result;
 }
 
+/* Slices that somebody else has given it are not ours to take, if he lives. */
+static bool is_sliced(const struct nvrm_process *p)
+{
+	for (size_t i = 0; i < p->n_groups; i++) {
+		if (p->groups[i].sliced)
+			return true;
+	}
+	return false;
+}
+
+/* Nobody comes after us: what the driver refuses is tried once more. */
 void nvrm_undo_all(struct nvrm_process *p)
 {
-	nvrm_let_go(&p, 1, NVRM_ALL_GPUS, NULL);
-	nvrm_slice(p, NVRM_ALL_GPUS, 0, NULL);
+	for (int tries = 0; tries < 2; tries++) {
+		if (nvrm_groups_off(p, NVRM_ALL_GPUS) > 0)
+			nvrm_let_go(&p, 1, NVRM_ALL_GPUS, NULL);
+		if (is_sliced(p))
+			nvrm_slice(p, NVRM_ALL_GPUS, 0, NULL);
+	}
 }
 
 void nvrm_process_close(struct nvrm_process *p)
 {
 	if (!p)
 		return;
-	if (p->n_groups > 0)
-		nvrm_undo_all(p);
+	nvrm_undo_all(p);
 	nvrm_process_drop(p);
 	closep(&p->pidfd);
 	free(p);

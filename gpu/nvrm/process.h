@@ -29,6 +29,7 @@ struct nvrm_group {
 	bool spared; /* the owner's to set: a hold leaves it on */
 	uint64_t own_slice_us; /* what it had before us */
 	uint64_t slice_us; /* what it has now */
+	bool sliced; /* by us: to be given back */
 	uint32_t *channels;
 	size_t n_channels;
 	size_t n_off; /* the first so many are disabled; later ones came after the hold */
