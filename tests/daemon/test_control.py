@@ -270,7 +270,7 @@ class Abuse(rig.Case):
         good = rig.packet(STATUS)
         bad = [b'x', b'x' * 15, b'x' * 16, b'x' * 512, b'x' * 513, b'x' * 60000,
                good[:-1], good + b'\0',
-               rig.packet(STATUS, magic=1), rig.packet(STATUS, version=2), rig.packet(0),
+               rig.packet(STATUS, magic=1), rig.packet(STATUS, version=1), rig.packet(0),
                rig.packet(rig.EVENT), rig.packet(ERROR), rig.packet(STATUS, size=1 << 31),
                rig.packet(STATUS, rig.REQUEST.pack(1)), rig.packet(CLASS),
                rig.packet(CLASS, CLASS_BODY.pack(1, -1, 1, KEEP, 0, 0, 0, b''))]
