@@ -337,11 +337,8 @@ int main(int argc, char **argv)
 		int args; /* at least */
 		int (*run)(struct nvrm *n, char **args);
 	} commands[] = {
-		{ "selftest", 0, selftest },
-		{ "look", 1, look },
-		{ "latency", 3, latency },
-		{ "suspends", 2, suspends },
-		{ "slice", 2, slice },
+		{ "selftest", 0, selftest }, { "look", 1, look },   { "latency", 3, latency },
+		{ "suspends", 2, suspends }, { "slice", 2, slice },
 	};
 	struct nvrm *n;
 	int r;

@@ -5,7 +5,6 @@ import os
 import subprocess
 
 import figures
-from job import Job
 from rig import Daemon, Failed, say, wait_until
 
 AHEAD_US = 500
@@ -96,8 +95,7 @@ def sliced(rig, jobs, us):
 
 def priority(bench):
     """One process, two streams: no scheduler but the GPU's own."""
-    job = Job(bench.rig.new_file('be'), create=True)
-    bench.mode('fp32-1-priority', [], args=['--same', job.path])
+    bench.mode('fp32-1-priority', [], args=['--same', bench.rig.new_job().path])
 
 
 def torch_1(bench):

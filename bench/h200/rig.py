@@ -89,6 +89,8 @@ class Rig:
         self.build, self.lib, self.log = os.path.abspath(build), lib and os.path.abspath(lib), log
         self.dir = tempfile.mkdtemp(prefix='gpreempt-h200-')
         os.chmod(self.dir, 0o755)
+        # Linux pins no pages for a device that belong to a file on a disk.
+        self.shared = tempfile.mkdtemp(prefix='gpreempt-h200-', dir='/dev/shm')
         self.started, self.count = [], 0
 
     # ---- programs ----
@@ -158,6 +160,7 @@ class Rig:
             self.command('release', '--all', limit_s=20)
         self.end_all()
         shutil.rmtree(self.dir, ignore_errors=True)
+        shutil.rmtree(self.shared, ignore_errors=True)
 
     def command(self, *args, limit_s=15, socket=None, program=None, **options):
         """One of gpreempt: (exit status, what it printed)."""
@@ -179,9 +182,13 @@ class Rig:
         self.count += 1
         return os.path.join(self.dir, f'{name}-{self.count}')
 
+    def new_job(self):
+        self.count += 1
+        return Job(os.path.join(self.shared, f'be-{self.count}'), create=True)
+
     def start_job(self, kind, args=(), **options):
         """A best-effort job; it may still be starting."""
-        job = Job(self.new_file('be'), create=True)
+        job = self.new_job()
         if kind == 'torch':
             command = ['python3', os.path.join(HERE, 'be_torch.py'), job.path, *args]
         else:
