@@ -1,0 +1,284 @@
+/* SPDX-License-Identifier: MIT */
+/* The transport to the kernel, with another character device in the place of NVIDIA's. */
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+
+#include <cmocka.h>
+
+#include "gpu/nvrm/transport.h"
+#include "tests/kfd/counts.h"
+#include "util/macros.h"
+
+#define DEVICE "/dev/full"
+#define CHILD_FDS 3 /* of the device; the child has them from FIRST_FD on, every other number */
+#define FIRST_FD 10
+
+static const struct nvrm_transport *const t = &nvrm_transport_syscall;
+
+struct world {
+	char root[64];
+	void *data;
+	pid_t child;
+	int pidfd;
+	size_t fds;
+};
+
+static void path_of(const struct world *w, const char *path, char *buf, size_t size)
+{
+	snprintf(buf, size, "%s/%s", w->root, path);
+}
+
+static void make_file(const struct world *w, const char *name, const char *text)
+{
+	char path[128];
+	int fd;
+
+	path_of(w, name, path, sizeof(path));
+	fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+	assert_true(fd >= 0);
+	assert_int_equal(write(fd, text, strlen(text)), strlen(text));
+	close(fd);
+}
+
+static void make_dir(const struct world *w, const char *name)
+{
+	char path[128];
+
+	path_of(w, name, path, sizeof(path));
+	assert_int_equal(mkdir(path, 0700), 0);
+}
+
+static void make_link(const struct world *w, const char *target, const char *name)
+{
+	char path[128];
+
+	path_of(w, name, path, sizeof(path));
+	assert_int_equal(symlink(target, path), 0);
+}
+
+/* Has the device open at some numbers, and something else at those between. */
+static _Noreturn void be_child(int ready)
+{
+	int device = open(DEVICE, O_RDWR | O_CLOEXEC);
+	int other = open("/dev/null", O_RDWR | O_CLOEXEC);
+
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	for (int i = 0; i < CHILD_FDS; i++) {
+		dup3(device, FIRST_FD + 2 * i, O_CLOEXEC);
+		dup3(other, FIRST_FD + 2 * i + 1, O_CLOEXEC);
+	}
+	close(device);
+	if (write(ready, "", 1) != 1)
+		_exit(1);
+	for (;;)
+		pause();
+}
+
+static void start_child(struct world *w)
+{
+	int ready[2];
+	char byte;
+
+	assert_int_equal(pipe2(ready, O_CLOEXEC), 0);
+	w->child = fork();
+	assert_true(w->child >= 0);
+	if (w->child == 0)
+		be_child(ready[1]);
+	close(ready[1]);
+	assert_int_equal(read(ready[0], &byte, 1), 1);
+	close(ready[0]);
+	w->pidfd = t->pidfd(w->data, w->child);
+	assert_true(w->pidfd >= 0);
+}
+
+static int setup(void **state)
+{
+	struct world *w = calloc(1, sizeof(*w));
+	const char *tmp = getenv("TMPDIR");
+
+	assert_non_null(w);
+	w->fds = count_fds();
+	snprintf(w->root, sizeof(w->root), "%s/nvrm-XXXXXX", tmp ? tmp : P_tmpdir);
+	assert_non_null(mkdtemp(w->root));
+	make_dir(w, "dev");
+	make_dir(w, "proc");
+	make_dir(w, "proc/7");
+	make_dir(w, "proc/7/fd");
+	make_link(w, DEVICE, "dev/nvidiactl");
+	make_link(w, "/dev/nvidia0", "proc/7/fd/3");
+	make_file(w, "proc/7/stat", "7 (job) S\n");
+	w->data = nvrm_syscall_new(w->root);
+	assert_non_null(w->data);
+	start_child(w);
+	*state = w;
+	return 0;
+}
+
+static void remove_tree(const struct world *w)
+{
+	static const char *const names[] = { "proc/7/fd/3", "proc/7/fd", "proc/7/stat", "proc/7",
+					     "proc", "dev/nvidiactl", "dev", "" };
+	char path[128];
+
+	for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
+		path_of(w, names[i], path, sizeof(path));
+		remove(path);
+	}
+}
+
+static void end_child(struct world *w)
+{
+	if (w->child <= 0)
+		return;
+	kill(w->child, SIGKILL);
+	assert_int_equal(waitpid(w->child, NULL, 0), w->child);
+	w->child = 0;
+}
+
+static int teardown(void **state)
+{
+	_cleanup_free_ struct world *w = *state;
+
+	end_child(w);
+	close(w->pidfd);
+	t->close(w->data);
+	remove_tree(w);
+	assert_int_equal(count_fds(), w->fds);
+	return 0;
+}
+
+static void the_device_is_opened_below_the_root(void **state)
+{
+	struct world *w = *state;
+	struct stat device, got;
+	char path[128];
+	int fd = t->open(w->data);
+
+	assert_true(fd >= 0);
+	assert_int_equal(stat(DEVICE, &device), 0);
+	assert_int_equal(fstat(fd, &got), 0);
+	assert_true(got.st_rdev == device.st_rdev);
+	assert_int_equal(fcntl(fd, F_GETFD) & FD_CLOEXEC, FD_CLOEXEC);
+	assert_int_equal(t->ioctl(w->data, fd, FIONREAD, &(int){ 0 }), -ENOTTY);
+	t->close_fd(w->data, fd);
+	path_of(w, "dev/nvidiactl", path, sizeof(path));
+	remove(path);
+	assert_int_equal(t->open(w->data), -ENOENT);
+	assert_int_equal(t->borrow(w->data, w->pidfd, w->child, 0), -ENODEV);
+}
+
+static void descriptors_on_the_device_are_borrowed_and_no_others(void **state)
+{
+	struct world *w = *state;
+	struct stat device, got;
+
+	assert_int_equal(stat(DEVICE, &device), 0);
+	for (unsigned int nth = 0; nth < CHILD_FDS; nth++) {
+		int fd = t->borrow(w->data, w->pidfd, w->child, nth);
+
+		assert_true(fd >= 0);
+		assert_int_equal(fstat(fd, &got), 0);
+		assert_true(got.st_rdev == device.st_rdev);
+		assert_int_equal(fcntl(fd, F_GETFD) & FD_CLOEXEC, FD_CLOEXEC);
+		t->close_fd(w->data, fd);
+	}
+	assert_int_equal(t->borrow(w->data, w->pidfd, w->child, CHILD_FDS), -ENOENT);
+}
+
+static void the_end_is_told_and_nothing_is_borrowed_after_it(void **state)
+{
+	struct world *w = *state;
+	struct pollfd end = { .fd = w->pidfd, .events = POLLIN };
+	pid_t gone = w->child;
+
+	assert_int_equal(poll(&end, 1, 0), 0);
+	end_child(w);
+	assert_int_equal(poll(&end, 1, -1), 1);
+	assert_int_equal(t->borrow(w->data, w->pidfd, gone, 0), -ESRCH);
+	assert_int_equal(t->pidfd(w->data, gone), -ESRCH);
+}
+
+static void files_are_read_and_links_as_what_they_point_to(void **state)
+{
+	struct world *w = *state;
+	char *text;
+	size_t len;
+
+	assert_int_equal(t->read_proc(w->data, "7/stat", &text, &len), 0);
+	assert_string_equal(text, "7 (job) S\n");
+	assert_int_equal(len, strlen(text));
+	free(text);
+	assert_int_equal(t->read_proc(w->data, "7/fd/3", &text, &len), 0);
+	assert_string_equal(text, "/dev/nvidia0");
+	assert_int_equal(len, strlen(text));
+	free(text);
+	assert_int_equal(t->read_proc(w->data, "8/stat", &text, &len), -ENOENT);
+	assert_int_equal(t->read_proc(w->data, "7", &text, &len), -EISDIR);
+}
+
+static void directories_are_listed(void **state)
+{
+	struct world *w = *state;
+	char *names;
+
+	assert_int_equal(t->list_proc(w->data, "", &names), 0);
+	assert_memory_equal(names, "7\0", 3);
+	free(names);
+	assert_int_equal(t->list_proc(w->data, "7/fd", &names), 0);
+	assert_memory_equal(names, "3\0", 3);
+	free(names);
+	assert_int_equal(t->list_proc(w->data, "8/fd", &names), -ENOENT);
+}
+
+static void nobody_leaves_the_tree(void **state)
+{
+	struct world *w = *state;
+	char *text;
+	size_t len;
+
+	assert_int_equal(t->read_proc(w->data, "../dev/nvidiactl", &text, &len), -EINVAL);
+	assert_int_equal(t->read_proc(w->data, "/etc/passwd", &text, &len), -EINVAL);
+	assert_int_equal(t->read_proc(w->data, "7/../../dev", &text, &len), -EINVAL);
+	assert_int_equal(t->list_proc(w->data, "..", &text), -EINVAL);
+}
+
+static void the_real_proc_is_there_without_a_root(void **state)
+{
+	void *data = nvrm_syscall_new(NULL);
+	char path[32], *text;
+	size_t len;
+
+	assert_non_null(data);
+	snprintf(path, sizeof(path), "%d/stat", (int)getpid());
+	assert_int_equal(t->read_proc(data, path, &text, &len), 0);
+	assert_int_equal(strtol(text, NULL, 10), getpid());
+	free(text);
+	assert_true(t->now_ns(data) > 0);
+	t->close(data);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+#define CASE(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+		CASE(the_device_is_opened_below_the_root),
+		CASE(descriptors_on_the_device_are_borrowed_and_no_others),
+		CASE(the_end_is_told_and_nothing_is_borrowed_after_it),
+		CASE(files_are_read_and_links_as_what_they_point_to),
+		CASE(directories_are_listed),
+		CASE(nobody_leaves_the_tree),
+		CASE(the_real_proc_is_there_without_a_root),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL) != 0;
+}
