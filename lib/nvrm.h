@@ -52,10 +52,6 @@ struct gpreempt_queue nv_describe_group(const struct nvrm_process *process,
 
 /* ---- nvrm_attach.c ---- */
 
-/* As those of process.h; but slices, which only gpreemptd sets, are nothing to be given back. */
-int nv_open(struct nvrm *n, pid_t pid, struct guard *guard, struct nvrm_process **ret,
-	    struct nvrm_failure *ret_failure);
-int nv_refresh(struct nvrm_process *process, struct nvrm_failure *ret_failure);
 int nv_attach(struct gpreempt_process *p);
 void nv_detach(struct gpreempt_process *p);
 int nv_attached_fd(const struct gpreempt_process *p);

@@ -6,30 +6,6 @@
 #include "lib/nvrm.h"
 #include "lib/nvrm_keeper.h"
 
-static void disown_slices(struct nvrm_process *process)
-{
-	for (size_t i = 0; i < process->n_groups; i++)
-		process->groups[i].own_slice_us = process->groups[i].slice_us;
-}
-
-int nv_open(struct nvrm *n, pid_t pid, struct guard *guard, struct nvrm_process **ret,
-	    struct nvrm_failure *ret_failure)
-{
-	int r = nvrm_process_open(n, pid, guard, ret, ret_failure);
-
-	if (r >= 0)
-		disown_slices(*ret);
-	return r;
-}
-
-int nv_refresh(struct nvrm_process *process, struct nvrm_failure *ret_failure)
-{
-	int r = nvrm_process_refresh(process, ret_failure);
-
-	disown_slices(process);
-	return r;
-}
-
 static int start_keeper(struct gpreempt_ctx *ctx)
 {
 	int r;
@@ -63,8 +39,8 @@ static int open_process(struct gpreempt_process *p, struct nv_attached *a)
 
 	ctx_call_begin(p->ctx);
 	keeper_enter(k);
-	r = nv_open(p->ctx->nvrm->n, p->pid, p->look_only ? NULL : p->ctx->guard, &a->process,
-		    &failure);
+	r = nvrm_process_open(p->ctx->nvrm->n, p->pid, p->look_only ? NULL : p->ctx->guard,
+			      &a->process, &failure);
 	if (r >= 0) {
 		r = keeper_add(k, a);
 		if (r < 0)
@@ -158,7 +134,7 @@ int nv_snapshot(struct gpreempt_process *p, struct gpreempt_queue **ret, size_t 
 	if (r < 0)
 		failure = a->failure;
 	if (r >= 0)
-		r = nv_refresh(a->process, &failure);
+		r = nvrm_process_refresh(a->process, &failure);
 	if (r >= 0)
 		r = copy_groups(a->process, ret, ret_n);
 	keeper_leave(k);

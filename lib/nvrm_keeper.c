@@ -127,7 +127,7 @@ static void hold_new(struct nv_keeper *k, struct nv_attached *a)
 {
 	struct nvrm_failure failure = { 0 };
 	uint64_t off_ns;
-	int r = nv_refresh(a->process, &failure);
+	int r = nvrm_process_refresh(a->process, &failure);
 
 	if (r > 0)
 		r = nvrm_hold(&a->process, 1, NVRM_ALL_GPUS, &off_ns, &failure);

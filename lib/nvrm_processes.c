@@ -141,7 +141,7 @@ static struct nvrm_process *look_into(struct gpreempt_ctx *ctx, pid_t pid, enum 
 	struct nvrm_process *process = NULL;
 
 	if (nvrm_check_version(&ctx->nvrm->version, &failure) >= 0 &&
-	    nv_open(ctx->nvrm->n, pid, NULL, &process, &failure) >= 0)
+	    nvrm_process_open(ctx->nvrm->n, pid, NULL, &process, &failure) >= 0)
 		return process;
 	*ret_why = failure.why;
 	return NULL;

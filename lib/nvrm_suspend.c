@@ -43,7 +43,7 @@ static int check_one(struct batch *b, struct gpreempt_process *p)
 	if (nvrm_groups_off(a->process, NVRM_ALL_GPUS))
 		return ctx_fail(p->ctx, -EALREADY, GPREEMPT_ERROR_USAGE, "resume first",
 				"process %d is held already", (int)p->pid);
-	r = nv_refresh(a->process, &failure);
+	r = nvrm_process_refresh(a->process, &failure);
 	if (r < 0)
 		return fail(p, r, &failure);
 	b->processes[b->n_processes++] = a->process;

@@ -85,6 +85,8 @@ int cmd_release(struct cli *cli, int argc, char **argv)
 		status = cli_open(cli);
 	if (status != EXIT_DONE)
 		return status;
+	if (cli->socket)
+		setenv("GPREEMPT_SOCKET", cli->socket, 1); /* where the library looks for it */
 	progress_begin(&progress);
 	progress_now(&progress, "asking the holders to let go");
 	r = gpreempt_release(cli->ctx, n ? pids : NULL, n, released, MAX_PIDS);

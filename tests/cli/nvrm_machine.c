@@ -56,7 +56,7 @@ static void change(struct fake_rm *f, const char *how)
 	if (strcmp(how, "none") == 0)
 		fake_rm_set_version(f, NULL);
 	if (strcmp(how, "old") == 0)
-		fake_rm_set_version(f, "NVRM version: NVIDIA UNIX x86_64 Kernel Module  470.1  x\n");
+		fake_rm_set_version(f, "NVRM version: NVIDIA UNIX x86_64 Module  470.1  x\n");
 	if (strcmp(how, "blind") == 0)
 		fake_rm_fault(f, &(struct fake_fault){ .op = FAKE_BORROW,
 						       .times = 1000,

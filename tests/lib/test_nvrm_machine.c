@@ -66,7 +66,8 @@ static void levels_say_why_they_are_missing(void **state)
 	read_levels(r, levels);
 	assert_true(levels[0].available);
 	assert_null(strstr(levels[0].reason, "MPS"));
-	fake_rm_fault(r->fake, &(struct fake_fault){ .op = FAKE_OPEN, .times = 9, .error = EACCES });
+	fake_rm_fault(r->fake,
+		      &(struct fake_fault){ .op = FAKE_OPEN, .times = 9, .error = EACCES });
 	read_levels(r, levels);
 	assert_false(levels[0].available);
 	assert_non_null(strstr(levels[0].reason, "no right"));
@@ -135,7 +136,8 @@ static void processes_are_listed_with_what_can_be_seen_of_them(void **state)
 	assert_int_equal(list[1].uid, 1000);
 	assert_string_equal(list[1].comm, "starting");
 	assert_int_equal(list[1].queues, 0);
-	fake_rm_fault(r->fake, &(struct fake_fault){ .op = FAKE_BORROW, .times = 9, .error = EPERM });
+	fake_rm_fault(r->fake,
+		      &(struct fake_fault){ .op = FAKE_BORROW, .times = 9, .error = EPERM });
 	assert_int_equal(gpreempt_list_processes(r->ctx, list, 4), 2);
 	assert_true(list[0].hidden);
 	assert_int_equal(list[0].queues, 0);
