@@ -84,7 +84,7 @@ static int read_process(const struct fake_rm *f, const struct fake_process *p, c
 	if (strcmp(file, "status") == 0)
 		return put(text,
 			   "Name:\t%s\nState:\tS (sleeping)\nTgid:\t%d\nPid:\t%d\nPPid:\t1\n"
-			   "TracerPid:\t0\nUid:\t%u\t%u\t%u\t%u\n",
+			   "TracerPid:\t0\nUid:\t%u\t%u\t%u\t%u\nGid:\t0\t0\t0\t0\n",
 			   p->comm, p->pid, p->pid, p->uid, p->uid, p->uid, p->uid);
 	return -ENOENT;
 }
