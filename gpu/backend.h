@@ -23,7 +23,7 @@
 
 struct gpu_backend; /* the implementation's own struct begins with this one */
 struct gpu_watch; /* a process that is looked at; any class */
-struct gpu_target; /* a process that can be held; offline jobs only */
+struct gpu_target; /* a process that can be held; online jobs only for their slices */
 
 enum gpu_unit {
 	GPU_UNIT_QUEUE, /* single queues can be held */

@@ -132,7 +132,7 @@ static int order(struct gpu_target *t, enum gpu_verb verb, const uint32_t *ids, 
 }
 
 int nvrm_act_suspend(struct gpu_target *t, const uint32_t *ids, size_t n, uint64_t longest_ns,
-		uint64_t cookie)
+		     uint64_t cookie)
 {
 	struct order *o;
 	int r = order(t, GPU_SUSPEND, ids, n, &o);
