@@ -109,6 +109,7 @@ struct vendor {
 	int (*device_info)(struct gpreempt_ctx *ctx, struct gpreempt_device_info *info);
 	int (*gpus)(struct gpreempt_ctx *ctx, struct out_array *out);
 	int (*levels)(struct gpreempt_ctx *ctx, struct out_array *out);
+	int (*self_test)(struct gpreempt_ctx *ctx, uint32_t index, struct gpreempt_self_test *ret);
 	int (*processes)(struct gpreempt_ctx *ctx, struct out_array *out);
 	int (*queues)(struct gpreempt_ctx *ctx, const struct gpreempt_queue_filter *filter,
 		      struct out_array *out);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What the stock driver cannot do. */
+/* What only some drivers can do. */
 #include <errno.h>
 
 #include "lib/internal.h"
@@ -11,6 +11,23 @@ static int needs_extension(struct gpreempt_ctx *ctx, const char *what)
 	return ctx_fail(ctx, -EOPNOTSUPP, GPREEMPT_ERROR_REFUSED,
 			"see what works here with: gpreempt doctor",
 			"a %s needs the kernel extension, which is not loaded", what);
+}
+
+EXPORT int gpreempt_self_test(struct gpreempt_ctx *ctx, uint32_t index,
+			      struct gpreempt_self_test *ret)
+{
+	struct gpreempt_self_test test = { .size = sizeof(test) };
+	int r;
+
+	if (!ctx->vendor)
+		return ctx_fail(ctx, -EOPNOTSUPP, GPREEMPT_ERROR_REFUSED,
+				"try what is claimed on a process of yours: gpreempt accept PID",
+				"the self-test is for NVIDIA GPUs");
+	r = ctx->vendor->self_test(ctx, index, &test);
+	if (r < 0)
+		return r;
+	out_struct(ret, &test);
+	return 0;
 }
 
 EXPORT int gpreempt_set_queue_policy(struct gpreempt_ctx *ctx, pid_t pid, uint32_t queue_id,

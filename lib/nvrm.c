@@ -106,6 +106,7 @@ static const struct vendor nvidia = {
 	.device_info = nv_device_info,
 	.gpus = nv_gpus,
 	.levels = nv_levels,
+	.self_test = nv_self_test,
 	.processes = nv_processes,
 	.queues = nv_queues,
 	.attach = nv_attach,

@@ -33,6 +33,7 @@ uint64_t nv_now_ns(struct gpreempt_ctx *ctx);
 int nv_device_info(struct gpreempt_ctx *ctx, struct gpreempt_device_info *info);
 int nv_gpus(struct gpreempt_ctx *ctx, struct out_array *out);
 int nv_levels(struct gpreempt_ctx *ctx, struct out_array *out);
+int nv_self_test(struct gpreempt_ctx *ctx, uint32_t index, struct gpreempt_self_test *ret);
 
 /* ---- nvrm_processes.c ---- */
 

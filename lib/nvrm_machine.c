@@ -4,6 +4,7 @@
 #include <stdarg.h>
 #include <string.h>
 
+#include "gpu/nvrm/selftest.h"
 #include "lib/nvrm.h"
 
 static void read_yama(struct nvrm *n, struct gpreempt_device_info *info)
@@ -151,5 +152,29 @@ int nv_levels(struct gpreempt_ctx *ctx, struct out_array *out)
 		level.available = driver_allows(ctx, &level) && gpus_allow(ctx, &level);
 		out_array_add(out, &level);
 	}
+	return 0;
+}
+
+int nv_self_test(struct gpreempt_ctx *ctx, uint32_t index, struct gpreempt_self_test *ret)
+{
+	struct nvrm_failure failure = { 0 };
+	struct nvrm_selftest test;
+	int r = nv_check_driver(ctx);
+
+	if (r < 0)
+		return r;
+	r = nvrm_selftest(ctx->nvrm->n, index, &test, &failure);
+	if (r == -EOPNOTSUPP)
+		return ctx_fail(ctx, r, GPREEMPT_ERROR_REFUSED,
+				"it takes a CUDA program: does one run here?",
+				"the driver could not be tried: %s failed", failure.step);
+	if (r < 0)
+		return ctx_fail(ctx, r, GPREEMPT_ERROR_FAILED, "hold nobody on this machine",
+				"a context of our own was not held and freed as it should: %s",
+				failure.step ? failure.step : strerror(-r));
+	ret->suspend_ns = test.suspend_ns;
+	ret->frozen_ns = test.frozen_ns;
+	ret->resume_ns = test.resume_ns;
+	ret->running_ns = test.running_ns;
 	return 0;
 }

@@ -6,7 +6,10 @@
 #include "cmd/gpreempt/cli.h"
 
 const struct command commands[] = {
-	{ "doctor", "", "what this machine can do, and why not more", NULL, cmd_doctor },
+	{ "doctor", "[--self-test]", "what this machine can do, and why not more",
+	  "  --self-test         also hold and free a context of our own; NVIDIA GPUs only, takes\n"
+	  "                      libcuda and a few seconds\n",
+	  cmd_doctor },
 	{ "list", "[--class CLASS]", "processes that use the GPU",
 	  "  --class CLASS       only 'online' or 'offline' ones\n"
 	  "\n"

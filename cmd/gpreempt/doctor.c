@@ -13,7 +13,11 @@ struct findings {
 	struct gpreempt_gpu gpus[GPREEMPT_MAX_GPUS];
 	struct gpreempt_level levels[MAX_LEVELS];
 	size_t n_gpus, n_levels;
+	bool tested;
+	struct gpreempt_self_test test;
 };
+
+enum { OPTION_SELF_TEST = 2001 };
 
 static bool is_nvidia(const struct findings *f)
 {
@@ -38,6 +42,22 @@ static int examine(struct cli *cli, struct findings *f)
 	if (r < 0)
 		return cli_fail_ctx(cli);
 	f->n_levels = MIN((size_t)r, ARRAY_SIZE(f->levels));
+	return EXIT_DONE;
+}
+
+static int self_test(struct cli *cli, struct findings *f)
+{
+	struct progress progress;
+	int r;
+
+	progress_begin(&progress);
+	progress_now(&progress, "trying the driver on a context of our own");
+	f->test.size = sizeof(f->test);
+	r = gpreempt_self_test(cli->ctx, 0, &f->test);
+	progress_end(&progress);
+	if (r < 0)
+		return cli_fail_ctx(cli);
+	f->tested = true;
 	return EXIT_DONE;
 }
 
@@ -108,6 +128,27 @@ static struct json_object *level_to_json(const struct gpreempt_level *level)
 	return o;
 }
 
+static struct json_object *test_to_json(const struct gpreempt_self_test *test)
+{
+	struct json_object *o = json_object_new_object();
+
+	json_add(o, "suspend_us", json_us(test->suspend_ns));
+	json_add(o, "frozen_us", json_us(test->frozen_ns));
+	json_add(o, "resume_us", json_us(test->resume_ns));
+	json_add(o, "running_us", json_us(test->running_ns));
+	return o;
+}
+
+static void print_test(const struct gpreempt_self_test *test)
+{
+	char a[UNIT_TEXT_SIZE], b[UNIT_TEXT_SIZE], c[UNIT_TEXT_SIZE], d[UNIT_TEXT_SIZE];
+
+	printf("self-test: a context of our own was held and freed as it should: suspend took %s "
+	       "(frozen after %s), resume %s (running after %s)\n",
+	       text_duration(test->suspend_ns, a), text_duration(test->frozen_ns, b),
+	       text_duration(test->resume_ns, c), text_duration(test->running_ns, d));
+}
+
 static struct json_object *device_to_json(const struct findings *f)
 {
 	struct json_object *device = json_object_new_object();
@@ -133,6 +174,8 @@ static struct json_object *device_to_json(const struct findings *f)
 	for (size_t i = 0; i < f->n_levels; i++)
 		json_object_array_add(levels, level_to_json(&f->levels[i]));
 	json_add(device, "levels", levels);
+	if (f->tested)
+		json_add(device, "self_test", test_to_json(&f->test));
 	return device;
 }
 
@@ -239,6 +282,8 @@ static bool print_device(struct cli *cli, const struct findings *f)
 	}
 	printf("\n");
 	print_remarks(f);
+	if (f->tested)
+		print_test(&f->test);
 	return able;
 }
 
@@ -261,22 +306,31 @@ static bool is_auto(const struct cli *cli)
 
 int cmd_doctor(struct cli *cli, int argc, char **argv)
 {
-	static const struct option options[] = { COMMON_OPTIONS };
+	static const struct option options[] = {
+		{ "self-test", no_argument, NULL, OPTION_SELF_TEST },
+		COMMON_OPTIONS,
+	};
 	_cleanup_free_ struct findings *f = calloc(VENDORS, sizeof(*f));
 	struct gpreempt_error e = { .size = sizeof(e), .hint = "the reasons are above" };
-	int status = EXIT_DONE;
+	int status = EXIT_DONE, c;
+	bool test = false;
 	size_t n = 1;
 
 	if (!f)
 		return cli_fail(cli, EXIT_FAILED, "free some memory", "out of memory");
-	if (option_next(cli, argc, argv, ":h", options, &status) != OPTIONS_DONE)
-		return status;
+	while ((c = option_next(cli, argc, argv, ":h", options, &status)) != OPTIONS_DONE) {
+		if (c == OPTIONS_STOP)
+			return status;
+		test = true;
+	}
 	status = check_arguments(cli, argc - optind, 0, 0);
 	if (status != EXIT_DONE)
 		return status;
 	if (gpreempt_open(cli->device, &cli->ctx, &e) >= 0) {
 		status = examine(cli, f);
-	} else if (e.kind == GPREEMPT_ERROR_ABSENT && is_auto(cli)) {
+		if (status == EXIT_DONE && test)
+			status = self_test(cli, f);
+	} else if (e.kind == GPREEMPT_ERROR_ABSENT && is_auto(cli) && !test) {
 		nothing_here(f);
 		n = VENDORS;
 	} else {

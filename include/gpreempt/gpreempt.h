@@ -159,6 +159,19 @@ struct gpreempt_level {
 /* What can be done on this machine, best first. Since: 0.1 */
 int gpreempt_get_levels(struct gpreempt_ctx *ctx, struct gpreempt_level *ret, size_t max);
 
+struct gpreempt_self_test {
+	size_t size;
+	uint64_t suspend_ns, frozen_ns; /* until the call returned; until nothing ran any more */
+	uint64_t resume_ns, running_ns; /* until the call returned; until it ran again */
+};
+
+/*
+ * Whether NVIDIA's driver does what is thought of it, tried on a context of a child of the caller's
+ * on one GPU, by libcuda's index. -EIO: it does not; -EOPNOTSUPP: there is no libcuda to try it
+ * with, or no such driver. Takes a few seconds. Since: 0.1
+ */
+int gpreempt_self_test(struct gpreempt_ctx *ctx, uint32_t index, struct gpreempt_self_test *ret);
+
 enum {
 	GPREEMPT_HQD_TOTAL = 1 << 0,
 	GPREEMPT_HQD_ACTIVE = 1 << 1, /* with TOTAL also: free */

@@ -3,7 +3,7 @@
 import json
 import unittest
 
-from run import ABSENT, DONE, USAGE, Case, model, run
+from run import ABSENT, DONE, REFUSED, USAGE, Case, model, run
 
 QUEUE_KEYS = {'pid', 'queue_id', 'gpu_id', 'type', 'ring_base', 'ring_bytes', 'read_ptr',
               'write_ptr', 'cwsr_base', 'cwsr_bytes', 'priority', 'pending', 'state'}
@@ -42,6 +42,10 @@ class Doctor(Case):
         k2 = next(level for level in levels if level['level'] == 'K2')
         self.assertFalse(k2['available'])
         self.assertIn('KFD 1.11, need 1.13', k2['reason'])
+
+    def test_only_one_vendor_can_be_tried(self):
+        self.refused(REFUSED, 'doctor', '--self-test', says='NVIDIA')
+        self.assertEqual(run('--device', 'auto', 'doctor', '--self-test').status, ABSENT)
 
     def test_without_a_driver_it_still_answers(self):
         result = run('--json', 'doctor')

@@ -69,6 +69,9 @@ class Looking(NvrmCase):
                         .startswith('not ready: '))
         self.turned_down(REFUSED, 'hold', 1001, machine='old', says='never checked')
 
+    def test_an_unknown_driver_is_not_tried(self):
+        self.turned_down(REFUSED, 'doctor', '--self-test', machine='old', says='never checked')
+
     def test_list(self):
         train, both, screen = self.answer('list')['processes']
         self.assertEqual((train['pid'], train['queues'], train['gpus']), (1001, 4, [GPU]))
