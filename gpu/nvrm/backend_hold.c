@@ -84,6 +84,25 @@ static size_t gather(struct backend *b, const struct order_list *batch, uint32_t
 	return n;
 }
 
+/* A context that is gone, and whose channels the driver does not know, is nobody's fault. */
+static void call_again(struct backend *b, struct order *o, struct call *c)
+{
+	struct proc *x = o->t->proc;
+	int r;
+
+	nvrm_work_enter(b);
+	r = nvrm_process_refresh(x->p, &c->failure);
+	nvrm_work_leave(b);
+	if (r > 0)
+		r = nvrm_proc_name_groups(x);
+	if (r >= 0) {
+		nvrm_watch_show(x);
+		call(b, c, &x->p, 1);
+	} else {
+		c->r = r;
+	}
+}
+
 /* What the driver says to many may be the fault of one: then each is asked for by itself. */
 static void call_for_all(struct backend *b, struct order_list *batch, struct call *c)
 {
@@ -94,12 +113,12 @@ static void call_for_all(struct backend *b, struct order_list *batch, struct cal
 	if (!n)
 		return;
 	call(b, c, b->batch, n);
-	together = c->r >= 0 || n == 1 || gpu_failed(&c->failure);
+	together = c->r >= 0 || gpu_failed(&c->failure);
 	STAILQ_FOREACH(o, batch, link) {
 		if (!is_concerned(o, c->gpu))
 			continue;
 		if (!together)
-			call(b, c, &o->t->proc->p, 1);
+			call_again(b, o, c);
 		note(o, c);
 	}
 }
@@ -179,6 +198,16 @@ static void keep_until(struct gpu_target *t, const struct order *o)
 	t->until_ns = is_held(t) ? MAX(t->until_ns, at_ns) : at_ns;
 }
 
+/* Groups that were off may be gone. */
+static void count_changed(struct order *o)
+{
+	size_t off = nvrm_groups_off(o->t->proc->p, NVRM_ALL_GPUS);
+	bool suspends = o->done.verb == GPU_SUSPEND;
+	size_t from = suspends ? o->off : off, to = suspends ? off : o->off;
+
+	o->done.queues = to > from ? (uint32_t)(to - from) : 0;
+}
+
 static void suspended(struct order *o)
 {
 	struct gpu_target *t = o->t;
@@ -187,7 +216,7 @@ static void suspended(struct order *o)
 	t->all |= o->all;
 	for (uint32_t i = 0; i < o->want.n; i++)
 		nvrm_gpu_set_add(&t->held, o->want.gpus[i]);
-	o->done.queues = (uint32_t)(nvrm_groups_off(t->proc->p, NVRM_ALL_GPUS) - o->off);
+	count_changed(o);
 }
 
 /* What one GPU refused is not kept on the others. */
@@ -217,7 +246,7 @@ static void resumed(struct order *o)
 		nvrm_gpu_set_remove(&t->held, o->want.gpus[i]);
 	if (!is_held(t))
 		t->until_ns = NEVER_NS;
-	o->done.queues = (uint32_t)(o->off - nvrm_groups_off(t->proc->p, NVRM_ALL_GPUS));
+	count_changed(o);
 }
 
 /* Who ended meanwhile was left out. */

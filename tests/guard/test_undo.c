@@ -153,12 +153,17 @@ static struct holder start_holder(const struct world *w, holder_fn *fn)
 }
 
 /* The guard and whom it starts are a process group, and ours once the holder is gone. */
+static void wait_for_guard(struct holder h)
+{
+	while (waitpid(-h.guard, NULL, __WALL) > 0 || errno == EINTR)
+		;
+}
+
 static void kill_holder(struct holder h)
 {
 	kill(h.pid, SIGKILL);
 	assert_int_equal(waitpid(h.pid, NULL, 0), h.pid);
-	while (waitpid(-h.guard, NULL, __WALL) > 0 || errno == EINTR)
-		;
+	wait_for_guard(h);
 }
 
 /* ---- one list ---- */
@@ -305,6 +310,50 @@ static void a_holder_may_be_killed_at_any_moment(void **state)
 	}
 }
 
+/* A list whose last data cannot be read: whoever copies it dies in the middle of it. */
+static struct guard_undo *half_a_list(void)
+{
+	size_t page = (size_t)sysconf(_SC_PAGESIZE);
+	size_t size = (sizeof(struct guard_undo) / page + 1) * page;
+	char *at = mmap(NULL, size + page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1,
+			0);
+	struct guard_undo *undo = (struct guard_undo *)at;
+
+	must(at != MAP_FAILED);
+	must(mprotect(at + size - page, 2 * page, PROT_NONE) == 0);
+	undo->n_calls = 2;
+	undo->calls[0] = flag_call(FIONBIO, 0, false);
+	undo->calls[1] = (struct guard_call){ .data_len = GUARD_DATA };
+	return undo;
+}
+
+static _Noreturn void die_while_entrusting(const struct world *w, int say_fd)
+{
+	struct guard_undo undo = { .n_calls = 1, .calls = { flag_call(FIONBIO, 0, true) } };
+	struct guard_undo *half = half_a_list();
+	struct guard *g;
+	int slot = begin(w, &g);
+
+	signal(SIGSEGV, SIG_DFL);
+	must(guard_entrust(g, slot, w->fd, w->pidfd, &undo) == 0);
+	do_to(w, FIONBIO, 1);
+	say_guard(g, say_fd);
+	guard_entrust(g, slot, w->fd, w->pidfd, half);
+	wait_for_ever();
+}
+
+static void what_is_half_entrusted_does_not_count(void **state)
+{
+	struct world *w = *state;
+	struct holder h = start_holder(w, die_while_entrusting);
+	int status;
+
+	assert_int_equal(waitpid(h.pid, &status, 0), h.pid);
+	assert_true(WIFSIGNALED(status) && WTERMSIG(status) == SIGSEGV);
+	wait_for_guard(h);
+	assert_int_equal(flags(w), 0);
+}
+
 /* ---- the guard's own part ---- */
 
 static struct guard_page *new_page(void)
@@ -398,6 +447,7 @@ int main(void)
 		T(nothing_is_done_on_behalf_of_a_target_that_has_ended),
 		T(what_is_disarmed_is_forgotten),
 		T(a_holder_may_be_killed_at_any_moment),
+		T(what_is_half_entrusted_does_not_count),
 		T(the_data_of_a_call_is_what_its_argument_points_to),
 		T(an_undo_that_contradicts_itself_is_refused),
 	};

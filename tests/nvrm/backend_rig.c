@@ -153,3 +153,8 @@ bool bed_job_off(struct bed *bed, size_t channels)
 {
 	return fake_rm_disabled(bed->fake, JOB) == channels;
 }
+
+bool bed_other_off(struct bed *bed, size_t channels)
+{
+	return fake_rm_disabled(bed->fake, OTHER) == channels;
+}

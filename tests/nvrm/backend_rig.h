@@ -39,7 +39,8 @@ void bed_await(struct bed *bed, bool (*is_so)(struct bed *bed, size_t what), siz
 bool bed_time_is(struct bed *bed, size_t at_ns);
 /* Asks until that is the answer. */
 void bed_await_refresh(struct bed *bed, struct gpu_watch *w, int answer);
-/* As many channels of the job are off. */
+/* As many channels of the job, of the other one, are off. */
 bool bed_job_off(struct bed *bed, size_t channels);
+bool bed_other_off(struct bed *bed, size_t channels);
 
 #endif

@@ -2,7 +2,6 @@
 /* Acting through the backend, on a resource manager that is played. */
 #include <errno.h>
 #include <setjmp.h>
-#include <signal.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <string.h>
@@ -207,6 +206,26 @@ static void one_who_cannot_be_held_spoils_it_for_nobody_else(void **state)
 	assert_int_equal(fake_rm_highest(bed->fake, -1), 1);
 }
 
+static void one_whose_groups_are_gone_is_no_trouble(void **state)
+{
+	struct bed *bed = *state;
+	struct crowd c = gather(bed);
+	uint32_t client = fake_rm_job(bed->fake, OTHER);
+	struct gpu_target *gone = bed_attach(bed, OTHER);
+
+	keep_busy(bed, &c);
+	fake_rm_drop_context(bed->fake, client, COMPUTE_GROUP);
+	bed_ops(bed)->suspend(c.many[0], NULL, 0, 0, 0);
+	bed_ops(bed)->suspend(gone, NULL, 0, 0, 0);
+	bed_ops(bed)->suspend(c.many[1], NULL, 0, 0, 0);
+	carry_on(bed);
+	bed_expect(bed, GPU_SUSPEND, 0, GROUPS);
+	bed_expect(bed, GPU_SUSPEND, 0, 0);
+	bed_expect(bed, GPU_SUSPEND, 0, GROUPS);
+	assert_int_equal(fake_rm_disabled(bed->fake, -1), 3 * CHANNELS);
+	assert_int_equal(fake_rm_highest(bed->fake, -1), 1);
+}
+
 /* ---- ends of holds ---- */
 
 static void a_hold_ends_by_itself_after_its_longest_time(void **state)
@@ -335,8 +354,10 @@ static void ids_of_one_gpu_leave_the_other_alone(void **state)
 	bed_ops(bed)->resume(t, there, 1, 0); /* the unit is the process on a GPU */
 	bed_expect(bed, GPU_RESUME, 0, GROUPS);
 	assert_true(fake_rm_group_off(bed->fake, client, COMPUTE_GROUP));
+	fake_rm_context(bed->fake, client, FAKE_GPU, FAKE_CONNECTIONS); /* it goes on being held */
+	bed_await(bed, bed_other_off, 2 * CHANNELS);
 	bed_ops(bed)->resume(t, here, 1, 0);
-	bed_expect(bed, GPU_RESUME, 0, GROUPS);
+	bed_expect(bed, GPU_RESUME, 0, 2 * GROUPS);
 	bed_ops(bed)->unwatch(w);
 }
 
@@ -481,51 +502,6 @@ static void who_shares_a_group_is_refused(void **state)
 	bed_expect(bed, GPU_ATTACH, -EOPNOTSUPP, 0);
 }
 
-/* ---- the guard ---- */
-
-static void without_its_guard_nobody_is_held(void **state)
-{
-	struct bed *bed = *state;
-	uint32_t client = fake_rm_job(bed->fake, OTHER);
-	struct gpu_target *t = bed_attach(bed, JOB), *u = bed_attach(bed, OTHER), *late;
-
-	bed_ops(bed)->slice(u, GPU_SLICE_SHORT, 0);
-	bed_expect(bed, GPU_SLICE, 0, 0);
-	bed_ops(bed)->suspend(t, NULL, 0, 0, 0);
-	bed_expect(bed, GPU_SUSPEND, 0, GROUPS);
-	kill(guard_pid(bed->guard), SIGKILL);
-	for (int i = 0; i < 2; i++) {
-		struct gpu_done done = bed_next(bed);
-
-		assert_int_equal(done.verb, GPU_ENDED);
-		assert_int_equal(done.result, -EOWNERDEAD);
-		assert_true(done.why[0] != '\0');
-	}
-	assert_int_equal(fake_rm_disabled(bed->fake, -1), 0);
-	assert_int_equal(fake_rm_slice(bed->fake, client, COMPUTE_GROUP), NVRM_CUDA_SLICE_US);
-	bed_ops(bed)->suspend(t, NULL, 0, 0, 0);
-	bed_expect(bed, GPU_SUSPEND, -EOWNERDEAD, 0);
-	bed_ops(bed)->release(t, 0);
-	bed_expect(bed, GPU_RELEASE, 0, 0);
-	bed_ops(bed)->attach(bed->b, JOB, 0, &late);
-	bed_expect(bed, GPU_ATTACH, -EOWNERDEAD, 0);
-}
-
-/* The worker has to say that it is alive, also while it waits, for longer than it may be silent. */
-static void a_long_hold_is_not_taken_for_a_dead_holder(void **state)
-{
-	struct bed *bed = *state;
-	struct gpu_target *t = bed_attach(bed, JOB);
-
-	bed_ops(bed)->suspend(t, NULL, 0, GUARD_SILENCE_NS + 500 * NSEC_PER_MSEC, 0);
-	bed_expect(bed, GPU_SUSPEND, 0, GROUPS);
-	fake_rm_block(bed->fake, NVRM_CTRL_DISABLE_CHANNELS);
-	fake_rm_wait_blocked(bed->fake);
-	fake_rm_unblock(bed->fake);
-	bed_await(bed, bed_job_off, 0);
-	assert_true(guard_alive(bed->guard));
-}
-
 /* ---- the end ---- */
 
 static void closing_lets_everybody_go(void **state)
@@ -578,6 +554,7 @@ int main(void)
 		G(those_who_come_back_at_a_time_come_back_together),
 		T(who_waits_for_the_gpu_comes_first_but_not_before_its_own),
 		T(one_who_cannot_be_held_spoils_it_for_nobody_else),
+		T(one_whose_groups_are_gone_is_no_trouble),
 		T(a_hold_ends_by_itself_after_its_longest_time),
 		T(the_latest_of_several_ends_counts),
 		T(a_hold_whose_time_is_over_before_it_begins_is_not_made),
@@ -591,8 +568,6 @@ int main(void)
 		T(a_target_that_ends_in_the_drivers_call_is_told_of),
 		T(a_gpu_that_does_not_let_go_is_named),
 		T(who_shares_a_group_is_refused),
-		G(without_its_guard_nobody_is_held),
-		G(a_long_hold_is_not_taken_for_a_dead_holder),
 		G(closing_lets_everybody_go),
 		T(a_driver_nobody_tried_is_refused_with_a_reason),
 	};

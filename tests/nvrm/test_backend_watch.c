@@ -176,6 +176,7 @@ static void watching_outlives_a_release_and_touches_nobody(void **state)
 	assert_true(bed_ops(bed)->refresh(w) >= 0);
 	assert_int_equal(see(bed, w).n, GROUPS);
 	t = bed_attach(bed, JOB);
+	assert_int_equal(bed_ops(bed)->refresh(w), 0); /* shown again, and the same */
 	bed_ops(bed)->suspend(t, NULL, 0, 0, 0);
 	bed_expect(bed, GPU_SUSPEND, 0, GROUPS);
 	bed_ops(bed)->unwatch(w);
