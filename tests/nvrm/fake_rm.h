@@ -57,6 +57,8 @@ void fake_rm_free_client(struct fake_rm *f, uint32_t client);
 /* The context whose compute group it is goes. */
 void fake_rm_drop_context(struct fake_rm *f, uint32_t client, uint32_t group);
 void fake_rm_memory(struct fake_rm *f, uint32_t client, unsigned int n);
+/* The client's next objects take the numbers from @handle on, which are free again. */
+void fake_rm_reuse(struct fake_rm *f, uint32_t client, uint32_t handle);
 /* All of the above: a process of root with one context. Its client. */
 uint32_t fake_rm_job(struct fake_rm *f, pid_t pid);
 /* The group of one client is, to the hardware, that of another: MPS. */

@@ -169,15 +169,30 @@ void fake_rm_exit(struct fake_rm *f, pid_t pid)
 
 static struct fake_object *add(struct fake_client *c, uint32_t class, uint32_t parent, uint32_t gpu)
 {
+	size_t at = c->n;
+
 	if (c->n == c->room) {
 		c->room = MAX(c->room * 2, (size_t)64);
 		c->objects = reallocarray(c->objects, c->room, sizeof(*c->objects));
 		fake_must(c->objects, "no memory");
 	}
-	c->objects[c->n] = (struct fake_object){
+	fake_must(!fake_object(c, c->next), "the number is not free");
+	while (at > 0 && c->objects[at - 1].handle > c->next)
+		at--;
+	memmove(&c->objects[at + 1], &c->objects[at], (c->n - at) * sizeof(*c->objects));
+	c->n++;
+	c->objects[at] = (struct fake_object){
 		.handle = c->next++, .class = class, .parent = parent, .gpu = gpu
 	};
-	return &c->objects[c->n++];
+	return &c->objects[at];
+}
+
+void fake_rm_reuse(struct fake_rm *f, uint32_t client, uint32_t handle)
+{
+	pthread_mutex_lock(&f->lock);
+	fake_must(fake_client(f, client), "no such client");
+	fake_client(f, client)->next = handle;
+	pthread_mutex_unlock(&f->lock);
 }
 
 uint32_t fake_rm_client(struct fake_rm *f, pid_t pid, int number)

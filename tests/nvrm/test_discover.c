@@ -352,6 +352,44 @@ static void a_context_that_goes_is_forgotten(void **state)
 	nvrm_process_close(p);
 }
 
+static void a_context_that_takes_the_numbers_of_another_is_seen_in_time(void **state)
+{
+	struct rig *r = *state;
+	uint32_t client = fake_rm_job(r->fake, JOB);
+	struct nvrm_process *p;
+
+	fake_rm_context(r->fake, client, FAKE_GPU, 8);
+	fake_rm_drop_context(r->fake, client, COMPUTE_GROUP);
+	p = rig_open(r, JOB);
+	assert_int_equal(p->n_groups, 4);
+	fake_rm_reuse(r->fake, client, COMPUTE_GROUP);
+	assert_int_equal(fake_rm_context(r->fake, client, FAKE_GPU, 8), COMPUTE_GROUP);
+	for (int i = 0; i < 40 && p->n_groups < 8; i++) {
+		fake_rm_advance(r->fake, NSEC_PER_SEC);
+		assert_true(nvrm_process_refresh(p, &r->failure) >= 0);
+	}
+	assert_int_equal(p->n_groups, 8);
+	nvrm_process_close(p);
+}
+
+/* It was never disabled: what is known of the other is not true of it. */
+static void a_context_that_takes_the_numbers_of_a_held_one_is_held_anew(void **state)
+{
+	struct rig *r = *state;
+	uint32_t client = fake_rm_job(r->fake, JOB);
+	struct nvrm_process *p = rig_open(r, JOB);
+
+	assert_int_equal(nvrm_hold(&p, 1, FAKE_GPU, NULL, &r->failure), 0);
+	fake_rm_drop_context(r->fake, client, COMPUTE_GROUP);
+	fake_rm_reuse(r->fake, client, COMPUTE_GROUP);
+	fake_rm_context(r->fake, client, FAKE_GPU, 8);
+	assert_int_equal(nvrm_process_refresh(p, &r->failure), 1);
+	assert_int_equal(nvrm_groups_off(p, FAKE_GPU), 0);
+	assert_int_equal(nvrm_hold(&p, 1, FAKE_GPU, NULL, &r->failure), 0);
+	assert_int_equal(fake_rm_disabled(r->fake, JOB), 20);
+	nvrm_process_close(p);
+}
+
 static void a_process_without_any_context_left_may_make_a_new_one(void **state)
 {
 	struct rig *r = *state;
@@ -529,6 +567,8 @@ int main(void)
 		CASE(a_context_that_comes_later_is_seen),
 		CASE(a_context_behind_thousands_of_new_buffers_is_seen),
 		CASE(a_context_that_goes_is_forgotten),
+		CASE(a_context_that_takes_the_numbers_of_another_is_seen_in_time),
+		CASE(a_context_that_takes_the_numbers_of_a_held_one_is_held_anew),
 		CASE(a_process_without_any_context_left_may_make_a_new_one),
 		CASE(a_client_that_comes_later_is_seen_in_time),
 		CASE(a_client_the_process_gave_up_is_given_back_in_time),
