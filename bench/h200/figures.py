@@ -23,6 +23,7 @@ REFERENCES = (
     ('fp32-1-mps', '1 best-effort job, MPS'),
     ('fp32-4-default', '4 best-effort jobs, default time slicing'),
     ('fp32-4-slices', '4 best-effort jobs, each with a time slice of 1 us'),
+    ('fp32-4-hint-early', '4 best-effort jobs, hint 1 ms ahead'),
     ('long-4-default', '4.4 ms request, 4 best-effort jobs, default time slicing'),
     ('long-4-hint', '4.4 ms request, 4 best-effort jobs, hint 0.5 ms ahead'),
     ('torch-1-default', '1 PyTorch job, default time slicing'),
@@ -76,6 +77,8 @@ def mode_figures(raw, alone, be_per_s):
         'checks': sum(j['checks'] for j in raw['jobs']),
         'wrong': sum(j['wrong'] for j in raw['jobs']),
         'hints_failed': raw['hints_failed'],
+        'stolen_s': raw.get('stolen_s'),
+        'worst_us': sorted(raw['request_us'])[-12:],
         'units': [j['units'] for j in raw['jobs']],
     }
 

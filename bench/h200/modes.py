@@ -8,6 +8,7 @@ import figures
 from rig import Daemon, Failed, say, wait_until
 
 AHEAD_US = 500
+EARLY_US = 1000  # the driver's call takes longer than the former
 LONG = ['--kernels', '30']
 
 
@@ -31,13 +32,13 @@ class Bench:
         self.result['modes'] = [m for m in self.result['modes'] if m['key'] != key] + [found]
         return found
 
-    def hint(self, daemon, what='fp32'):
+    def hint(self, daemon, what='fp32', ahead_us=AHEAD_US):
         """Options of an online job that announces its requests, as long as they take alone."""
         alone = self.alone(what)
         if not alone:
             raise Failed('how long a request takes alone is not known')
         return ['--library', self.rig.library, '--socket', daemon.socket, '--ahead-us',
-                str(AHEAD_US), '--for-us', str(round(alone['p99']))]
+                str(ahead_us), '--for-us', str(round(alone['p99']))]
 
 
 def measure_alone(bench):
@@ -68,6 +69,8 @@ def fp32_4(bench):
         with Daemon(bench.rig) as daemon:
             bench.mode('fp32-4', jobs, daemon=daemon)
             bench.mode('fp32-4-hint', jobs, args=bench.hint(daemon), daemon=daemon)
+            bench.mode('fp32-4-hint-early', jobs, daemon=daemon,
+                       args=bench.hint(daemon, ahead_us=EARLY_US))
             bench.mode('long-4', jobs, 'long', args=LONG, daemon=daemon)
             bench.mode('long-4-hint', jobs, 'long', args=LONG + bench.hint(daemon, 'long'),
                        daemon=daemon)

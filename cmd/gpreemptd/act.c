@@ -139,12 +139,15 @@ static struct call gather(struct scheduler *s, struct engine_action *first, size
 /* How long it took from when the work was seen, or a hint came, to here. */
 static void note_detection(struct scheduler *s, struct job *urgent, uint64_t asked_ns)
 {
-	struct engine_job_stats stats;
+	struct engine_job_stats stats = { 0 };
 	uint64_t since_ns = urgent->hinted_ns;
 
 	if (engine_job_stats(s->engine, (uint32_t)urgent->engine_job, &stats) == 0 &&
 	    stats.has_work)
-		since_ns = s->now_ns - MIN(stats.detect_ns, s->now_ns);
+		since_ns = stats.detections == urgent->detections ?
+				   0 :
+				   s->now_ns - MIN(stats.detect_ns, s->now_ns);
+	urgent->detections = stats.detections;
 	urgent->hinted_ns = 0;
 	if (!since_ns)
 		return;

@@ -305,6 +305,7 @@ static void configure_engine(struct scheduler *s)
 		.cycle_ns = caps->cycle_ns,
 		.disturbs_all = caps->disturbs_all,
 		.counts_progress = caps->counts_progress,
+		.suspends_first = caps->unit == GPU_UNIT_CONTEXT,
 	};
 	if (s->engine)
 		engine_configure(s->engine, &s->engine_config);

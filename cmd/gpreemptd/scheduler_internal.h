@@ -59,6 +59,7 @@ struct job {
 
 	/* accounts, as of accounted_ns; of earlier lives in the engine the rest */
 	uint64_t accounted_ns, held_ns, stolen_ns, detect_ns;
+	uint64_t detections; /* that the engine had counted at the last */
 	uint64_t preempted, made_room, ran_ns, longest_wait_ns;
 	uint64_t ran_before_ns; /* at the last tick */
 	uint16_t share_permille;

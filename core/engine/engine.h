@@ -42,6 +42,7 @@ struct engine_costs {
 	uint64_t cycle_ns; /* the part of each during which everybody on the GPU stands still */
 	bool disturbs_all; /* a batch cycles everybody, not only its victims */
 	bool counts_progress; /* samples have read and write; else only hints tell of work */
+	bool suspends_first; /* who changes places must not be on together, not even for a moment */
 };
 
 /* The policy, the intervals and hold_max_ns must be set; others may be 0. */
@@ -126,7 +127,7 @@ enum engine_verb { ENGINE_SUSPEND, ENGINE_RESUME };
 
 /*
  * Entries of one step for one GPU and one verb are meant as one batch; those of a gang on several
- * GPUs follow each other. Resumes come before suspends.
+ * GPUs follow each other. Resumes come before suspends, or after them (suspends_first).
  */
 struct engine_action {
 	uint64_t ticket; /* for engine_report */
@@ -176,7 +177,8 @@ struct engine_job_stats {
 	uint64_t longest_wait_ns;
 	uint32_t last_because; /* for whom it was held last, or GPOL_NOBODY */
 	uint64_t made_room; /* as the urgent one: how often others were held for it */
-	uint64_t detect_ns; /* last time: from work seen first until the decision; at most a step */
+	uint64_t detections; /* bursts of online work for which somebody had to make room */
+	uint64_t detect_ns; /* of the last: from work seen first until the decision */
 };
 
 struct engine_gpu_stats {

@@ -131,7 +131,13 @@ static void credit(struct engine *e, const struct engine_job *victim)
 	if (!urgent)
 		return;
 	urgent->made_room++;
-	urgent->detect_ns = urgent->has_work ? gpol_elapsed(e->now_ns, urgent->work_since_ns) : 0;
+	/* Once a burst: who is held later for the same one was not in its way when it came. */
+	if (!is_online(urgent) || !urgent->has_work ||
+	    (urgent->detections && urgent->detected_ns == urgent->work_since_ns))
+		return;
+	urgent->detections++;
+	urgent->detected_ns = urgent->work_since_ns;
+	urgent->detect_ns = gpol_elapsed(e->now_ns, urgent->work_since_ns);
 }
 
 void engine_suspend(struct engine *e, struct engine_job *j, uint64_t deadline_ns,

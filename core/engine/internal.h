@@ -104,7 +104,8 @@ struct engine_job {
 	bool unserved; /* a wait that is not over, though it may be on for a moment */
 	uint64_t wait_since_ns, wait_ran_ns; /* when that wait began, and what it had run then */
 	uint64_t longest_wait_ns;
-	uint64_t preempted, would_preempt, made_room, detect_ns;
+	uint64_t preempted, would_preempt, made_room;
+	uint64_t detections, detect_ns, detected_ns; /* the last: of work since then */
 	uint32_t last_because;
 };
 

@@ -25,6 +25,7 @@ int engine_job_stats(const struct engine *e, uint32_t job, struct engine_job_sta
 		.longest_wait_ns = gpol_max(j->longest_wait_ns, waits_ns),
 		.last_because = j->last_because,
 		.made_room = j->made_room,
+		.detections = j->detections,
 		.detect_ns = j->detect_ns,
 	};
 	return 0;

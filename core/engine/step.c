@@ -136,8 +136,11 @@ void engine_step(struct engine *e, struct engine_step *step)
 	if (judged || e->plan_stale || e->due_ns <= e->now_ns) {
 		e->plan_stale = false;
 		engine_plan(e);
+		if (e->config.costs.suspends_first)
+			write_actions(e, step, write_suspends);
 		write_actions(e, step, write_resumes);
-		write_actions(e, step, write_suspends);
+		if (!e->config.costs.suspends_first)
+			write_actions(e, step, write_suspends);
 	}
 	step->due_ns = next_due(e);
 	step->wake_ns = gpol_min(step->due_ns, next_look(e));

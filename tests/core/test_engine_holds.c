@@ -358,7 +358,7 @@ static void what_does_not_fit_is_written_in_the_next_step_at_once(void **state)
 	rig_close(&r);
 }
 
-static void resumes_come_before_suspends(void **state)
+static void check_order(bool suspends_first)
 {
 	struct engine_config config = rig_config(&rig_urgent_first);
 	struct engine_job_config second = {
@@ -368,6 +368,7 @@ static void resumes_come_before_suspends(void **state)
 	uint32_t online, other, a;
 	struct rig r;
 
+	config.costs.suspends_first = suspends_first;
 	rig_open(&r, &config, 2, 0);
 	online = rig_online(&r);
 	rig_offline(&r);
@@ -380,9 +381,41 @@ static void resumes_come_before_suspends(void **state)
 	rig_work(&r, other, false);
 	rig_work(&r, online, true);
 	assert_int_equal(rig_step(&r, MS), 2);
-	assert_int_equal(r.actions[0].verb, ENGINE_RESUME);
-	assert_int_equal(r.actions[0].gpu, RIG_GPU + 1);
-	assert_int_equal(r.actions[1].verb, ENGINE_SUSPEND);
+	assert_int_equal(r.actions[suspends_first].verb, ENGINE_RESUME);
+	assert_int_equal(r.actions[suspends_first].gpu, RIG_GPU + 1);
+	assert_int_equal(r.actions[!suspends_first].verb, ENGINE_SUSPEND);
+	rig_close(&r);
+}
+
+static void resumes_come_before_suspends(void **state)
+{
+	check_order(false);
+}
+
+static void where_two_must_not_be_on_together_suspends_come_first(void **state)
+{
+	check_order(true);
+}
+
+static void a_burst_is_detected_once_however_often_others_are_held_for_it(void **state)
+{
+	struct engine_config config = rig_config(&rig_urgent_first);
+	struct rig r;
+	uint32_t online;
+
+	rig_open(&r, &config, 1, 0);
+	online = rig_online(&r);
+	rig_offline(&r);
+	rig_step(&r, MS);
+	rig_work(&r, online, true);
+	assert_int_equal(rig_step(&r, MS), 1);
+	assert_int_equal(rig_job(&r, online).detections, 1);
+	rig_step(&r, SEC);
+	rig_offline(&r); /* comes into its way a second later */
+	assert_int_equal(rig_step(&r, MS), 1);
+	assert_int_equal(rig_job(&r, online).made_room, 2);
+	assert_int_equal(rig_job(&r, online).detections, 1);
+	assert_int_equal(rig_job(&r, online).detect_ns, 0);
 	rig_close(&r);
 }
 
@@ -462,6 +495,8 @@ int main(void)
 		cmocka_unit_test(what_acting_takes_is_learnt_from_reports),
 		cmocka_unit_test(what_does_not_fit_is_written_in_the_next_step_at_once),
 		cmocka_unit_test(resumes_come_before_suspends),
+		cmocka_unit_test(where_two_must_not_be_on_together_suspends_come_first),
+		cmocka_unit_test(a_burst_is_detected_once_however_often_others_are_held_for_it),
 		cmocka_unit_test(a_job_that_is_gone_takes_its_tickets_with_it),
 		cmocka_unit_test(online_work_waits_while_offline_work_is_beside_it),
 	};
