@@ -14,6 +14,7 @@
 #define MOST_HANDLES 65536u /* of a client */
 #define MISSES_AT_END 1024u /* handles in a row that are nothing: there are no more */
 #define MISSES_FURTHER 64u
+#define SWEPT 16u /* of the known ones, each time */
 /* After this one the driver begins anew; 580 resserv.h has 2^20 of them. */
 #define LAST_CLIENT 0xc1dfffffu
 
@@ -56,6 +57,33 @@ static int scan_all(struct nvrm *n, struct nvrm_client *c)
 	nvrm_objects_done(&c->objects);
 	c->objects = fresh;
 	c->scanned = end;
+	return NVRM_OK;
+}
+
+/*
+ * Asks for a few of the handles between known ones again: numbers may be used a second time. To
+ * ask for all of them takes milliseconds, for which everybody else would wait.
+ */
+static int sweep(struct nvrm *n, struct nvrm_client *c)
+{
+	const struct nvrm_objects *o = &c->objects;
+
+	for (uint32_t i = 0; i < SWEPT && o->n > 0; i++) {
+		struct nvrm_object object = { 0 };
+		int r;
+
+		if (c->swept < NVRM_FIRST_OBJECT || c->swept > o->all[o->n - 1].handle)
+			c->swept = NVRM_FIRST_OBJECT;
+		object.handle = c->swept++;
+		r = nvrm_get_object(n, c->fd, c->handle, object.handle, &object.class,
+				    &object.parent);
+		if (r == NVRM_OBJECT_NOT_FOUND && !nvrm_objects_find(o, object.handle))
+			continue;
+		if (r == NVRM_OK || r == NVRM_OBJECT_NOT_FOUND) /* the latter is of no class */
+			r = nvrm_objects_add(&c->objects, &object);
+		if (r != 0)
+			return r;
+	}
 	return NVRM_OK;
 }
 
@@ -230,23 +258,23 @@ static int look_round(struct search *s, struct nvrm_failure *f)
 }
 
 /* 1, 0 or -errno. A control on a client that is not there would leave a line in the log. */
-static int still_has_groups(struct nvrm *n, struct nvrm_client *c)
+static int still_has_groups(struct nvrm *n, struct nvrm_client *c, bool anew)
 {
 	int r = nvrm_client_is_there(n, c);
 
 	if (r <= 0)
 		return r;
-	r = scan_all(n, c);
+	r = anew ? scan_all(n, c) : 0;
 	if (r != NVRM_OK)
 		return nvrm_status_errno(r);
 	return has_groups(&c->objects);
 }
 
 /* Those that lost their channels go: their descriptor may have a newer client. */
-static int look_at_known(struct nvrm_process *p, struct nvrm_failure *f)
+static int look_at_known(struct nvrm_process *p, bool anew, struct nvrm_failure *f)
 {
 	for (size_t i = p->n_clients; i-- > 0;) {
-		int r = still_has_groups(p->n, &p->clients[i]);
+		int r = still_has_groups(p->n, &p->clients[i], anew);
 
 		if (r < 0)
 			return nvrm_fail(f, r, NVRM_WHY_SYSTEM, "listing its objects");
@@ -282,10 +310,10 @@ static void give_back_unseen(struct search *s)
 	}
 }
 
-int nvrm_discover(struct nvrm_process *p, struct nvrm_failure *ret_failure)
+int nvrm_discover(struct nvrm_process *p, bool anew, struct nvrm_failure *ret_failure)
 {
 	struct search s = { .p = p, .lowest = UINT32_MAX };
-	int r = look_at_known(p, ret_failure);
+	int r = look_at_known(p, anew, ret_failure);
 
 	if (r >= 0)
 		r = newest_client(p->n, &s.newest, ret_failure);
@@ -324,8 +352,10 @@ int nvrm_look_further(struct nvrm_process *p, struct nvrm_failure *ret_failure)
 		uint32_t from = c->objects.n ? c->objects.all[c->objects.n - 1].handle + 1 :
 					       NVRM_FIRST_OBJECT;
 		uint32_t end;
-		int r = scan(p->n, c->fd, c->handle, from, MISSES_FURTHER, &c->objects, &end);
+		int r = sweep(p->n, c);
 
+		if (r == NVRM_OK)
+			r = scan(p->n, c->fd, c->handle, from, MISSES_FURTHER, &c->objects, &end);
 		if (r < 0)
 			return nvrm_fail(ret_failure, r, NVRM_WHY_SYSTEM, "listing its objects");
 		if (r != NVRM_OK)

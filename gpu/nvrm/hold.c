@@ -129,7 +129,7 @@ static void recover_hold(struct go *go, int status, bool again)
 		if (r >= 0)
 			continue;
 		go->states[who] = OUT;
-		go->procs[who]->found_ns = 0; /* its groups may not be what they were */
+		go->procs[who]->doubtful = true; /* its groups may not be what they were */
 		note_failure(go, r, &failure);
 	}
 }
@@ -140,7 +140,7 @@ static void recover_let_go(struct go *go, int status, bool again)
 	int r = nvrm_fail_status(&failure, status, step_of(go), go->gpu);
 
 	if (!again) {
-		go->procs[go->parts[0].who]->found_ns = 0;
+		go->procs[go->parts[0].who]->doubtful = true;
 		note_failure(go, r, &failure);
 		return;
 	}
@@ -382,7 +382,7 @@ static int set_slice(struct nvrm_process *p, struct nvrm_group *g, uint64_t us,
 	} else {
 		g->sliced = us != g->own_slice_us || g->sliced;
 		nvrm_fail_status(f, status, "setting its time slice", g->gpu);
-		p->found_ns = 0;
+		p->doubtful = true;
 		if (us != g->own_slice_us && !is_final(status) &&
 		    nvrm_set_timeslice(p->n, g->fd, g->client, g->handle, g->own_slice_us) ==
 			    NVRM_OK) {

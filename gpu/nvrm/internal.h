@@ -55,9 +55,9 @@ void nvrm_undo_all(struct nvrm_process *p);
 
 /* ---- discover.c ---- */
 
-/* Looks for all clients and all their objects; what is known already is kept. */
-int nvrm_discover(struct nvrm_process *p, struct nvrm_failure *ret_failure);
-/* Looks for objects that are newer than the known ones. -ESTALE: a known group is gone. */
+/* Looks for all clients; @anew: also for all objects of those that are known. */
+int nvrm_discover(struct nvrm_process *p, bool anew, struct nvrm_failure *ret_failure);
+/* Looks for objects beside the known ones, the newer ones first. -ESTALE: a group is gone. */
 int nvrm_look_further(struct nvrm_process *p, struct nvrm_failure *ret_failure);
 
 /* ---- groups.c ---- */

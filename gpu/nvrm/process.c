@@ -80,7 +80,7 @@ int nvrm_process_check(struct nvrm_process *p)
 		if (r != 0)
 			continue;
 		nvrm_client_drop(p, i);
-		p->found_ns = 0;
+		p->doubtful = true;
 	}
 	return result;
 }
@@ -160,7 +160,7 @@ int nvrm_process_find(struct nvrm *n, pid_t pid, struct nvrm_process **ret,
 	p->pidfd = -1;
 	r = identify(p, ret_failure);
 	if (r >= 0)
-		r = nvrm_discover(p, ret_failure);
+		r = nvrm_discover(p, true, ret_failure);
 	if (r >= 0)
 		r = nvrm_groups_update(p, ret_failure);
 	if (p->pidfd >= 0 && nvrm_process_ended(p))
@@ -203,12 +203,15 @@ static bool is_due(const struct nvrm_process *p)
 static int look_again(struct nvrm_process *p, struct nvrm_failure *f)
 {
 	struct nvrm_failure failure = { 0 };
-	int r = is_due(p) ? -ESTALE : nvrm_look_further(p, &failure);
+	int r = nvrm_look_further(p, &failure);
 
-	if (r == -ESTALE)
-		r = nvrm_discover(p, &failure);
+	p->doubtful |= r == -ESTALE;
+	if (p->doubtful || (r >= 0 && is_due(p)))
+		r = nvrm_discover(p, p->doubtful, &failure);
 	if (r < 0 && (failure.why == NVRM_WHY_NO_CONTEXT || failure.why == NVRM_WHY_NOT_FOUND))
-		return 0; /* it has ended all its contexts, and may begin others */
+		r = 0; /* it has ended all its contexts, and may begin others */
+	if (r >= 0)
+		p->doubtful = false;
 	if (r < 0 && f)
 		*f = failure;
 	return r;

@@ -42,6 +42,7 @@ struct nvrm_client {
 	uint32_t handle;
 	struct nvrm_objects objects;
 	uint32_t scanned; /* handles below this were looked at */
+	uint32_t swept; /* and below this once more */
 	int guard_slot; /* -1: none */
 };
 
@@ -55,7 +56,8 @@ struct nvrm_process {
 	size_t n_clients;
 	struct nvrm_group *groups; /* by client and handle */
 	size_t n_groups;
-	uint64_t found_ns; /* when all handles were looked at last */
+	uint64_t found_ns; /* when its descriptors were looked at last */
+	bool doubtful; /* the driver knew less than we: all handles are to be looked at again */
 	uint32_t floor; /* none of its clients was below this; 0: not known */
 	bool entrusted; /* the guard knows how to undo all that can be done to the groups */
 };
