@@ -162,14 +162,21 @@ static void the_last_reference_lets_go(void **state)
 static void what_was_borrowed_of_a_process_that_ends_is_given_back_unasked(void **state)
 {
 	struct lib_rig *r = *state;
-	struct gpreempt_process *p = lib_rig_attach(r, JOB, 0);
+	struct gpreempt_process *p = lib_rig_attach(r, JOB, 0), *looked_at;
 	struct pollfd over = { .fd = gpreempt_process_fd(p), .events = POLLIN };
+	struct pollfd other = { .events = POLLIN };
 
+	fake_rm_job(r->fake, OTHER);
+	looked_at = lib_rig_attach(r, OTHER, GPREEMPT_ATTACH_LOOK_ONLY);
+	other.fd = gpreempt_process_fd(looked_at);
 	assert_int_equal(gpreempt_suspend_queues(p, NULL, 0, NULL, NULL), 0);
 	fake_rm_exit(r->fake, JOB);
+	fake_rm_exit(r->fake, OTHER);
 	assert_int_equal(poll(&over, 1, 10000), 1);
+	assert_int_equal(poll(&other, 1, 10000), 1);
 	assert_int_equal(fake_rm_descriptors(r->fake), 0);
 	assert_int_equal(fake_rm_pinned(r->fake), 0);
+	gpreempt_detach(looked_at);
 	assert_int_equal(gpreempt_process_check(p), -ESRCH);
 	assert_int_equal(lib_rig_kind(r), GPREEMPT_ERROR_ABSENT);
 	assert_int_equal(gpreempt_held_queues(p, NULL, 0), 0);
