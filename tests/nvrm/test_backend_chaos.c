@@ -125,6 +125,23 @@ static void watch(struct chaos *c, struct place *p)
 	}
 }
 
+/* The driver refuses once, having done it or not. */
+static void trouble(struct chaos *c, struct place *p)
+{
+	static const uint32_t cmds[] = { NVRM_CTRL_DISABLE_CHANNELS, NVRM_CTRL_SET_TIMESLICE };
+	struct fake_fault fault = {
+		.op = FAKE_IOCTL,
+		.cmd = cmds[roll(c, ARRAY_SIZE(cmds))],
+		.status = roll(c, 2) ? NVRM_INVALID_STATE : NVRM_TIMEOUT,
+		.applied = roll(c, 2),
+	};
+
+	if (roll(c, 4))
+		return;
+	fake_rm_mend(c->bed->fake);
+	fake_rm_fault(c->bed->fake, &fault);
+}
+
 static void take(struct chaos *c)
 {
 	struct gpu_done done;
@@ -143,7 +160,7 @@ static void step(struct chaos *c)
 {
 	struct pollfd done = { .fd = bed_ops(c->bed)->fd(c->bed->b), .events = POLLIN };
 	static void (*const moves[])(struct chaos *c, struct place *p) = {
-		come, go, grow, attach, release, order, order, order, order, watch,
+		come, go, grow, attach, release, order, order, order, order, watch, trouble,
 	};
 
 	moves[roll(c, ARRAY_SIZE(moves))](c, &c->places[roll(c, PLACES)]);
@@ -170,6 +187,7 @@ static void play(struct bed *bed, unsigned int seed)
 	fake_rm_add_gpu(bed->fake, FAKE_GPU_2, "NVIDIA H200");
 	for (int i = 0; i < STEPS; i++)
 		step(&c);
+	fake_rm_mend(bed->fake);
 	if (seed % 2)
 		bed_await(bed, is_answered, (size_t)&c);
 	assert_int_equal(fake_rm_sins(bed->fake).strangers, 0);
