@@ -36,6 +36,19 @@ void fake_guard_free(struct guard *g)
 	free(g);
 }
 
+void fake_guard_freeze(void *guard)
+{
+	((struct guard *)guard)->frozen = true;
+}
+
+void fake_guard_thaw(struct guard *g)
+{
+	g->frozen = false;
+	for (int i = 0; i < FAKE_GUARD_SLOTS; i++)
+		if (g->slots[i].late)
+			guard_disarm(g, i);
+}
+
 static bool has_ended(int pidfd)
 {
 	struct pollfd end = { .fd = pidfd, .events = POLLIN };
@@ -99,7 +112,7 @@ bool guard_alive(const struct guard *g)
 
 int guard_arm(struct guard *g, pid_t target, uint64_t allow_ns)
 {
-	if (g->dead)
+	if (g->dead || g->frozen)
 		return -EOWNERDEAD;
 	for (int i = 0; i < FAKE_GUARD_SLOTS; i++) {
 		if (g->slots[i].armed)
@@ -113,6 +126,9 @@ int guard_arm(struct guard *g, pid_t target, uint64_t allow_ns)
 
 void guard_disarm(struct guard *g, int slot)
 {
+	g->slots[slot].late = g->frozen;
+	if (g->frozen)
+		return;
 	g->slots[slot].armed = false;
 	drop(g, &g->slots[slot]);
 }
@@ -139,7 +155,7 @@ int guard_entrust(struct guard *g, int slot, int fd, int pidfd, const struct gua
 
 	if (!s->armed || !is_sound(undo))
 		return -EINVAL;
-	if (g->dead)
+	if (g->dead || g->frozen)
 		return -EOWNERDEAD;
 	drop(g, s);
 	s->fd = fake_rm_dup(g->fake, fd);
@@ -153,5 +169,6 @@ void guard_set_due(struct guard *g, int slot, uint32_t call, bool due)
 {
 	if (!g->slots[slot].armed || call >= g->slots[slot].undo.n_calls)
 		abort();
-	g->slots[slot].undo.calls[call].due = due;
+	if (!g->frozen)
+		g->slots[slot].undo.calls[call].due = due;
 }

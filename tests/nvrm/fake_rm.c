@@ -153,6 +153,8 @@ bool fake_enter(struct fake_rm *f, const struct fake_call *call, struct fake_fau
 			continue;
 		if (p->fault.exits)
 			fake_end_process(f, p->fault.exits);
+		if (p->fault.then)
+			p->fault.then(p->fault.arg);
 		if (p->fault.error || p->fault.status) {
 			*ret = p->fault;
 			hit = true;

@@ -87,6 +87,8 @@ struct fake_fault {
 	int status;
 	bool applied; /* the driver did it all the same */
 	pid_t exits; /* who does, just before */
+	void (*then)(void *arg); /* called just before; must not ask the fake anything */
+	void *arg;
 };
 
 void fake_rm_fault(struct fake_rm *f, const struct fake_fault *fault);

@@ -226,8 +226,8 @@ static void act(struct fixture *f, struct nvrm_process **procs)
 }
 
 /*
- * From the nth call on nothing reaches the driver: to it we are dead, whatever we still believe.
- * @applied: the first of them did reach it, and we died before the answer came. How many calls.
+ * At the nth call we die: from then on nothing reaches the driver or the guard, whatever we still
+ * believe. @applied: that call did reach it, and we died before the answer came. How many calls.
  */
 static size_t die_at(unsigned int nth, bool applied)
 {
@@ -247,9 +247,12 @@ static size_t die_at(unsigned int nth, bool applied)
 							.after = nth,
 							.times = UINT_MAX / 2,
 							.error = EIO });
-	fake_rm_fault(f->r->fake,
-		      &(struct fake_fault){
-			      .op = FAKE_IOCTL, .after = nth, .error = EIO, .applied = applied });
+	fake_rm_fault(f->r->fake, &(struct fake_fault){ .op = FAKE_IOCTL,
+							.after = nth,
+							.error = EIO,
+							.applied = applied,
+							.then = fake_guard_freeze,
+							.arg = f->guard });
 	act(f, procs);
 	n = fake_rm_count(f->r->fake, FAKE_IOCTL, 0);
 	fake_rm_mend(f->r->fake);
@@ -257,6 +260,7 @@ static size_t die_at(unsigned int nth, bool applied)
 	assert_int_equal(fake_rm_disabled(f->r->fake, -1), 0);
 	expect_own_slice(f, NVRM_FIRST_CLIENT, COMPUTE_GROUP);
 	expect_own_slice(f, NVRM_FIRST_CLIENT + 1, COMPUTE_GROUP);
+	fake_guard_thaw(f->guard);
 	nvrm_process_close(procs[0]);
 	nvrm_process_close(procs[1]);
 	teardown(&state);

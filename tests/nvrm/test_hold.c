@@ -237,23 +237,33 @@ static void the_number_of_a_job_that_ended_is_never_named_again(void **state)
 	nvrm_process_close(p);
 }
 
-/* The descriptor does not keep a client that its own process frees. */
+/*
+ * The descriptor does not keep a client that its own process frees. Who is named in a call through
+ * another's client the driver does not ask.
+ */
 static void the_number_of_a_client_that_was_freed_is_never_named_again(void **state)
 {
 	struct rig *r = *state;
-	uint32_t client = fake_rm_job(r->fake, JOB);
-	struct nvrm_process *p = rig_open(r, JOB);
+	struct nvrm_process *procs[2];
+	uint32_t client;
 
+	fake_rm_job(r->fake, 100);
+	client = fake_rm_job(r->fake, JOB);
+	procs[0] = rig_open(r, 100);
+	procs[1] = rig_open(r, JOB);
 	fake_rm_recycle_numbers(r->fake);
 	fake_rm_free_client(r->fake, client);
 	assert_int_equal(fake_rm_job(r->fake, OTHER), client);
-	hold(r, p);
+	nvrm_hold(procs, 2, FAKE_GPU, NULL, &r->failure);
 	assert_int_equal(fake_rm_disabled(r->fake, OTHER), 0);
-	nvrm_slice(p, FAKE_GPU, NVRM_SHORT_SLICE_US, &r->failure);
+	expect_held(r, 100, 20);
+	nvrm_slice(procs[1], FAKE_GPU, NVRM_SHORT_SLICE_US, &r->failure);
 	assert_int_equal(fake_rm_slice(r->fake, client, COMPUTE_GROUP), NVRM_CUDA_SLICE_US);
-	nvrm_process_refresh(p, &r->failure);
-	assert_int_equal(p->n_groups, 0);
-	nvrm_process_close(p);
+	nvrm_let_go(procs, 2, FAKE_GPU, &r->failure);
+	nvrm_process_refresh(procs[1], &r->failure);
+	assert_int_equal(procs[1]->n_groups, 0);
+	nvrm_process_close(procs[0]);
+	nvrm_process_close(procs[1]);
 }
 
 static void a_client_freed_while_held_is_not_named_to_let_it_go(void **state)
