@@ -157,9 +157,13 @@ int nvrm_proc_open(struct proc *x, struct nvrm_failure *ret_failure)
 	nvrm_work_enter(x->b);
 	r = nvrm_process_open(x->b->n, x->pid, NULL, &x->p, ret_failure);
 	nvrm_work_leave(x->b);
-	if (r < 0)
+	if (r < 0) {
 		x->p = NULL;
-	return r < 0 ? r : 0;
+		return r;
+	}
+	/* Online work waits for none of these, and a second call to the firmware for them. */
+	x->p->spares_copies = true;
+	return 0;
 }
 
 int nvrm_proc_entrust(struct proc *x, struct nvrm_failure *ret_failure)

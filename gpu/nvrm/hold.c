@@ -94,12 +94,11 @@ static int hold_alone(struct go *go, size_t who, struct nvrm_failure *f)
 	return r < 0 ? r : go_over(one, &state, 1, go->gpu, true, COPY, f);
 }
 
-static void free_alone(struct go *go, size_t who)
+static int free_alone(struct go *go, size_t who, struct nvrm_failure *f)
 {
-	struct nvrm_failure ignored;
 	enum state state = TO_DO;
 
-	go_over(&go->procs[who], &state, 1, go->gpu, false, ALL, &ignored);
+	return go_over(&go->procs[who], &state, 1, go->gpu, false, ALL, f);
 }
 
 /*
@@ -108,8 +107,8 @@ static void free_alone(struct go *go, size_t who)
  */
 static void recover_hold(struct go *go, int status, bool again)
 {
-	struct nvrm_failure failure;
-	int r = nvrm_fail_status(&failure, status, step_of(go), go->gpu);
+	struct nvrm_failure failure, first;
+	int told = nvrm_fail_status(&first, status, step_of(go), go->gpu), r;
 
 	for (size_t who = 0; who < go->n; who++) {
 		bool named = false;
@@ -123,11 +122,15 @@ static void recover_hold(struct go *go, int status, bool again)
 		if (!named)
 			continue;
 		go->states[who] = DONE_HERE;
-		free_alone(go, who);
-		if (again)
+		r = free_alone(go, who, &failure);
+		if (r >= 0 && again)
 			r = hold_alone(go, who, &failure);
-		if (r >= 0)
+		if (r >= 0 && again)
 			continue;
+		if (!again) {
+			r = told;
+			failure = first;
+		}
 		go->states[who] = OUT;
 		go->procs[who]->doubtful = true; /* its groups may not be what they were */
 		note_failure(go, r, &failure);
@@ -227,7 +230,7 @@ static void add_process(struct go *go, size_t who)
 	for (size_t i = 0; i < p->n_groups && go->states[who] == TO_DO; i++) {
 		struct nvrm_group *g = &p->groups[i];
 
-		if (go->disable && g->spared)
+		if (go->disable && (g->spared || (p->spares_copies && !g->compute)))
 			continue;
 		if (g->gpu == go->gpu && (go->which & (g->compute ? COMPUTE : COPY)))
 			add_group(go, who, g);

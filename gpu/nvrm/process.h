@@ -59,6 +59,7 @@ struct nvrm_process {
 	uint64_t found_ns; /* when its descriptors were looked at last */
 	bool doubtful; /* the driver knew less than we: all handles are to be looked at again */
 	uint32_t floor; /* none of its clients was below this; 0: not known */
+	bool spares_copies; /* the owner's to set: a hold leaves groups that only copy on */
 	bool entrusted; /* the guard knows how to undo all that can be done to the groups */
 };
 

@@ -10,7 +10,9 @@
 #define OTHER 4712
 
 #define GROUPS 4u /* of a context, and their channels */
+#define HELD 1u /* of them: those that only copy stay on */
 #define CHANNELS 20u
+#define HELD_CHANNELS 8u
 
 struct bed {
 	struct fake_rm *fake;

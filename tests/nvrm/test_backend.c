@@ -62,13 +62,13 @@ static void a_process_is_held_and_runs_again(void **state)
 	struct gpu_target *t = bed_attach(bed, JOB);
 
 	assert_int_equal(bed_ops(bed)->suspend(t, NULL, 0, 0, 7), 0);
-	bed_expect(bed, GPU_SUSPEND, 0, GROUPS);
-	assert_int_equal(fake_rm_disabled(bed->fake, JOB), CHANNELS);
+	bed_expect(bed, GPU_SUSPEND, 0, HELD);
+	assert_int_equal(fake_rm_disabled(bed->fake, JOB), HELD_CHANNELS);
 	bed_ops(bed)->suspend(t, NULL, 0, 0, 7);
 	bed_expect(bed, GPU_SUSPEND, 0, 0);
 	assert_int_equal(fake_rm_highest(bed->fake, JOB), 1);
 	assert_int_equal(bed_ops(bed)->resume(t, NULL, 0, 8), 0);
-	bed_expect(bed, GPU_RESUME, 0, GROUPS);
+	bed_expect(bed, GPU_RESUME, 0, HELD);
 	assert_int_equal(fake_rm_disabled(bed->fake, JOB), 0);
 	bed_ops(bed)->resume(t, NULL, 0, 8);
 	bed_expect(bed, GPU_RESUME, 0, 0);
@@ -128,7 +128,7 @@ static void keep_busy(struct bed *bed, struct crowd *c)
 static void carry_on(struct bed *bed)
 {
 	fake_rm_unblock(bed->fake);
-	bed_expect(bed, GPU_SUSPEND, 0, GROUPS);
+	bed_expect(bed, GPU_SUSPEND, 0, HELD);
 }
 
 static void those_who_are_to_leave_at_a_time_leave_with_one_call(void **state)
@@ -141,10 +141,10 @@ static void those_who_are_to_leave_at_a_time_leave_with_one_call(void **state)
 		bed_ops(bed)->suspend(c.many[i], NULL, 0, 0, 0);
 	carry_on(bed);
 	for (int i = 0; i < MANY; i++)
-		bed_expect(bed, GPU_SUSPEND, 0, GROUPS);
-	/* 8 channels each that compute, and 12 that copy: 64 go into a call. */
-	assert_true(bed_disables(bed) <= 2 + 2);
-	assert_int_equal(fake_rm_disabled(bed->fake, -1), (MANY + 1) * CHANNELS);
+		bed_expect(bed, GPU_SUSPEND, 0, HELD);
+	/* 8 channels each that compute: 64 go into a call. */
+	assert_true(bed_disables(bed) <= 2);
+	assert_int_equal(fake_rm_disabled(bed->fake, -1), (MANY + 1) * HELD_CHANNELS);
 }
 
 static void those_who_come_back_at_a_time_come_back_together(void **state)
@@ -154,16 +154,16 @@ static void those_who_come_back_at_a_time_come_back_together(void **state)
 
 	for (int i = 0; i < MANY; i++) {
 		bed_ops(bed)->suspend(c.many[i], NULL, 0, 0, 0);
-		bed_expect(bed, GPU_SUSPEND, 0, GROUPS);
+		bed_expect(bed, GPU_SUSPEND, 0, HELD);
 	}
 	keep_busy(bed, &c);
 	for (int i = 0; i < MANY; i++)
 		bed_ops(bed)->resume(c.many[i], NULL, 0, 0);
 	carry_on(bed);
 	for (int i = 0; i < MANY; i++)
-		bed_expect(bed, GPU_RESUME, 0, GROUPS);
-	assert_true(bed_disables(bed) <= 2 + 2);
-	assert_int_equal(fake_rm_disabled(bed->fake, -1), CHANNELS);
+		bed_expect(bed, GPU_RESUME, 0, HELD);
+	assert_true(bed_disables(bed) <= 2);
+	assert_int_equal(fake_rm_disabled(bed->fake, -1), HELD_CHANNELS);
 }
 
 static void who_waits_for_the_gpu_comes_first_but_not_before_its_own(void **state)
@@ -201,8 +201,8 @@ static void one_who_cannot_be_held_spoils_it_for_nobody_else(void **state)
 	fake_rm_fault(bed->fake, &fault);
 	carry_on(bed);
 	for (int i = 0; i < MANY; i++)
-		bed_expect(bed, GPU_SUSPEND, 0, GROUPS);
-	assert_int_equal(fake_rm_disabled(bed->fake, -1), (MANY + 1) * CHANNELS);
+		bed_expect(bed, GPU_SUSPEND, 0, HELD);
+	assert_int_equal(fake_rm_disabled(bed->fake, -1), (MANY + 1) * HELD_CHANNELS);
 	assert_int_equal(fake_rm_highest(bed->fake, -1), 1);
 }
 
@@ -219,10 +219,10 @@ static void one_whose_groups_are_gone_is_no_trouble(void **state)
 	bed_ops(bed)->suspend(gone, NULL, 0, 0, 0);
 	bed_ops(bed)->suspend(c.many[1], NULL, 0, 0, 0);
 	carry_on(bed);
-	bed_expect(bed, GPU_SUSPEND, 0, GROUPS);
+	bed_expect(bed, GPU_SUSPEND, 0, HELD);
 	bed_expect(bed, GPU_SUSPEND, 0, 0);
-	bed_expect(bed, GPU_SUSPEND, 0, GROUPS);
-	assert_int_equal(fake_rm_disabled(bed->fake, -1), 3 * CHANNELS);
+	bed_expect(bed, GPU_SUSPEND, 0, HELD);
+	assert_int_equal(fake_rm_disabled(bed->fake, -1), 3 * HELD_CHANNELS);
 	assert_int_equal(fake_rm_highest(bed->fake, -1), 1);
 }
 
@@ -235,13 +235,13 @@ static void a_hold_ends_by_itself_after_its_longest_time(void **state)
 	uint64_t called_ns = bed_ops(bed)->now_ns(bed->b);
 
 	bed_ops(bed)->suspend(t, NULL, 0, 30 * NSEC_PER_MSEC, 0);
-	bed_expect(bed, GPU_SUSPEND, 0, GROUPS);
+	bed_expect(bed, GPU_SUSPEND, 0, HELD);
 	bed_await(bed, bed_job_off, 0);
 	assert_true(bed_ops(bed)->now_ns(bed->b) - called_ns >= 30 * NSEC_PER_MSEC);
 	bed_ops(bed)->resume(t, NULL, 0, 0);
 	bed_expect(bed, GPU_RESUME, 0, 0); /* a later one does no harm */
 	bed_ops(bed)->suspend(t, NULL, 0, 0, 0);
-	bed_expect(bed, GPU_SUSPEND, 0, GROUPS);
+	bed_expect(bed, GPU_SUSPEND, 0, HELD);
 }
 
 static void the_latest_of_several_ends_counts(void **state)
@@ -287,7 +287,7 @@ static void an_end_that_fails_is_tried_again(void **state)
 
 	fake_rm_fault(bed->fake, &fault);
 	bed_ops(bed)->suspend(t, NULL, 0, 10 * NSEC_PER_MSEC, 0);
-	bed_expect(bed, GPU_SUSPEND, 0, GROUPS);
+	bed_expect(bed, GPU_SUSPEND, 0, HELD);
 	bed_await(bed, bed_job_off, 0);
 }
 
@@ -297,7 +297,7 @@ static uint32_t late_context;
 
 static bool late_context_follows(struct bed *bed, size_t client)
 {
-	return fake_rm_disabled(bed->fake, OTHER) == 2 * CHANNELS &&
+	return fake_rm_disabled(bed->fake, OTHER) == 2 * HELD_CHANNELS &&
 	       fake_rm_slice(bed->fake, (uint32_t)client, late_context) == NVRM_SHORT_SLICE_US;
 }
 
@@ -310,13 +310,13 @@ static void a_context_that_comes_while_its_process_is_held_is_held(void **state)
 	bed_ops(bed)->slice(t, GPU_SLICE_SHORT, 0);
 	bed_expect(bed, GPU_SLICE, 0, 0);
 	bed_ops(bed)->suspend(t, NULL, 0, 0, 0);
-	bed_expect(bed, GPU_SUSPEND, 0, GROUPS);
+	bed_expect(bed, GPU_SUSPEND, 0, HELD);
 	group = fake_rm_context(bed->fake, client, FAKE_GPU, FAKE_CONNECTIONS);
 	late_context = group;
 	bed_await(bed, late_context_follows, client);
 	assert_int_equal(fake_rm_highest(bed->fake, OTHER), 1);
 	bed_ops(bed)->resume(t, NULL, 0, 0);
-	bed_expect(bed, GPU_RESUME, 0, 2 * GROUPS);
+	bed_expect(bed, GPU_RESUME, 0, 2 * HELD);
 	bed_ops(bed)->release(t, 0);
 	bed_expect(bed, GPU_RELEASE, 0, 0);
 	assert_int_equal(fake_rm_slice(bed->fake, client, group), NVRM_CUDA_SLICE_US);
@@ -347,17 +347,17 @@ static void ids_of_one_gpu_leave_the_other_alone(void **state)
 	}
 	assert_int_equal(n_here, GROUPS);
 	bed_ops(bed)->suspend(t, there, n_there, 0, 0);
-	bed_expect(bed, GPU_SUSPEND, 0, GROUPS);
+	bed_expect(bed, GPU_SUSPEND, 0, HELD);
 	assert_false(fake_rm_group_off(bed->fake, client, COMPUTE_GROUP));
 	bed_ops(bed)->suspend(t, NULL, 0, 0, 0);
-	bed_expect(bed, GPU_SUSPEND, 0, GROUPS);
+	bed_expect(bed, GPU_SUSPEND, 0, HELD);
 	bed_ops(bed)->resume(t, there, 1, 0); /* the unit is the process on a GPU */
-	bed_expect(bed, GPU_RESUME, 0, GROUPS);
+	bed_expect(bed, GPU_RESUME, 0, HELD);
 	assert_true(fake_rm_group_off(bed->fake, client, COMPUTE_GROUP));
 	fake_rm_context(bed->fake, client, FAKE_GPU, FAKE_CONNECTIONS); /* it goes on being held */
-	bed_await(bed, bed_other_off, 2 * CHANNELS);
+	bed_await(bed, bed_other_off, 2 * HELD_CHANNELS);
 	bed_ops(bed)->resume(t, here, 1, 0);
-	bed_expect(bed, GPU_RESUME, 0, 2 * GROUPS);
+	bed_expect(bed, GPU_RESUME, 0, 2 * HELD);
 	bed_ops(bed)->unwatch(w);
 }
 
@@ -414,7 +414,7 @@ static void a_process_is_attached_once(void **state)
 	bed_ops(bed)->release(again, 1);
 	bed_expect(bed, GPU_RELEASE, 0, 0);
 	bed_ops(bed)->suspend(t, NULL, 0, 0, 0);
-	bed_expect(bed, GPU_SUSPEND, 0, GROUPS);
+	bed_expect(bed, GPU_SUSPEND, 0, HELD);
 }
 
 static void a_target_that_ends_is_told_of_once_and_its_memory_is_free(void **state)
@@ -426,7 +426,7 @@ static void a_target_that_ends_is_told_of_once_and_its_memory_is_free(void **sta
 
 	assert_int_equal(bed_ops(bed)->watch(bed->b, JOB, &w), 0);
 	bed_ops(bed)->suspend(t, NULL, 0, 0, 0);
-	bed_expect(bed, GPU_SUSPEND, 0, GROUPS);
+	bed_expect(bed, GPU_SUSPEND, 0, HELD);
 	fake_rm_exit(bed->fake, JOB);
 	done = bed_next(bed);
 	assert_int_equal(done.verb, GPU_ENDED);

@@ -25,7 +25,7 @@ static void without_its_guard_nobody_is_held(void **state)
 	bed_ops(bed)->slice(u, GPU_SLICE_SHORT, 0);
 	bed_expect(bed, GPU_SLICE, 0, 0);
 	bed_ops(bed)->suspend(t, NULL, 0, 0, 0);
-	bed_expect(bed, GPU_SUSPEND, 0, GROUPS);
+	bed_expect(bed, GPU_SUSPEND, 0, HELD);
 	kill(guard_pid(bed->guard), SIGKILL);
 	for (int i = 0; i < 2; i++) {
 		struct gpu_done done = bed_next(bed);
@@ -51,7 +51,7 @@ static void a_long_hold_is_not_taken_for_a_dead_holder(void **state)
 	struct gpu_target *t = bed_attach(bed, JOB);
 
 	bed_ops(bed)->suspend(t, NULL, 0, GUARD_SILENCE_NS + 500 * NSEC_PER_MSEC, 0);
-	bed_expect(bed, GPU_SUSPEND, 0, GROUPS);
+	bed_expect(bed, GPU_SUSPEND, 0, HELD);
 	fake_rm_block(bed->fake, NVRM_CTRL_DISABLE_CHANNELS);
 	fake_rm_wait_blocked(bed->fake);
 	fake_rm_unblock(bed->fake);
@@ -107,9 +107,9 @@ static void the_worker_is_guarded_while_somebody_is_attached(void **state)
 	fake_rm_wait_blocked(bed->fake);
 	assert_true(allowance(bed, page) > GUARD_DRIVER_CALL_NS - 5 * NSEC_PER_SEC);
 	fake_rm_unblock(bed->fake);
-	bed_expect(bed, GPU_SUSPEND, 0, GROUPS);
+	bed_expect(bed, GPU_SUSPEND, 0, HELD);
 	bed_ops(bed)->resume(t, NULL, 0, 0);
-	bed_expect(bed, GPU_RESUME, 0, GROUPS);
+	bed_expect(bed, GPU_RESUME, 0, HELD);
 	assert_true(allowance(bed, page) <= GUARD_SILENCE_NS);
 	bed_ops(bed)->release(t, 0);
 	bed_expect(bed, GPU_RELEASE, 0, 0);
@@ -151,10 +151,10 @@ static void the_guard_knows_what_to_undo(void **state)
 	bed_expect(bed, GPU_SLICE, 0, 0);
 	assert_int_equal(calls_due(page), 1);
 	bed_ops(bed)->suspend(t, NULL, 0, 0, 0);
-	bed_expect(bed, GPU_SUSPEND, 0, GROUPS);
+	bed_expect(bed, GPU_SUSPEND, 0, HELD);
 	assert_int_equal(calls_due(page), 2);
 	bed_ops(bed)->resume(t, NULL, 0, 0);
-	bed_expect(bed, GPU_RESUME, 0, GROUPS);
+	bed_expect(bed, GPU_RESUME, 0, HELD);
 	assert_int_equal(calls_due(page), 1);
 	bed_ops(bed)->release(t, 0);
 	bed_expect(bed, GPU_RELEASE, 0, 0);

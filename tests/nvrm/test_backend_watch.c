@@ -169,7 +169,7 @@ static void watching_outlives_a_release_and_touches_nobody(void **state)
 
 	bed_await_refresh(bed, w, 1);
 	bed_ops(bed)->suspend(t, NULL, 0, 0, 0);
-	bed_expect(bed, GPU_SUSPEND, 0, GROUPS);
+	bed_expect(bed, GPU_SUSPEND, 0, HELD);
 	bed_ops(bed)->release(t, 0);
 	bed_expect(bed, GPU_RELEASE, 0, 0);
 	assert_int_equal(fake_rm_disabled(bed->fake, JOB), 0);
@@ -178,10 +178,10 @@ static void watching_outlives_a_release_and_touches_nobody(void **state)
 	t = bed_attach(bed, JOB);
 	assert_int_equal(bed_ops(bed)->refresh(w), 0); /* shown again, and the same */
 	bed_ops(bed)->suspend(t, NULL, 0, 0, 0);
-	bed_expect(bed, GPU_SUSPEND, 0, GROUPS);
+	bed_expect(bed, GPU_SUSPEND, 0, HELD);
 	bed_ops(bed)->unwatch(w);
 	bed_ops(bed)->resume(t, NULL, 0, 0);
-	bed_expect(bed, GPU_RESUME, 0, GROUPS);
+	bed_expect(bed, GPU_RESUME, 0, HELD);
 }
 
 static void whom_we_may_not_look_at_is_tried_again(void **state)
