@@ -196,6 +196,13 @@ static inline bool product_is_right(struct product *p)
 	return different == 0;
 }
 
+// The first operand anew, the same.
+static inline void product_prepare(struct product *p)
+{
+	fill<<<1024, THREADS, 0, p->stream>>>(p->a, (size_t)p->n * p->n, 1);
+	CHECK(cudaGetLastError());
+}
+
 // What is expected is made by the kernel itself, twice, and must be the same; at this time nobody is
 // suspended. progress and beats are set afterwards by who wants them.
 static inline void product_init(struct product *p, int n, cudaStream_t stream)
@@ -211,7 +218,7 @@ static inline void product_init(struct product *p, int n, cudaStream_t stream)
 	CHECK(cudaMalloc(&p->c, bytes));
 	CHECK(cudaMalloc(&p->expected, bytes));
 	CHECK(cudaMalloc(&p->different, sizeof(*p->different)));
-	fill<<<1024, THREADS, 0, stream>>>(p->a, bytes / sizeof(float), 1);
+	product_prepare(p);
 	fill<<<1024, THREADS, 0, stream>>>(p->b, bytes / sizeof(float), 2);
 	product_launch(p);
 	CHECK(cudaMemcpyAsync(p->expected, p->c, bytes, cudaMemcpyDeviceToDevice, stream));

@@ -32,13 +32,17 @@ class Bench:
         self.result['modes'] = [m for m in self.result['modes'] if m['key'] != key] + [found]
         return found
 
-    def hint(self, daemon, what='fp32', ahead_us=AHEAD_US):
-        """Options of an online job that announces its requests, as long as they take alone."""
+    def hint(self, daemon, what='fp32', ahead_us=AHEAD_US, prepare=True):
+        """
+        Options of an online job that announces its requests, as long as they take alone, and
+        prepares their input meanwhile.
+        """
         alone = self.alone(what)
         if not alone:
             raise Failed('how long a request takes alone is not known')
         return ['--library', self.rig.library, '--socket', daemon.socket, '--ahead-us',
-                str(ahead_us), '--for-us', str(round(alone['p99']))]
+                str(ahead_us), '--for-us', str(round(alone['p99'])),
+                *(['--prepare'] if prepare else [])]
 
 
 def measure_alone(bench):
@@ -69,6 +73,8 @@ def fp32_4(bench):
         with Daemon(bench.rig) as daemon:
             bench.mode('fp32-4', jobs, daemon=daemon)
             bench.mode('fp32-4-hint', jobs, args=bench.hint(daemon), daemon=daemon)
+            bench.mode('fp32-4-hint-bare', jobs, daemon=daemon,
+                       args=bench.hint(daemon, prepare=False))
             bench.mode('fp32-4-hint-early', jobs, daemon=daemon,
                        args=bench.hint(daemon, ahead_us=EARLY_US))
             bench.mode('long-4', jobs, 'long', args=LONG, daemon=daemon)

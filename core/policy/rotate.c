@@ -7,7 +7,7 @@ struct rotate {
 };
 static_assert(sizeof(struct rotate) <= GPOL_STATE_BYTES, "the state of rotate is too large");
 
-/* An online job interrupts a turn; what is left of it is taken afterwards. */
+/* An online job interrupts a turn; what is left of it, unless next to nothing, is taken after. */
 static void observe(void *state, const struct gpol_input *in)
 {
 	struct rotate *s = state;

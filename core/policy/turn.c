@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
 #include "core/policy/common.h"
 
+/* A turn with no more than such a part left ends when it is interrupted: it costs nothing then. */
+#define LAST_PART 8
 #define WORTH_SWITCHES 4 /* a turn is worth having if it is so many times what switching takes */
 #define SHORTEST_TURN_NS (1000 * 1000) /* whatever figures are set: nobody is asked all the time */
 
@@ -112,12 +114,15 @@ void gpol_turn_observe(struct gpol_turn *turn, const struct gpol_input *in,
 	const struct gpol_job *job = holder(turn, in);
 	const struct gpol_job *next = next_after(turn->holder, in, round);
 	bool stays = job && takes_part(job, round) && gpol_needs_gpu(job, in);
+	bool rounds = stays && turn->paused && !round->weighted; /* else each is owed its part */
+	uint64_t early = rounds ? slice(job, round) / LAST_PART : 0;
 
 	if (turn->paused)
 		turn->since_ns = in->now_ns;
 	turn->paused = false;
 	/* Nobody else waits: the turn may be as long as it likes, and ends when somebody does. */
-	if (stays && (!next || next == job || in->now_ns < turn_ends(turn, job, in, round)))
+	if (stays && (!next || next == job ||
+		      gpol_after(in->now_ns, early) < turn_ends(turn, job, in, round)))
 		return;
 	turn->taken = next != NULL;
 	if (next)
