@@ -121,6 +121,7 @@ struct process {
 	bool told; /* that it is not attached, and why */
 	char why[sizeof(((struct wire_job *)0)->why)];
 	enum gpu_slice slice; /* asked for last */
+	uint64_t slice_cookie; /* of that call */
 	bool sliced; /* something other than its own may be in force */
 	bool slice_told; /* that it could not be given what it should have */
 	int journal_slot; /* -1: none */

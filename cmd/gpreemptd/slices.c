@@ -64,7 +64,8 @@ static void ask(struct scheduler *s, struct process *p, enum gpu_slice slice)
 		return;
 	}
 	p->sliced = true;
-	r = ops(s)->slice(p->target, slice, act_cookie(s, p));
+	p->slice_cookie = act_cookie(s, p);
+	r = ops(s)->slice(p->target, slice, p->slice_cookie);
 	if (r < 0)
 		tell_failure(p, strerror(-r));
 	else
@@ -91,11 +92,14 @@ bool slices_wants_tie(const struct scheduler *s, const struct process *p)
 	       !p->left_alone && s->engine_config.policy != &gpol_none && meets(p, JOB_OFFLINE);
 }
 
+/* Of several that are under way the last one says what is in force. */
 void slices_done(struct scheduler *s, struct process *p, const struct gpu_done *d)
 {
+	if (d->gpu_failed)
+		act_trip(s, p, d->gpu, d->why);
 	if (d->result < 0 && d->result != -ESRCH)
 		tell_failure(p, d->why[0] ? d->why : strerror(-d->result));
-	else if (d->result == 0 && p->slice == GPU_SLICE_OWN)
+	else if (d->result == 0 && p->slice == GPU_SLICE_OWN && d->cookie == p->slice_cookie)
 		slices_forget(s, p);
 }
 

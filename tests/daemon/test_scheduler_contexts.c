@@ -205,13 +205,62 @@ static void a_change_of_turns_is_written_down_until_it_is_undone(void **state)
 	rig_end(r);
 }
 
+/* A change and its undoing are under way: the end of the first is not that of the second. */
+static void what_is_still_to_be_undone_stays_written_down(void **state)
+{
+	struct fake_process *online, *offline;
+	struct rig *r = shared(1, &online, &offline);
+
+	scheduler_set_policy(r->s, &gpol_none);
+	rig_run(r, MS);
+	assert_int_equal(journal_left(r->journal, NULL, 0), 0);
+	offline->outcomes[GPU_SLICE].takes_ns = online->outcomes[GPU_SLICE].takes_ns = 100 * MS;
+	scheduler_set_policy(r->s, &gpol_rotate);
+	rig_run(r, MS);
+	scheduler_set_policy(r->s, &gpol_none);
+	rig_run(r, 150 * MS);
+	assert_int_equal(offline->slice, GPU_SLICE_SHORT);
+	assert_int_equal(journal_left(r->journal, NULL, 0), 2);
+	rig_run(r, 100 * MS);
+	assert_int_equal(offline->slice, GPU_SLICE_OWN);
+	assert_int_equal(journal_left(r->journal, NULL, 0), 0);
+	rig_end(r);
+}
+
+static void a_gpu_that_fails_at_a_change_of_turns_is_left_alone(void **state)
+{
+	struct rig *r = rig_new_contexts(8);
+	struct fake_process *online = rig_online(r, ONLINE_PID, 1);
+	struct fake_process *offline = rig_offline(r, OFFLINE_PID, 1);
+
+	offline->outcomes[GPU_SLICE] = (struct fake_outcome){
+		.result = -EIO, .gpu_failed = true, .gpu = 1, .times = 1
+	};
+	rig_run(r, 3 * S);
+	assert_int_equal(r->told[WIRE_TRIPPED], 1);
+	assert_int_equal(online->slice, GPU_SLICE_OWN);
+	assert_int_equal(offline->slice, GPU_SLICE_OWN);
+	assert_int_equal(scheduler_hint(r->s, ONLINE_PID, 0, 5 * MS), 0);
+	scheduler_act(r->s);
+	rig_run(r, 10 * S);
+	assert_int_equal(offline->suspends, 0);
+	assert_null(offline->target);
+	assert_null(online->target);
+	assert_int_equal(journal_left(r->journal, NULL, 0), 0);
+	assert_int_equal(scheduler_rearm(r->s, 1), 0);
+	rig_run(r, 2 * S);
+	assert_int_equal(offline->slice, GPU_SLICE_SHORT);
+	assert_int_equal(online->slice, GPU_SLICE_LONG);
+	rig_end(r);
+}
+
 static void turns_that_cannot_be_changed_trip_nothing(void **state)
 {
 	struct rig *r = rig_new_contexts(8);
 	struct fake_process *online = rig_online(r, ONLINE_PID, 1);
 	struct fake_process *offline = rig_offline(r, OFFLINE_PID, 1);
 
-	offline->outcomes[GPU_SLICE] = (struct fake_outcome){ .result = -EIO, .gpu_failed = true };
+	offline->outcomes[GPU_SLICE] = (struct fake_outcome){ .result = -EIO };
 	online->outcomes[GPU_SLICE] = (struct fake_outcome){ .result = -EPERM };
 	rig_run(r, 10 * S);
 	assert_int_equal(offline->slices, 1);
@@ -405,6 +454,8 @@ int main(void)
 		cmocka_unit_test(whoever_is_left_alone_on_a_gpu_has_its_own_turns),
 		cmocka_unit_test(another_class_means_other_turns),
 		cmocka_unit_test(a_change_of_turns_is_written_down_until_it_is_undone),
+		cmocka_unit_test(what_is_still_to_be_undone_stays_written_down),
+		cmocka_unit_test(a_gpu_that_fails_at_a_change_of_turns_is_left_alone),
 		cmocka_unit_test(turns_that_cannot_be_changed_trip_nothing),
 		cmocka_unit_test(an_online_job_that_may_not_be_tied_is_told_of_and_serves_on),
 		cmocka_unit_test(offline_jobs_take_turns_of_equal_length),
