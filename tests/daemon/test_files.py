@@ -110,6 +110,16 @@ class ThePage(unittest.TestCase):
             self.assertIn(option, page)
 
 
+def settings(unit, key):
+    """All words that are given for a key."""
+    return [word for line in re.findall(rf'(?m)^{key}=(.*)$', unit) for word in line.split()]
+
+
+def memory_bytes(text):
+    number, unit = re.fullmatch(r'(\d+)([KMG]?)', text).groups()
+    return int(number) << {'': 0, 'K': 10, 'M': 20, 'G': 30}[unit]
+
+
 def have_analyze():
     if shutil.which('systemd-analyze'):
         return True
@@ -157,6 +167,29 @@ class TheUnits(unittest.TestCase):
                        'PrivateNetwork='):
             self.assertNotIn('\n' + hidden, unit)
         self.assertIn('ExecStopPost=' + os.environ['GPREEMPTD'] + ' --clean-up', unit)
+
+    def test_it_starts_where_a_driver_is_and_nowhere_else(self):
+        rules = read(DATA, 'systemd', '70-gpreempt.rules')
+        tagged = {f'dev-{name}.device' if subsystem == 'kfd' else f'sys-{subsystem}-{name}.device'
+                  for subsystem, name in
+                  re.findall(r'(?m)^SUBSYSTEM=="(\w+)", KERNEL=="(\w+)", TAG\+="systemd"', rules)}
+        self.assertEqual(tagged, {'dev-kfd.device', 'sys-module-nvidia.device'})
+        self.assertEqual(set(settings(read(self.service), 'WantedBy')), tagged)
+        self.assertLessEqual(tagged, set(settings(read(self.service), 'After')))
+        for wanted in re.findall(r'SYSTEMD_WANTS}\+="(\S+)"', rules):
+            self.assertIn(wanted, settings(read(self.service), 'After'))
+
+    def test_a_context_to_try_a_driver_on_fits_in_its_memory(self):
+        """It takes 72 MB with one GPU, more with more, and must not take the daemon with it."""
+        unit = read(self.service)
+        self.assertGreaterEqual(memory_bytes(settings(unit, 'MemoryMax')[0]), 512 << 20)
+        self.assertEqual(settings(unit, 'OOMPolicy'), ['continue'])
+
+    def test_it_may_use_what_a_context_is_made_of(self):
+        allowed = settings(read(self.service), 'DeviceAllow')
+        for device in ('/dev/kfd', '/dev/nvidiactl', 'char-nvidia', 'char-nvidia-frontend',
+                       'char-nvidia-uvm'):
+            self.assertIn(device, allowed)
 
 
 if __name__ == '__main__':
