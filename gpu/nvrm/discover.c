@@ -107,6 +107,7 @@ struct search {
 	uint32_t lowest; /* number of a client of the process */
 	bool seen[NVRM_CLIENTS]; /* through a descriptor the process still has */
 	size_t descriptors, objects; /* seen, also of clients without channels */
+	bool inherited; /* one of its descriptors is an ancestor's */
 };
 
 static int newest_client(struct nvrm *n, uint32_t *ret, struct nvrm_failure *f)
@@ -142,6 +143,17 @@ static int try_client(struct search *s, int fd, uint32_t number, struct nvrm_cli
 	return r;
 }
 
+/* What was made through a descriptor of an ancestor's is all that one's. */
+static int try_number(struct search *s, int fd, uint32_t number, uint32_t *asks,
+		      struct nvrm_client *ret)
+{
+	if (!nvrm_client_is_inherited(s->p->n, s->p->pid, number))
+		return try_client(s, fd, number, ret);
+	s->inherited = true;
+	*asks = MOST_ASKS;
+	return 0;
+}
+
 /* Asks from @from downwards to @to. 1: found. */
 static int search_down(struct search *s, int fd, uint32_t from, uint32_t to, uint32_t *asks,
 		       struct nvrm_client *ret)
@@ -151,7 +163,7 @@ static int search_down(struct search *s, int fd, uint32_t from, uint32_t to, uin
 
 		(*asks)++;
 		if (r == NVRM_THIS)
-			r = try_client(s, fd, number, ret);
+			r = try_number(s, fd, number, asks, ret);
 		else if (r >= 0)
 			r = 0;
 		if (r != 0)
@@ -249,6 +261,8 @@ static int look_round(struct search *s, struct nvrm_failure *f)
 
 	if (r < 0 || s->p->n_clients > 0 || !s->descriptors || s->objects || s->p->floor)
 		return r;
+	if (s->inherited)
+		return 0;
 	if (newest - NVRM_FIRST_CLIENT >= MOST_ASKS)
 		return 0;
 	if (nvrm_has_gpu_open(s->p->n, s->p->pid) <= 0)
@@ -327,7 +341,7 @@ int nvrm_discover(struct nvrm_process *p, bool anew, struct nvrm_failure *ret_fa
 		p->floor = s.lowest;
 	if (p->n_clients > 0)
 		return 0;
-	if (s.descriptors && !s.objects && nvrm_has_gpu_open(p->n, p->pid) > 0)
+	if (s.descriptors && !s.objects && !s.inherited && nvrm_has_gpu_open(p->n, p->pid) > 0)
 		return nvrm_fail(ret_failure, -EOPNOTSUPP, NVRM_WHY_NOT_FOUND, NULL);
 	return nvrm_fail(ret_failure, -ENOENT, NVRM_WHY_NO_CONTEXT, NULL);
 }

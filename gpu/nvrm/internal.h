@@ -22,6 +22,7 @@ int nvrm_fail_status(struct nvrm_failure *ret, int status, const char *step, uin
 /* ---- procfs.c ---- */
 
 struct nvrm_ident {
+	pid_t parent;
 	uint64_t start_ticks;
 	char state;
 	char comm[64];
@@ -59,6 +60,14 @@ void nvrm_undo_all(struct nvrm_process *p);
 int nvrm_discover(struct nvrm_process *p, bool anew, struct nvrm_failure *ret_failure);
 /* Looks for objects beside the known ones, the newer ones first. -ESTALE: a group is gone. */
 int nvrm_look_further(struct nvrm_process *p, struct nvrm_failure *ret_failure);
+
+/* ---- inherited.c ---- */
+
+/*
+ * A process forked with contexts has its parent's descriptors, and so the parent's clients seem to
+ * be its own (workers that load data are forked so). True: one of its ancestors has this client.
+ */
+bool nvrm_client_is_inherited(struct nvrm *n, pid_t pid, uint32_t client);
 
 /* ---- groups.c ---- */
 

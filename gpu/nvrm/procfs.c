@@ -19,6 +19,7 @@ static int parse_stat(char *text, struct nvrm_ident *ret)
 		return -EBADMSG;
 	*close = '\0';
 	ident.state = close[2];
+	ident.parent = close[3] == ' ' ? (pid_t)strtol(close + 4, NULL, 10) : 0;
 	snprintf(ident.comm, sizeof(ident.comm), "%s", open + 1);
 	field = close + 2;
 	for (int i = 0; i < START_AFTER_STATE; i++) {

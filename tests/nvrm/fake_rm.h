@@ -47,6 +47,8 @@ void fake_rm_spawn(struct fake_rm *f, pid_t pid, uid_t uid, const char *comm);
 /* Its number there. "/dev/nvidiactl": a file of the driver that clients can be made through. */
 int fake_rm_open_file(struct fake_rm *f, pid_t pid, const char *path);
 void fake_rm_close_file(struct fake_rm *f, pid_t pid, int number);
+/* The new process has all files its parent has. */
+void fake_rm_fork(struct fake_rm *f, pid_t parent, pid_t pid);
 /* The process's new client, made through that descriptor. */
 uint32_t fake_rm_client(struct fake_rm *f, pid_t pid, int number);
 /* A CUDA context: four groups. The handle of the first, the compute one. */

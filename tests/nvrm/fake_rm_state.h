@@ -29,6 +29,7 @@ struct fake_number {
 
 struct fake_process {
 	pid_t pid; /* 0: none */
+	pid_t parent;
 	uid_t uid;
 	uint64_t start;
 	char comm[16];

@@ -118,11 +118,31 @@ void fake_rm_spawn(struct fake_rm *f, pid_t pid, uid_t uid, const char *comm)
 	fake_must(!fake_process(f, pid), "the process is there already");
 	fake_must(f->n_processes < FAKE_PROCESSES, "too many processes");
 	p = &f->processes[f->n_processes++];
-	*p = (struct fake_process){ .pid = pid, .uid = uid, .start = f->next_start++ };
+	*p = (struct fake_process){ .pid = pid, .parent = 1, .uid = uid };
+	p->start = f->next_start++;
 	snprintf(p->comm, sizeof(p->comm), "%s", comm);
 	snprintf(p->exe, sizeof(p->exe), "/usr/bin/%s", comm);
 	p->exit_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	fake_must(p->exit_fd >= 0, "no eventfd");
+	pthread_mutex_unlock(&f->lock);
+}
+
+void fake_rm_fork(struct fake_rm *f, pid_t parent, pid_t pid)
+{
+	struct fake_process *p, *child;
+
+	fake_rm_spawn(f, pid, 0, "worker");
+	pthread_mutex_lock(&f->lock);
+	p = fake_process(f, parent);
+	child = fake_process(f, pid);
+	fake_must(p && child, "no such process");
+	child->parent = parent;
+	child->uid = p->uid;
+	child->n_numbers = p->n_numbers;
+	memcpy(child->numbers, p->numbers, sizeof(p->numbers));
+	for (unsigned int i = 0; i < p->n_numbers; i++)
+		if (p->numbers[i].path[0] && p->numbers[i].file >= 0)
+			f->files[p->numbers[i].file].refs++;
 	pthread_mutex_unlock(&f->lock);
 }
 

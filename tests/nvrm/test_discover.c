@@ -542,6 +542,62 @@ static void any_call_may_be_refused_with_any_status(void **state)
 						    .status = NVRM_OBJECT_NOT_FOUND });
 }
 
+/* ---- forking ---- */
+
+static void contexts_that_were_inherited_are_their_makers_alone(void **state)
+{
+	struct rig *r = *state;
+	struct nvrm_process *p;
+
+	fake_rm_job(r->fake, JOB);
+	fake_rm_fork(r->fake, JOB, OTHER);
+	fake_rm_fork(r->fake, OTHER, OTHER + 1);
+	fake_rm_pass_clients(r->fake, 20000);
+	assert_int_equal(refuse(r, OTHER, NVRM_WHY_NO_CONTEXT), -ENOENT);
+	assert_int_equal(refuse(r, OTHER + 1, NVRM_WHY_NO_CONTEXT), -ENOENT);
+	p = rig_open(r, JOB);
+	assert_int_equal(p->n_groups, 4);
+	nvrm_process_close(p);
+}
+
+static void who_inherited_contexts_may_have_others_of_its_own(void **state)
+{
+	struct rig *r = *state;
+	struct nvrm_process *p;
+	uint32_t client;
+	int number;
+
+	fake_rm_job(r->fake, JOB);
+	fake_rm_fork(r->fake, JOB, OTHER);
+	number = fake_rm_open_file(r->fake, OTHER, "/dev/nvidiactl");
+	client = fake_rm_client(r->fake, OTHER, number);
+	fake_rm_context(r->fake, client, FAKE_GPU, FAKE_CONNECTIONS);
+	p = rig_open(r, OTHER);
+	assert_int_equal(p->n_clients, 1);
+	assert_int_equal(p->clients[0].handle, client);
+	assert_int_equal(p->n_groups, 4);
+	nvrm_process_close(p);
+}
+
+static void a_job_whose_parent_has_contexts_too_is_opened(void **state)
+{
+	struct rig *r = *state;
+	struct nvrm_process *p;
+	int number;
+
+	fake_rm_spawn(r->fake, JOB, 0, "launcher");
+	fake_rm_fork(r->fake, JOB, OTHER);
+	number = fake_rm_open_file(r->fake, JOB, "/dev/nvidiactl");
+	fake_rm_open_file(r->fake, JOB, "/dev/nvidia0");
+	fake_rm_context(r->fake, fake_rm_client(r->fake, JOB, number), FAKE_GPU, FAKE_CONNECTIONS);
+	number = fake_rm_open_file(r->fake, OTHER, "/dev/nvidiactl");
+	fake_rm_context(r->fake, fake_rm_client(r->fake, OTHER, number), FAKE_GPU,
+			FAKE_CONNECTIONS);
+	p = rig_open(r, OTHER);
+	assert_int_equal(p->n_groups, 4);
+	nvrm_process_close(p);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -563,6 +619,9 @@ int main(void)
 		CASE(whose_group_is_also_the_servers_is_refused),
 		CASE(who_does_without_mps_beside_it_is_opened),
 		CASE(a_server_that_may_not_be_looked_at_is_taken_for_ours),
+		CASE(contexts_that_were_inherited_are_their_makers_alone),
+		CASE(who_inherited_contexts_may_have_others_of_its_own),
+		CASE(a_job_whose_parent_has_contexts_too_is_opened),
 		CASE(nothing_new_is_told_as_such_and_costs_little),
 		CASE(a_context_that_comes_later_is_seen),
 		CASE(a_context_behind_thousands_of_new_buffers_is_seen),
