@@ -157,7 +157,7 @@ static uint64_t look(struct nv_keeper *k)
 	if (k->guard && !guard_alive(k->guard))
 		leave_guard(k);
 	beat(k, GUARD_SILENCE_NS);
-	return next_ns;
+	return k->guard ? MIN(next_ns, GUARD_BEAT_NS) : next_ns; /* also with none but the dead */
 }
 
 static void wait_for(const struct nv_keeper *k, uint64_t ns)
@@ -274,8 +274,11 @@ int keeper_add(struct nv_keeper *k, struct nv_attached *a)
 
 	if (r >= 0)
 		r = watch(k, a->process->pidfd);
-	if (r < 0)
+	if (r < 0) {
+		if (LIST_EMPTY(&k->all))
+			leave_guard(k);
 		return r;
+	}
 	LIST_INSERT_HEAD(&k->all, a, link);
 	keeper_wake(k);
 	return 0;

@@ -185,6 +185,20 @@ static void what_was_borrowed_of_a_process_that_ends_is_given_back_unasked(void 
 	gpreempt_detach(p);
 }
 
+/* The guard would kill a thread that is silent for so long, and us with it. */
+static void who_takes_its_time_to_detach_from_the_dead_lives(void **state)
+{
+	struct lib_rig *r = *state;
+	struct gpreempt_process *p = lib_rig_attach(r, JOB, 0);
+	struct pollfd over = { .fd = gpreempt_process_fd(p), .events = POLLIN };
+	struct pollfd guard = { .fd = gpreempt_guard_fd(r->ctx), .events = POLLIN };
+
+	fake_rm_exit(r->fake, JOB);
+	assert_int_equal(poll(&over, 1, 10000), 1);
+	assert_int_equal(poll(&guard, 1, 2 * GUARD_SILENCE_NS / NSEC_PER_MSEC), 0);
+	gpreempt_detach(p);
+}
+
 static void when_the_guard_dies_everybody_is_let_go(void **state)
 {
 	struct lib_rig *r = *state;
@@ -281,6 +295,7 @@ int main(void)
 		TEST(of_a_batch_the_driver_refuses_nobody_is_held),
 		TEST(the_last_reference_lets_go),
 		TEST(what_was_borrowed_of_a_process_that_ends_is_given_back_unasked),
+		TEST(who_takes_its_time_to_detach_from_the_dead_lives),
 		TEST(when_the_guard_dies_everybody_is_let_go),
 		TEST(a_hold_ends_by_itself_when_its_time_is_over),
 		TEST(a_context_that_a_held_process_creates_is_taken_off_too),
