@@ -119,6 +119,8 @@ struct wire_gpus {
 #define WIRE_JOB_WAITING (1u << 4) /* has work and is off the GPU, or waits behind others */
 #define WIRE_JOB_REFUSED (1u << 5) /* cannot be held; why says it */
 #define WIRE_JOB_FULL (1u << 6) /* the asker may see what follows comm; else it is zero */
+/* The device tells nobody of work: what would be known by it is zero. */
+#define WIRE_JOB_UNSEEN (1u << 7)
 
 /* A process on one GPU. */
 struct wire_job {

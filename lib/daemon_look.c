@@ -111,6 +111,7 @@ static void describe_job(struct gpreempt_daemon_job *j, const struct wire_job *w
 		.working = w->flags & WIRE_JOB_WORKING,
 		.waiting = w->flags & WIRE_JOB_WAITING,
 		.refused = w->flags & WIRE_JOB_REFUSED,
+		.unseen = w->flags & WIRE_JOB_UNSEEN,
 		.queues = w->queues,
 		.detailed = w->flags & WIRE_JOB_FULL,
 	};

@@ -55,12 +55,14 @@ static void cell_wait(const struct gpreempt_daemon_job *j, char *ret)
 {
 	char buf[DURATION_SIZE];
 
-	snprintf(ret, CELL_SIZE, "%s", short_duration(j->longest_wait_ns, buf));
+	if (!j->unseen || j->longest_wait_ns)
+		snprintf(ret, CELL_SIZE, "%s", short_duration(j->longest_wait_ns, buf));
 }
 
 static void cell_share(const struct gpreempt_daemon_job *j, char *ret)
 {
-	snprintf(ret, CELL_SIZE, "%u %%", (j->share_permille + 5) / 10);
+	if (!j->unseen)
+		snprintf(ret, CELL_SIZE, "%u %%", (j->share_permille + 5) / 10);
 }
 
 static void cell_note(const struct gpreempt_daemon_job *j, char *ret)
@@ -165,7 +167,7 @@ void jobs_line(struct lines *l, const struct jobs_layout *layout,
 			continue;
 		line_add(l, "%s", first ? "" : " ");
 		first = false;
-		if (!columns[i].cell && j->detailed) {
+		if (!columns[i].cell && j->detailed && !j->unseen) {
 			add_history(l, j, utf8);
 			continue;
 		}

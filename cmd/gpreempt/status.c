@@ -138,8 +138,10 @@ static void job_row(struct libscols_table *t, const struct gpreempt_daemon_job *
 	table_cell(t, 4, "%u%s", j->priority, j->critical ? "!" : "");
 	table_cell(t, 7, "%llu", (unsigned long long)j->preempted);
 	table_cell(t, 8, "%s", duration_or_none(j->held_ns, buf));
-	table_cell(t, 9, "%s", duration_or_none(j->longest_wait_ns, buf));
-	table_cell(t, 10, "%u %%", (j->share_permille + 5) / 10);
+	table_cell(t, 9, "%s",
+		   j->unseen && !j->longest_wait_ns ? "-" :
+						      duration_or_none(j->longest_wait_ns, buf));
+	table_cell(t, 10, j->unseen ? "-" : "%u %%", (j->share_permille + 5) / 10);
 	table_cell(t, 11, "%s", j->source);
 	table_cell(t, 12, "%s", j->why);
 }

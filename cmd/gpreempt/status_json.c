@@ -64,12 +64,16 @@ static void add_job_details(struct json_object *o, const struct gpreempt_daemon_
 	if (j->because)
 		json_add(o, "held_for_pid", json_object_new_int((int)j->because));
 	json_add(o, "held_us", json_us(j->held_ns));
-	json_add(o, "ran_us", json_us(j->ran_ns));
-	json_add(o, "stolen_us", json_us(j->stolen_ns));
-	json_add(o, "longest_wait_us", json_us(j->longest_wait_ns));
+	if (!j->unseen) {
+		json_add(o, "ran_us", json_us(j->ran_ns));
+		json_add(o, "stolen_us", json_us(j->stolen_ns));
+	}
+	if (!j->unseen || j->longest_wait_ns)
+		json_add(o, "longest_wait_us", json_us(j->longest_wait_ns));
 	if (j->detect_ns)
 		json_add(o, "detection_us", json_us(j->detect_ns));
-	json_add(o, "share_pct", json_decimal((double)j->share_permille / 10, 1));
+	if (!j->unseen)
+		json_add(o, "share_pct", json_decimal((double)j->share_permille / 10, 1));
 }
 
 static struct json_object *job_to_json(const struct gpreempt_daemon_job *j)

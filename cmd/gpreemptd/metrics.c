@@ -130,6 +130,7 @@ struct column {
 	size_t offset;
 	uint32_t flag; /* FLAG: of the flags there */
 	struct prom_label label; /* one more than its entry has */
+	bool of_work; /* of a job whose work is not seen there is none */
 };
 
 static void put(FILE *out, const struct column *c, const struct prom_label *labels,
@@ -238,9 +239,9 @@ static const struct column job_columns[] = {
 	{ "gpreempt_job_held_seconds_total", "counter", "Time kept off the GPU.",
 	  JOB(SECONDS, held_ns) },
 	{ "gpreempt_job_stolen_seconds_total", "counter", "Of that, time in which it had work.",
-	  JOB(SECONDS, stolen_ns) },
+	  JOB(SECONDS, stolen_ns), .of_work = true },
 	{ "gpreempt_job_run_seconds_total", "counter", "Time on the GPU with work.",
-	  JOB(SECONDS, ran_ns) },
+	  JOB(SECONDS, ran_ns), .of_work = true },
 	{ "gpreempt_job_longest_wait_seconds", "gauge",
 	  "Longest time it had work and did not run, or, online, not without offline work.",
 	  JOB(SECONDS, longest_wait_ns) },
@@ -249,12 +250,12 @@ static const struct column job_columns[] = {
 	{ "gpreempt_job_target_seconds", "gauge", "Within which its work should be done; 0: none.",
 	  JOB(MICROSECONDS, target_us) },
 	{ "gpreempt_job_share_ratio", "gauge", "Of the last second, on the GPU with work.",
-	  JOB(PERMILLE, share_permille) },
+	  JOB(PERMILLE, share_permille), .of_work = true },
 	{ "gpreempt_job_queues", "gauge", "Queues it has.", JOB(COUNT32, queues) },
 	{ "gpreempt_job_held", "gauge", "1 while it is kept off.", JOB(FLAG, flags),
 	  WIRE_JOB_HELD },
 	{ "gpreempt_job_waiting", "gauge", "1 while it has work and does not run.",
-	  JOB(FLAG, flags), WIRE_JOB_WAITING },
+	  JOB(FLAG, flags), WIRE_JOB_WAITING, .of_work = true },
 };
 
 struct job_labels {
@@ -289,6 +290,8 @@ static void write_jobs(FILE *out, const struct wire_job *jobs, size_t n)
 		for (size_t i = 0; i < n; i++) {
 			struct job_labels labels;
 
+			if (job_columns[c].of_work && (jobs[i].flags & WIRE_JOB_UNSEEN))
+				continue;
 			label_job(&jobs[i], &labels);
 			put(out, &job_columns[c], labels.labels, &jobs[i]);
 		}

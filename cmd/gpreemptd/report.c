@@ -161,6 +161,16 @@ static void describe_process(const struct process *p, struct wire_job *ret)
 	set_container(ret, &p->identity);
 }
 
+/* Where no progress is to be seen it was only supposed: that offline jobs always have work. */
+static void leave_out_work(struct wire_job *ret)
+{
+	ret->flags &= ~(WIRE_JOB_WORKING | WIRE_JOB_WAITING);
+	ret->flags |= WIRE_JOB_UNSEEN;
+	ret->ran_ns = ret->stolen_ns = 0;
+	ret->share_permille = 0;
+	memset(ret->history, 0, sizeof(ret->history));
+}
+
 static void describe(struct scheduler *s, struct job *j, struct wire_job *ret)
 {
 	struct engine_job_stats stats = { 0 };
@@ -184,6 +194,8 @@ static void describe(struct scheduler *s, struct job *j, struct wire_job *ret)
 		.share_permille = j->share_permille,
 	};
 	memcpy(ret->history, j->history, sizeof(ret->history));
+	if (!s->caps.counts_progress)
+		leave_out_work(ret);
 	describe_process(j->process, ret);
 }
 

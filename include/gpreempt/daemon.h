@@ -120,6 +120,7 @@ struct gpreempt_daemon_job {
 	bool critical, attached, held, working;
 	bool waiting; /* has work and is off the GPU, or waits behind others */
 	bool refused; /* cannot be held; why says it */
+	bool unseen; /* the GPU tells nobody of its work: what would be known by that is zero */
 	uint32_t queues;
 	char comm[16];
 	bool detailed; /* false: what follows is not for the caller to see, and is zero */

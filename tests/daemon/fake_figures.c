@@ -73,7 +73,9 @@ static struct wire_job job(uint64_t key)
 		.pid = (int32_t)(2000 + key),
 		.gpu = 1000,
 		.job_class = (uint16_t)(key % 3),
-		.flags = key == 2 ? WIRE_JOB_HELD | WIRE_JOB_WAITING : 0,
+		.flags = key == 2 ? WIRE_JOB_HELD | WIRE_JOB_WAITING :
+			 key == 3 ? WIRE_JOB_UNSEEN :
+				    0,
 		.held_ns = 1234567890,
 		.stolen_ns = 1000000000,
 		.target_us = 20000,

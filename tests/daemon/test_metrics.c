@@ -73,6 +73,22 @@ static void every_job_and_gpu_is_there_once(void **state)
 	assert_int_equal(count(text, "# TYPE gpreempt_job_held "), 1);
 }
 
+static void of_work_that_is_not_seen_there_are_no_figures(void **state)
+{
+	static const char *const families[] = { "run_seconds_total", "stolen_seconds_total",
+						"share_ratio", "waiting" };
+	_cleanup_free_ char *text = written(NULL);
+
+	for (size_t i = 0; i < ARRAY_SIZE(families); i++) {
+		char part[64];
+
+		snprintf(part, sizeof(part), "\ngpreempt_job_%s{", families[i]);
+		assert_int_equal(count(text, part), FAKE_JOBS - 1);
+	}
+	has_line(text, "gpreempt_job_held_seconds_total{gpu=\"1000\",class=\"none\","
+		       "job=\"2003/python3\",container=\"pod3\"} 1.23456789");
+}
+
 static void without_a_socket_its_figures_are_left_out(void **state)
 {
 	_cleanup_free_ char *text = written(NULL);
@@ -164,6 +180,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(figures_are_in_base_units),
 		cmocka_unit_test(every_job_and_gpu_is_there_once),
+		cmocka_unit_test(of_work_that_is_not_seen_there_are_no_figures),
 		cmocka_unit_test(without_a_socket_its_figures_are_left_out),
 		cmocka_unit_test(names_of_programs_break_no_line),
 		cmocka_unit_test(buckets_count_all_below_them),

@@ -337,7 +337,7 @@ static uint64_t ran_ns(struct rig *r, pid_t pid)
 	struct wire_job job;
 
 	assert_true(rig_job(r, pid, 1, &job));
-	return job.ran_ns;
+	return r->fake.now_ns - job.held_ns;
 }
 
 static void a_hint_with_a_length_stops_the_one_whose_turn_it_is_until_its_end(void **state)
@@ -386,6 +386,26 @@ static void more_than_a_second_of_work_is_to_be_announced_again(void **state)
 }
 
 /* ---- what is looked at ---- */
+
+static void what_nobody_can_see_is_not_told(void **state)
+{
+	static const uint8_t nothing[sizeof(((struct wire_job *)0)->history)];
+	struct fake_process *online, *offline;
+	struct rig *r = shared(1, &online, &offline);
+	const pid_t pids[] = { ONLINE_PID, OFFLINE_PID };
+	struct wire_job job;
+
+	rig_run(r, 5 * S);
+	for (size_t i = 0; i < ARRAY_SIZE(pids); i++) {
+		assert_true(rig_job(r, pids[i], 1, &job));
+		assert_true(job.flags & WIRE_JOB_UNSEEN);
+		assert_false(job.flags & (WIRE_JOB_WORKING | WIRE_JOB_WAITING));
+		assert_int_equal(job.share_permille, 0);
+		assert_int_equal(job.ran_ns + job.stolen_ns, 0);
+		assert_memory_equal(job.history, nothing, sizeof(nothing));
+	}
+	rig_end(r);
+}
 
 static struct wire_hint_page *map_page(struct rig *r, int *ret_fd)
 {
@@ -461,6 +481,7 @@ int main(void)
 		cmocka_unit_test(offline_jobs_take_turns_of_equal_length),
 		cmocka_unit_test(a_hint_with_a_length_stops_the_one_whose_turn_it_is_until_its_end),
 		cmocka_unit_test(more_than_a_second_of_work_is_to_be_announced_again),
+		cmocka_unit_test(what_nobody_can_see_is_not_told),
 		cmocka_unit_test(of_an_online_job_only_its_page_is_looked_at),
 		cmocka_unit_test(a_page_is_not_looked_at_where_nobody_could_be_held),
 	};

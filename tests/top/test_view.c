@@ -212,6 +212,28 @@ static void strangers_see_no_figures_of_others(void **state)
 	expect("stranger", &(struct view_options){ .width = 100, .utf8 = true });
 }
 
+static void what_nobody_can_tell_is_not_made_up(void **state)
+{
+	const struct view_options options = { .width = 132, .height = 24, .utf8 = true };
+	struct view v = { 0 };
+	bool found = false;
+
+	jobs[1].unseen = true;
+	jobs[1].working = false;
+	jobs[1].longest_wait_ns = jobs[1].share_permille = 0;
+	assert_int_equal(view_make(&snapshot, &options, &v), 0);
+	for (size_t i = 0; i < v.n; i++) {
+		if (!strstr(v.lines[i].text, " infer"))
+			continue;
+		found = true;
+		assert_null(strchr(v.lines[i].text, '%'));
+		assert_null(strstr(v.lines[i].text, "idle"));
+		assert_non_null(strstr(v.lines[i].text, "unknown"));
+	}
+	assert_true(found);
+	view_done(&v);
+}
+
 static void help_explains_itself(void **state)
 {
 	expect("help", &(struct view_options){ .width = 80, .height = 24, .help = true });
@@ -312,6 +334,7 @@ int main(void)
 		VIEW_TEST(a_tripped_gpu_comes_first_and_says_why),
 		VIEW_TEST(a_lost_daemon_is_said_above_what_was_known),
 		VIEW_TEST(strangers_see_no_figures_of_others),
+		VIEW_TEST(what_nobody_can_tell_is_not_made_up),
 		VIEW_TEST(help_explains_itself),
 		VIEW_TEST(an_idle_machine_says_so),
 		VIEW_TEST(jobs_are_sorted_as_wanted),
