@@ -338,6 +338,13 @@ static int take_up(struct gpu_target *t, struct nvrm_failure *failure)
 		failure->step = r < 0 ? "opening it" : "it is attached already";
 		return r < 0 ? r : -EBUSY;
 	}
+	if (x->owing)
+		nvrm_proc_undo(x);
+	if (x->owing) {
+		failure->why = NVRM_WHY_SYSTEM;
+		failure->step = "what was done to it before is not undone yet";
+		return -EBUSY;
+	}
 	r = prepare(x, failure);
 	if (r < 0) {
 		nvrm_proc_put(x);

@@ -92,6 +92,7 @@ struct proc {
 	pid_t pid;
 	int pidfd;
 	bool ended;
+	bool owing; /* what was done to it the driver would not undo: it is kept and tried again */
 	struct nvrm_process *p; /* NULL: could not be opened, for now */
 	struct gpu_target *t;
 	unsigned int n_watches;
@@ -167,7 +168,7 @@ int nvrm_proc_open(struct proc *x, struct nvrm_failure *ret_failure);
 /* Tells the guard how to undo what may be done to it from now on; and no longer. */
 int nvrm_proc_entrust(struct proc *x, struct nvrm_failure *ret_failure);
 void nvrm_proc_distrust(struct proc *x);
-/* Takes back all that was done to it. */
+/* Takes back all that was done to it; what the driver refuses it owes, and the guard knows. */
 void nvrm_proc_undo(struct proc *x);
 void nvrm_proc_close(struct proc *x);
 /* Numbers for groups that have none. */

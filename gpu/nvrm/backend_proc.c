@@ -98,7 +98,7 @@ int nvrm_proc_get(struct backend *b, pid_t pid, struct proc **ret)
 
 void nvrm_proc_put(struct proc *x)
 {
-	if (x->t || x->n_watches)
+	if (x->t || x->n_watches || x->owing)
 		return;
 	nvrm_proc_close(x);
 	LIST_REMOVE(x, link);
@@ -189,13 +189,23 @@ void nvrm_proc_distrust(struct proc *x)
 	p->guard = NULL;
 }
 
+static bool is_undone(const struct nvrm_process *p)
+{
+	for (size_t i = 0; i < p->n_groups; i++)
+		if (p->groups[i].n_off > 0 || p->groups[i].sliced)
+			return false;
+	return true;
+}
+
 void nvrm_proc_undo(struct proc *x)
 {
 	if (!x->p)
 		return;
 	nvrm_work_enter(x->b);
 	nvrm_undo_all(x->p);
-	nvrm_proc_distrust(x);
+	x->owing = !is_undone(x->p);
+	if (!x->owing)
+		nvrm_proc_distrust(x);
 	nvrm_work_leave(x->b);
 }
 
@@ -203,5 +213,6 @@ void nvrm_proc_close(struct proc *x)
 {
 	nvrm_work_enter(x->b);
 	nvrm_process_close(steal_ptr(&x->p));
+	x->owing = false;
 	nvrm_work_leave(x->b);
 }

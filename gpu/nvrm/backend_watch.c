@@ -11,6 +11,8 @@
 #define LOOK_LAST_NS (2 * NSEC_PER_SEC)
 #define LOOK_ATTACHED_NS (250 * NSEC_PER_MSEC) /* what it creates is to be held, too */
 
+#define PAY_LAST_NS (30 * NSEC_PER_SEC) /* calls of a GPU in trouble may take seconds */
+
 /* ---- the owner's side ---- */
 
 int nvrm_watch_new(struct gpu_backend *base, pid_t pid, struct gpu_watch **ret)
@@ -227,11 +229,25 @@ static void fail(struct proc *x, int r, const struct nvrm_failure *failure)
 
 	if (was_open && nvrm_process_ended(x->p))
 		return; /* which is told by its pidfd */
-	nvrm_proc_close(x);
+	nvrm_proc_undo(x);
+	if (!x->owing)
+		nvrm_proc_close(x);
 	if (x->t)
 		nvrm_work_lost(x->t, r, failure);
 	if (was_open)
 		nvrm_watch_show(x);
+}
+
+/* Groups that are gone owe nothing. */
+static void pay(struct proc *x)
+{
+	struct nvrm_failure failure;
+
+	look(x, &failure);
+	nvrm_proc_undo(x);
+	x->look_after_ns = MIN(2 * MAX(x->look_after_ns, LOOK_FIRST_NS), PAY_LAST_NS);
+	x->look_ns = x->b->n->transport->now_ns(x->b->n->data) + x->look_after_ns;
+	nvrm_proc_put(x);
 }
 
 static void look_at(struct proc *x)
@@ -259,7 +275,7 @@ uint64_t nvrm_watch_look_around(struct backend *b)
 		if (!x->ended && (!due || x->look_ns < due->look_ns))
 			due = x;
 	if (due && due->look_ns <= now_ns)
-		look_at(due);
+		(due->owing ? pay : look_at)(due);
 	LIST_FOREACH(x, &b->procs, link)
 		if (!x->ended)
 			next_ns = MIN(next_ns, x->look_ns);

@@ -36,7 +36,7 @@ static bool anybody_attached(const struct backend *b)
 	const struct proc *x;
 
 	LIST_FOREACH(x, &b->procs, link)
-		if (x->t)
+		if (x->t || x->owing)
 			return true;
 	return false;
 }
@@ -284,6 +284,7 @@ static void undo_all(struct backend *b)
 	while ((x = LIST_FIRST(&b->procs))) {
 		x->t = NULL;
 		x->n_watches = 0;
+		x->owing = false;
 		nvrm_proc_put(x);
 	}
 	follow_slot(b);

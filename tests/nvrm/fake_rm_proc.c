@@ -80,12 +80,14 @@ static int read_process(const struct fake_rm *f, const struct fake_process *p, c
 	if (strcmp(file, "stat") == 0)
 		return put(text,
 			   "%d (%s) S %d %d %d 0 -1 4194560 0 0 0 0 0 0 0 0 20 0 1 0 %llu 0 0 0\n",
-			   p->pid, p->comm, p->parent, p->pid, p->pid, (unsigned long long)p->start);
+			   p->pid, p->comm, p->parent, p->pid, p->pid,
+			   (unsigned long long)p->start);
 	if (strcmp(file, "status") == 0)
 		return put(text,
 			   "Name:\t%s\nState:\tS (sleeping)\nTgid:\t%d\nPid:\t%d\nPPid:\t%d\n"
 			   "TracerPid:\t0\nUid:\t%u\t%u\t%u\t%u\nGid:\t0\t0\t0\t0\n",
-			   p->comm, p->pid, p->pid, p->parent, p->uid, p->uid, p->uid, p->uid);
+			   p->comm, p->pid, p->pid, p->parent, p->uid, p->uid, p->uid,
+			   p->uid);
 	return -ENOENT;
 }
 

@@ -273,13 +273,18 @@ static void a_hold_whose_time_is_over_before_it_begins_is_not_made(void **state)
 }
 
 /* What the driver refuses to end is not given up. */
+static bool nothing_is_borrowed(struct bed *bed, size_t descriptors)
+{
+	return fake_rm_descriptors(bed->fake) == descriptors;
+}
+
 static void an_end_that_fails_is_tried_again(void **state)
 {
 	struct bed *bed = *state;
 	struct fake_fault fault = {
 		.op = FAKE_IOCTL,
 		.cmd = NVRM_CTRL_DISABLE_CHANNELS,
-		.after = 2,
+		.after = 1,
 		.times = 2,
 		.status = NVRM_INVALID_STATE,
 	};
@@ -289,6 +294,56 @@ static void an_end_that_fails_is_tried_again(void **state)
 	bed_ops(bed)->suspend(t, NULL, 0, 10 * NSEC_PER_MSEC, 0);
 	bed_expect(bed, GPU_SUSPEND, 0, HELD);
 	bed_await(bed, bed_job_off, 0);
+	assert_int_equal(bed_disables(bed), 4);
+}
+
+static void release_refused(struct bed *bed, uint32_t cmd)
+{
+	const struct fake_fault fault = {
+		.op = FAKE_IOCTL, .cmd = cmd, .times = 5, .status = NVRM_INVALID_STATE
+	};
+	struct gpu_target *t = bed_attach(bed, JOB);
+
+	bed_ops(bed)->slice(t, GPU_SLICE_SHORT, 0);
+	bed_expect(bed, GPU_SLICE, 0, 0);
+	bed_ops(bed)->suspend(t, NULL, 0, 0, 0);
+	bed_expect(bed, GPU_SUSPEND, 0, HELD);
+	fake_rm_fault(bed->fake, &fault);
+	bed_ops(bed)->release(t, 0);
+	bed_expect(bed, GPU_RELEASE, 0, 0);
+}
+
+/* Nobody else would, as long as we live. */
+static void a_release_that_the_driver_refuses_is_tried_again(void **state)
+{
+	struct bed *bed = *state;
+
+	release_refused(bed, NVRM_CTRL_DISABLE_CHANNELS);
+	bed_await(bed, bed_job_off, 0);
+}
+
+static bool job_has_its_slice(struct bed *bed, size_t group)
+{
+	uint32_t client = NVRM_FIRST_CLIENT;
+
+	return fake_rm_slice(bed->fake, client, (uint32_t)group) == NVRM_CUDA_SLICE_US;
+}
+
+static void a_slice_that_the_driver_would_not_give_back_is_given_back_later(void **state)
+{
+	struct bed *bed = *state;
+
+	release_refused(bed, NVRM_CTRL_SET_TIMESLICE);
+	bed_await(bed, job_has_its_slice, 0x5c000015u);
+}
+
+static void who_ends_with_something_not_undone_leaves_nothing(void **state)
+{
+	struct bed *bed = *state;
+
+	release_refused(bed, NVRM_CTRL_DISABLE_CHANNELS);
+	fake_rm_exit(bed->fake, JOB);
+	bed_await(bed, nothing_is_borrowed, 0);
 }
 
 /* ---- contexts ---- */
@@ -559,6 +614,9 @@ int main(void)
 		T(the_latest_of_several_ends_counts),
 		T(a_hold_whose_time_is_over_before_it_begins_is_not_made),
 		T(an_end_that_fails_is_tried_again),
+		T(a_release_that_the_driver_refuses_is_tried_again),
+		T(a_slice_that_the_driver_would_not_give_back_is_given_back_later),
+		T(who_ends_with_something_not_undone_leaves_nothing),
 		G(a_context_that_comes_while_its_process_is_held_is_held),
 		T(ids_of_one_gpu_leave_the_other_alone),
 		G(slices_are_given_and_given_back),
