@@ -385,6 +385,55 @@ static void more_than_a_second_of_work_is_to_be_announced_again(void **state)
 	rig_end(r);
 }
 
+/* By announcements as long and as many as there may be. */
+static void whoever_announces_work_for_ever_starves_nobody(void **state)
+{
+	struct fake_process *online, *jobs[JOBS];
+	struct rig *r = shared(JOBS, &online, jobs);
+	uint64_t began[JOBS];
+
+	for (size_t i = 0; i < JOBS; i++)
+		began[i] = ran_ns(r, jobs[i]->pid);
+	for (int i = 0; i < 600; i++) {
+		uint64_t at_ns = i % 3 ? 0 : r->fake.now_ns + 900 * MS;
+
+		assert_int_equal(scheduler_hint(r->s, ONLINE_PID, at_ns, UINT64_MAX), 0);
+		scheduler_act(r->s);
+		rig_run(r, 100 * MS);
+	}
+	for (size_t i = 0; i < JOBS; i++) {
+		struct wire_job job;
+
+		assert_true(rig_job(r, jobs[i]->pid, 1, &job));
+		assert_true(job.longest_wait_ns <= 10 * S);
+		/* A turn in each ten seconds. */
+		assert_true(ran_ns(r, jobs[i]->pid) - began[i] >= 4 * TURN);
+	}
+	rig_end(r);
+}
+
+static void gpus_of_another_driver_bring_their_own_policy(void **state)
+{
+	struct rig *r = rig_new(8);
+
+	assert_int_equal(scheduler_policy(r->s), &gpol_priority);
+	scheduler_pause(r->s);
+	rig_run(r, MS);
+	scheduler_set_backend(r->s, NULL);
+	fake_make_contexts(&r->fake);
+	scheduler_set_backend(r->s, &r->fake.base);
+	scheduler_continue(r->s);
+	assert_int_equal(scheduler_policy(r->s), &gpol_rotate);
+	scheduler_set_policy(r->s, &gpol_share);
+	scheduler_pause(r->s);
+	rig_run(r, MS);
+	scheduler_set_backend(r->s, NULL);
+	scheduler_set_backend(r->s, &r->fake.base);
+	scheduler_continue(r->s);
+	assert_int_equal(scheduler_policy(r->s), &gpol_share);
+	rig_end(r);
+}
+
 /* ---- what is looked at ---- */
 
 static void what_nobody_can_see_is_not_told(void **state)
@@ -481,6 +530,8 @@ int main(void)
 		cmocka_unit_test(offline_jobs_take_turns_of_equal_length),
 		cmocka_unit_test(a_hint_with_a_length_stops_the_one_whose_turn_it_is_until_its_end),
 		cmocka_unit_test(more_than_a_second_of_work_is_to_be_announced_again),
+		cmocka_unit_test(whoever_announces_work_for_ever_starves_nobody),
+		cmocka_unit_test(gpus_of_another_driver_bring_their_own_policy),
 		cmocka_unit_test(what_nobody_can_see_is_not_told),
 		cmocka_unit_test(of_an_online_job_only_its_page_is_looked_at),
 		cmocka_unit_test(a_page_is_not_looked_at_where_nobody_could_be_held),
