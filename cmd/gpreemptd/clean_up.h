@@ -13,7 +13,8 @@
 #include "gpu/nvrm/rm.h"
 #include "util/macros.h"
 
-#define CLEAN_UP_NS (2 * NSEC_PER_SEC)
+#define CLEAN_UP_NS (10 * NSEC_PER_SEC)
+#define CLEAN_UP_ONE_NS (2 * NSEC_PER_SEC) /* what a driver may take for one of them */
 
 struct clean_up_result {
 	bool torn; /* the journal was none, and was removed */
@@ -21,6 +22,7 @@ struct clean_up_result {
 	unsigned int released; /* of them, still held, or (levels N) maybe so */
 	unsigned int failed;
 	int error; /* of the first that failed */
+	unsigned int done; /* entries that were seen to, in their order */
 };
 
 /* Neither is opened before something written down is of its level. */
@@ -34,9 +36,10 @@ void clean_up_done(struct clean_up_drivers *d);
 
 /*
  * By a child process, because whoever takes over a driver session can hold nothing afterwards that
- * its death would undo. What a driver held that is there no more is held no more. Empties the
- * journal unless something failed. -EBUSY: a daemon has the journal, and is not to be cleaned up
- * after. -ETIMEDOUT: it was too much.
+ * its death would undo. What a driver held that is there no more is held no more. One that a driver
+ * sticks at counts as failed, and others are still seen to. Empties the journal unless something
+ * failed. -EBUSY: a daemon has the journal, and is not to be cleaned up after. -ETIMEDOUT: it was
+ * too much.
  */
 int clean_up(const struct clean_up_drivers *d, const char *journal_path,
 	     struct clean_up_result *ret);

@@ -423,7 +423,7 @@ void scheduler_set_backend(struct scheduler *s, struct gpu_backend *b)
 	poll_fd(s, ops(s)->fd(b), THE_BACKEND);
 	scheduler_now(s);
 	if (b->caps.slices != s->caps.slices)
-		take_config(s, s->config); /* another driver's GPUs: what is best there is another */
+		take_config(s, s->config); /* for other GPUs another policy is best */
 	configure_engine(s);
 	for_each_process(s, p)
 		process_judge(s, p); /* the configuration may be another by now */

@@ -313,6 +313,28 @@ static void contexts_that_cannot_be_freed_stay_written_down(void **state)
 	assert_int_equal(left(f), 1);
 }
 
+static void one_that_its_driver_sticks_at_keeps_nobody_else_waiting(void **state)
+{
+	struct fixture *f = *state;
+	struct clean_up_result result;
+	struct journal_entry e;
+
+	leave_contexts(f);
+	e = contexts_of(f, CUDA);
+	write_down(f, &e);
+	leave(f, f->start_ticks);
+	fake_rm_block(f->rm, NVRM_CTRL_DISABLE_CHANNELS);
+	SCRIPT_PLAY(f->script, { "version", 0 }, { "snapshot mask=0 room=0", 0, .queues = 1 },
+		    { "enable", -EALREADY }, { "runtime-event", 0 }, { "resume all", 1 },
+		    { "disable", 0 });
+	result = cleaned_up(f);
+	assert_int_equal(result.left, 2);
+	assert_int_equal(result.failed, 1);
+	assert_int_equal(result.error, -ETIMEDOUT);
+	assert_int_equal(result.released, 1);
+	assert_int_equal(left(f), 2);
+}
+
 #define T(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 int main(void)
@@ -328,6 +350,7 @@ int main(void)
 		T(contexts_of_another_with_that_pid_are_left_alone),
 		T(what_is_held_by_a_driver_that_is_gone_is_no_failure),
 		T(contexts_that_cannot_be_freed_stay_written_down),
+		T(one_that_its_driver_sticks_at_keeps_nobody_else_waiting),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL) != 0;
