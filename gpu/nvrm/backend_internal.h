@@ -93,6 +93,7 @@ struct proc {
 	int pidfd;
 	bool ended;
 	bool owing; /* what was done to it the driver would not undo: it is kept and tried again */
+	struct nvrm_quest quest;
 	struct nvrm_process *p; /* NULL: could not be opened, for now */
 	struct gpu_target *t;
 	unsigned int n_watches;

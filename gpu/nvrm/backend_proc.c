@@ -155,7 +155,7 @@ int nvrm_proc_open(struct proc *x, struct nvrm_failure *ret_failure)
 	if (x->p)
 		return 0;
 	nvrm_work_enter(x->b);
-	r = nvrm_process_open(x->b->n, x->pid, NULL, &x->p, ret_failure);
+	r = nvrm_process_open_again(x->b->n, x->pid, NULL, &x->quest, &x->p, ret_failure);
 	nvrm_work_leave(x->b);
 	if (r < 0) {
 		x->p = NULL;

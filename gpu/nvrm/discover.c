@@ -108,6 +108,8 @@ struct search {
 	bool seen[NVRM_CLIENTS]; /* through a descriptor the process still has */
 	size_t descriptors, objects; /* seen, also of clients without channels */
 	bool inherited; /* one of its descriptors is an ancestor's */
+	bool missed; /* descriptors, or clients that could not be noted: nothing was learnt */
+	struct nvrm_quest learnt;
 };
 
 static int newest_client(struct nvrm *n, uint32_t *ret, struct nvrm_failure *f)
@@ -143,10 +145,21 @@ static int try_client(struct search *s, int fd, uint32_t number, struct nvrm_cli
 	return r;
 }
 
+static void note_client(struct search *s, uint32_t number)
+{
+	struct nvrm_quest *q = &s->learnt;
+
+	if (q->n_clients < NVRM_QUEST_CLIENTS)
+		q->clients[q->n_clients++] = number;
+	else
+		s->missed = true;
+}
+
 /* What was made through a descriptor of an ancestor's is all that one's. */
 static int try_number(struct search *s, int fd, uint32_t number, uint32_t *asks,
 		      struct nvrm_client *ret)
 {
+	note_client(s, number);
 	if (!nvrm_client_is_inherited(s->p->n, s->p->pid, number))
 		return try_client(s, fd, number, ret);
 	s->inherited = true;
@@ -172,6 +185,18 @@ static int search_down(struct search *s, int fd, uint32_t from, uint32_t to, uin
 	return 0;
 }
 
+/* Clients get their numbers in order. */
+static int search_newer(struct search *s, int fd, struct nvrm_client *ret)
+{
+	const struct nvrm_quest *known = s->p->quest;
+	uint32_t asks = 0;
+	int r = 0;
+
+	for (size_t i = 0; i < known->n_clients && r == 0; i++)
+		r = search_down(s, fd, known->clients[i], known->clients[i], &asks, ret);
+	return r ? r : search_down(s, fd, s->newest, known->newest + 1, &asks, ret);
+}
+
 /*
  * The newest first: a job is seldom older than everything else. A process that was looked at
  * before has no client that is older than its oldest one.
@@ -179,8 +204,11 @@ static int search_down(struct search *s, int fd, uint32_t from, uint32_t to, uin
 static int search_client(struct search *s, int fd, struct nvrm_client *ret)
 {
 	uint32_t to = s->p->floor ? s->p->floor : NVRM_FIRST_CLIENT, asks = 0;
+	const struct nvrm_quest *known = s->p->quest;
 	int r;
 
+	if (known && known->newest && s->newest > known->newest)
+		return search_newer(s, fd, ret);
 	if (s->newest >= to)
 		return search_down(s, fd, s->newest, to, &asks, ret);
 	/* The numbers have begun anew since. */
@@ -241,8 +269,10 @@ static int look_at_descriptors(struct search *s, struct nvrm_failure *f)
 
 		if (fd == -ENOENT)
 			return 0;
-		if (fd == -EAGAIN)
-			continue; /* it opens and closes them as we look */
+		if (fd == -EAGAIN) { /* it opens and closes them as we look */
+			s->missed = true;
+			continue;
+		}
 		if (fd < 0)
 			return fail_borrow(f, fd);
 		s->descriptors++;
@@ -261,7 +291,7 @@ static int look_round(struct search *s, struct nvrm_failure *f)
 
 	if (r < 0 || s->p->n_clients > 0 || !s->descriptors || s->objects || s->p->floor)
 		return r;
-	if (s->inherited)
+	if (s->inherited || (s->p->quest && s->p->quest->newest))
 		return 0;
 	if (newest - NVRM_FIRST_CLIENT >= MOST_ASKS)
 		return 0;
@@ -331,10 +361,15 @@ int nvrm_discover(struct nvrm_process *p, bool anew, struct nvrm_failure *ret_fa
 
 	if (r >= 0)
 		r = newest_client(p->n, &s.newest, ret_failure);
+	s.learnt.newest = s.newest;
 	if (r >= 0)
 		r = look_round(&s, ret_failure);
 	if (r < 0)
 		return r;
+	if (s.missed || p->n_clients > 0) /* a search ends with the first that has channels */
+		s.learnt.newest = 0;
+	if (p->quest)
+		*p->quest = s.learnt;
 	give_back_unseen(&s);
 	p->found_ns = p->n->transport->now_ns(p->n->data);
 	if (s.lowest != UINT32_MAX && (!p->floor || s.lowest < p->floor))

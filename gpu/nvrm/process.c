@@ -147,8 +147,8 @@ static int identify(struct nvrm_process *p, struct nvrm_failure *f)
 	return 0;
 }
 
-int nvrm_process_find(struct nvrm *n, pid_t pid, struct nvrm_process **ret,
-		      struct nvrm_failure *ret_failure)
+static int find(struct nvrm *n, pid_t pid, struct nvrm_quest *quest, struct nvrm_process **ret,
+		struct nvrm_failure *ret_failure)
 {
 	_cleanup_(process_closep) struct nvrm_process *p = calloc(1, sizeof(*p));
 	int r;
@@ -158,6 +158,7 @@ int nvrm_process_find(struct nvrm *n, pid_t pid, struct nvrm_process **ret,
 	p->n = n;
 	p->pid = pid;
 	p->pidfd = -1;
+	p->quest = quest;
 	r = identify(p, ret_failure);
 	if (r >= 0)
 		r = nvrm_discover(p, true, ret_failure);
@@ -169,15 +170,29 @@ int nvrm_process_find(struct nvrm *n, pid_t pid, struct nvrm_process **ret,
 		return r;
 	if (p->n_groups == 0)
 		return nvrm_fail(ret_failure, -ENOENT, NVRM_WHY_NO_CONTEXT, NULL);
+	p->quest = NULL;
 	*ret = steal_ptr(&p);
 	return 0;
+}
+
+int nvrm_process_find(struct nvrm *n, pid_t pid, struct nvrm_process **ret,
+		      struct nvrm_failure *ret_failure)
+{
+	return find(n, pid, NULL, ret, ret_failure);
 }
 
 int nvrm_process_open(struct nvrm *n, pid_t pid, struct guard *guard, struct nvrm_process **ret,
 		      struct nvrm_failure *ret_failure)
 {
+	return nvrm_process_open_again(n, pid, guard, NULL, ret, ret_failure);
+}
+
+int nvrm_process_open_again(struct nvrm *n, pid_t pid, struct guard *guard,
+			    struct nvrm_quest *quest, struct nvrm_process **ret,
+			    struct nvrm_failure *ret_failure)
+{
 	_cleanup_(process_closep) struct nvrm_process *p = NULL;
-	int r = nvrm_process_find(n, pid, &p, ret_failure);
+	int r = find(n, pid, quest, &p, ret_failure);
 
 	if (r < 0)
 		return r;

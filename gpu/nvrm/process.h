@@ -46,6 +46,17 @@ struct nvrm_client {
 	int guard_slot; /* -1: none */
 };
 
+/*
+ * What a search that found no context has learnt: the next one asks for what is newer, and not for
+ * tens of thousands of numbers again. Zeroed before the first.
+ */
+#define NVRM_QUEST_CLIENTS 8
+struct nvrm_quest {
+	uint32_t newest; /* number that was asked for; 0: all are to be */
+	uint32_t clients[NVRM_QUEST_CLIENTS]; /* of the process's, without channels then */
+	size_t n_clients;
+};
+
 struct nvrm_process {
 	struct nvrm *n;
 	pid_t pid;
@@ -60,6 +71,7 @@ struct nvrm_process {
 	bool doubtful; /* the driver knew less than we: all handles are to be looked at again */
 	uint32_t floor; /* none of its clients was below this; 0: not known */
 	bool spares_copies; /* the owner's to set: a hold leaves groups that only copy on */
+	struct nvrm_quest *quest; /* while it is being opened, or NULL */
 	bool entrusted; /* the guard knows how to undo all that can be done to the groups */
 };
 
@@ -69,6 +81,10 @@ struct nvrm_process {
  */
 int nvrm_process_open(struct nvrm *n, pid_t pid, struct guard *guard, struct nvrm_process **ret,
 		      struct nvrm_failure *ret_failure);
+/* The same, for who is tried again and again; @quest is the process's. */
+int nvrm_process_open_again(struct nvrm *n, pid_t pid, struct guard *guard,
+			    struct nvrm_quest *quest, struct nvrm_process **ret,
+			    struct nvrm_failure *ret_failure);
 /* Contexts come and go. 1: there are others than before; 0: the same. */
 int nvrm_process_refresh(struct nvrm_process *p, struct nvrm_failure *ret_failure);
 bool nvrm_process_ended(const struct nvrm_process *p);

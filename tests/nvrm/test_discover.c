@@ -542,6 +542,58 @@ static void any_call_may_be_refused_with_any_status(void **state)
 						    .status = NVRM_OBJECT_NOT_FOUND });
 }
 
+/* ---- trying again ---- */
+
+static int open_again(struct rig *r, struct nvrm_quest *quest, struct nvrm_process **ret)
+{
+	fake_rm_forget_calls(r->fake);
+	return nvrm_process_open_again(r->n, JOB, NULL, quest, ret, &r->failure);
+}
+
+/* As those that count what the GPUs do: they have them open all the time. */
+static void who_has_no_context_is_not_asked_for_all_clients_again(void **state)
+{
+	struct rig *r = *state;
+	struct nvrm_quest quest = { 0 };
+	struct nvrm_process *p;
+	uint32_t idle;
+	int number;
+
+	fake_rm_spawn(r->fake, JOB, 0, "counter");
+	number = fake_rm_open_file(r->fake, JOB, "/dev/nvidiactl");
+	fake_rm_open_file(r->fake, JOB, "/dev/nvidia0");
+	idle = fake_rm_client(r->fake, JOB, number);
+	fake_rm_pass_clients(r->fake, 20000);
+	assert_int_equal(open_again(r, &quest, &p), -EOPNOTSUPP);
+	assert_true(asks(r) > 20000);
+	assert_int_equal(open_again(r, &quest, &p), -EOPNOTSUPP);
+	assert_in_range(asks(r), 1, 8);
+	fake_rm_context(r->fake, idle, FAKE_GPU, FAKE_CONNECTIONS);
+	assert_int_equal(open_again(r, &quest, &p), 0);
+	assert_int_equal(p->clients[0].handle, idle);
+	nvrm_process_close(p);
+}
+
+static void a_newer_client_is_found_when_it_is_tried_again(void **state)
+{
+	struct rig *r = *state;
+	struct nvrm_quest quest = { 0 };
+	struct nvrm_process *p;
+	uint32_t client;
+	int number;
+
+	fake_rm_spawn(r->fake, JOB, 0, "job");
+	number = fake_rm_open_file(r->fake, JOB, "/dev/nvidiactl");
+	fake_rm_open_file(r->fake, JOB, "/dev/nvidia0");
+	fake_rm_pass_clients(r->fake, 20000);
+	assert_true(open_again(r, &quest, &p) < 0);
+	client = fake_rm_client(r->fake, JOB, number);
+	fake_rm_context(r->fake, client, FAKE_GPU, FAKE_CONNECTIONS);
+	assert_int_equal(open_again(r, &quest, &p), 0);
+	assert_int_equal(p->clients[0].handle, client);
+	nvrm_process_close(p);
+}
+
 /* ---- forking ---- */
 
 static void contexts_that_were_inherited_are_their_makers_alone(void **state)
@@ -619,6 +671,8 @@ int main(void)
 		CASE(whose_group_is_also_the_servers_is_refused),
 		CASE(who_does_without_mps_beside_it_is_opened),
 		CASE(a_server_that_may_not_be_looked_at_is_taken_for_ours),
+		CASE(who_has_no_context_is_not_asked_for_all_clients_again),
+		CASE(a_newer_client_is_found_when_it_is_tried_again),
 		CASE(contexts_that_were_inherited_are_their_makers_alone),
 		CASE(who_inherited_contexts_may_have_others_of_its_own),
 		CASE(a_job_whose_parent_has_contexts_too_is_opened),
