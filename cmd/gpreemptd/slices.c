@@ -27,6 +27,16 @@ static bool runs_alone(const struct scheduler *s, const struct process *p)
 	return true;
 }
 
+/* Long turns are against offline jobs; another online one would wait for their end as well. */
+static bool serves_alone(const struct process *p)
+{
+	for_each_job(p, j) {
+		if (j->on && j->on->online > 1)
+			return false;
+	}
+	return true;
+}
+
 static bool meets(const struct process *p, enum job_class other)
 {
 	for_each_job(p, j) {
@@ -89,7 +99,8 @@ void slices_follow(struct scheduler *s)
 bool slices_wants_tie(const struct scheduler *s, const struct process *p)
 {
 	return s->b->caps.slices && p->verdict.job_class == JOB_ONLINE && p->n_jobs &&
-	       !p->left_alone && s->engine_config.policy != &gpol_none && meets(p, JOB_OFFLINE);
+	       !p->left_alone && s->engine_config.policy != &gpol_none && serves_alone(p) &&
+	       meets(p, JOB_OFFLINE);
 }
 
 /* Of several that are under way the last one says what is in force. */

@@ -78,6 +78,25 @@ static void an_online_job_alone_is_not_tied(void **state)
 	rig_end(r);
 }
 
+static void online_jobs_do_not_wait_for_each_other_s_long_turns(void **state)
+{
+	struct fake_process *online, *offline, *second;
+	struct rig *r = shared(1, &online, &offline);
+
+	second = rig_online(r, ONLINE_PID + 1, 1);
+	rig_run(r, S);
+	assert_int_equal(online->slice, GPU_SLICE_OWN);
+	assert_int_equal(second->slice, GPU_SLICE_OWN);
+	assert_int_equal(offline->slice, GPU_SLICE_SHORT);
+	rig_run(r, 10 * S);
+	assert_null(online->target);
+	assert_int_equal(second->attaches, 0);
+	fake_exit(&r->fake, ONLINE_PID);
+	rig_run(r, 2 * S);
+	assert_int_equal(second->slice, GPU_SLICE_LONG);
+	rig_end(r);
+}
+
 static void where_several_run_beside_each_other_none_is_made_to_leave_at_once(void **state)
 {
 	struct fake_process *online, *offline[2];
@@ -516,6 +535,7 @@ int main(void)
 		cmocka_unit_test(beside_an_online_job_an_offline_one_leaves_at_once),
 		cmocka_unit_test(an_online_job_that_is_tied_is_never_held_and_not_told_as_attached),
 		cmocka_unit_test(an_online_job_alone_is_not_tied),
+		cmocka_unit_test(online_jobs_do_not_wait_for_each_other_s_long_turns),
 		cmocka_unit_test(where_several_run_beside_each_other_none_is_made_to_leave_at_once),
 		cmocka_unit_test(one_that_takes_no_part_in_turns_lets_the_others_keep_theirs),
 		cmocka_unit_test(without_a_policy_turns_are_their_own_at_once),
