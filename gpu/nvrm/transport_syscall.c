@@ -101,6 +101,18 @@ static void closedirp(DIR **dir)
 		closedir(*dir);
 }
 
+/* Others are not even looked at: of a file on a network this may wait for a server, for ever. */
+static bool may_be_device(int dir, const char *name)
+{
+	char target[PATH_MAX];
+	ssize_t len = readlinkat(dir, name, target, sizeof(target) - 1);
+
+	if (len < 0)
+		return false;
+	target[len] = '\0';
+	return strstr(target, "/dev/") != NULL;
+}
+
 /* The number of the @nth descriptor that is open on the device @rdev; /proc has them in order. */
 static int find_number(pid_t pid, dev_t rdev, unsigned int nth)
 {
@@ -114,7 +126,8 @@ static int find_number(pid_t pid, dev_t rdev, unsigned int nth)
 	if (!dir)
 		return errno == ENOENT ? -ESRCH : -errno;
 	while ((e = readdir(dir)) != NULL) {
-		if (e->d_name[0] == '.' || fstatat(dirfd(dir), e->d_name, &st, 0) < 0)
+		if (e->d_name[0] == '.' || !may_be_device(dirfd(dir), e->d_name) ||
+		    fstatat(dirfd(dir), e->d_name, &st, 0) < 0)
 			continue;
 		if (S_ISCHR(st.st_mode) && st.st_rdev == rdev && nth-- == 0)
 			return (int)strtol(e->d_name, NULL, 10);
