@@ -23,11 +23,11 @@ REFERENCES = (
     ('fp32-1-mps', '1 best-effort job, MPS'),
     ('fp32-4-default', '4 best-effort jobs, default time slicing'),
     ('fp32-4-slices', '4 best-effort jobs, each with a time slice of 1 us'),
-    ('fp32-4-hint-bare', '4 best-effort jobs, hint 0.5 ms ahead, no input prepared on the GPU'),
-    ('fp32-4-hint-early', '4 best-effort jobs, hint 1 ms ahead'),
+    ('fp32-4-hint-early', '4 best-effort jobs, hint 1 ms ahead, input prepared on the GPU'),
     ('long-4-default', '4.4 ms request, 4 best-effort jobs, default time slicing'),
     ('long-4-hint', '4.4 ms request, 4 best-effort jobs, hint 0.5 ms ahead'),
     ('torch-1-default', '1 PyTorch job, default time slicing'),
+    ('torch-1-hint-early', '1 PyTorch job, hint 1 ms ahead, input prepared on the GPU'),
     ('torch-4-default', '4 PyTorch jobs, default time slicing'),
     ('model-4-default', 'PyTorch model, 4 best-effort jobs, default time slicing'),
 )

@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: MIT
 // usage: online [--kernels N] [--every-us N] [--seconds N] [--watch FILE]... [--same FILE]
-//               [--library FILE --socket PATH --ahead-us N --for-us N] [--prepare] [--idle]
+//               [--library FILE --socket PATH --ahead-us N --for-us N] [--prepare-us N]
+//               [--idle]
 //
 // An online job: a request of fp32 1024^3 matrix products on a stream of high priority, every so
 // often. Says "ready", waits for a line, makes requests, and ends with JSON: how long each took from
 // its launch until it was synchronised, how late it was launched, and what the best-effort jobs of
 // the files (job.h) did meanwhile. --same: one of them runs in this process, on a stream of low
 // priority. --library: each request is announced to gpreemptd so long before, for so long.
-// --prepare: its input is made on the GPU meanwhile, by one small kernel, which brings the context
-// back. --idle: has a context and does nothing until its input ends.
+// --prepare-us: its input is made on the GPU so long before, by one small kernel, which brings the
+// context back. --idle: has a context and does nothing until its input ends.
 #include <dlfcn.h>
 #include <pthread.h>
 #include <sched.h>
@@ -24,12 +25,12 @@
 
 struct options {
 	int kernels;
-	uint64_t every_ns, ahead_ns, for_ns;
+	uint64_t every_ns, ahead_ns, for_ns, prepare_ns;
 	double seconds;
 	const char *library, *socket, *same;
 	const char *watched[MAX_WATCHED];
 	int n_watched;
-	bool idle, prepare;
+	bool idle;
 };
 
 // Of libgpreempt, what is used: gpreempt/daemon.h.
@@ -71,6 +72,8 @@ static void take(struct options *o, const char *name, const char *value)
 		o->ahead_ns = (uint64_t)(number(value) * 1e3);
 	else if (!strcmp(name, "--for-us"))
 		o->for_ns = (uint64_t)(number(value) * 1e3);
+	else if (!strcmp(name, "--prepare-us"))
+		o->prepare_ns = (uint64_t)(number(value) * 1e3);
 	else if (!strcmp(name, "--library"))
 		o->library = value;
 	else if (!strcmp(name, "--socket"))
@@ -93,8 +96,6 @@ static struct options parse(int argc, char **argv)
 	for (int i = 1; i < argc; i++) {
 		if (!strcmp(argv[i], "--idle")) {
 			o.idle = true;
-		} else if (!strcmp(argv[i], "--prepare")) {
-			o.prepare = true;
 		} else if (i + 1 < argc) {
 			take(&o, argv[i], argv[i + 1]);
 			i++;
@@ -175,8 +176,10 @@ static size_t serve(const struct options *o, struct announcer *a, struct product
 		if (a->daemon) {
 			wait_until(due - o->ahead_ns);
 			a->failed += a->hint(a->daemon, 0, o->ahead_ns, o->for_ns) < 0;
-			if (o->prepare)
-				product_prepare(p);
+		}
+		if (o->prepare_ns) {
+			wait_until(due - o->prepare_ns);
+			product_prepare(p);
 		}
 		wait_until(due);
 		launched = now_ns();

@@ -49,7 +49,7 @@ const struct command commands[] = {
 	  "Without a name: the policy in force, and those there are.\n", cmd_policy },
 	{ "hint", "PID", "say that work of an online job comes",
 	  "  --ahead DURATION    it comes in so long, as 500us; otherwise now\n"
-	  "  --for DURATION      it takes so long: others run again just when it ends\n"
+	  "  --for DURATION      it takes so long: others come back when it ends\n"
 	  "\n"
 	  "For trying out; a program uses gpreempt_hint_now() of libgpreempt(3).\n",
 	  cmd_hint },

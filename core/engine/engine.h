@@ -108,8 +108,8 @@ int engine_remove_job(struct engine *e, uint32_t job);
 
 /*
  * Work is coming at @at_ns (now or later) and takes @for_ns (0: not known). Only online jobs may
- * say so. It counts until work shows up and ends; where none does, hint_ns after @at_ns, or so long
- * before @at_ns + @for_ns as a resume takes. -EPERM: an offline job; -ENOENT.
+ * say so. It counts until work shows up and ends; where none does, until @at_ns + @for_ns, or
+ * hint_ns after @at_ns. -EPERM: an offline job; -ENOENT.
  */
 int engine_hint(struct engine *e, uint64_t now_ns, uint32_t job, uint64_t at_ns, uint64_t for_ns);
 

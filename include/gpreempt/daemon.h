@@ -37,8 +37,8 @@ void gpreempt_hint_now(struct gpreempt_hint *hint);
 void gpreempt_hint_in(struct gpreempt_hint *hint, uint64_t ahead_ns);
 /*
  * The same for work that comes in @ahead_ns (0: now) and takes @for_ns, of which a second counts:
- * who made room for it runs again just when it ends. Without that the end is known on GPUs only
- * that tell of progress. Since: 0.1
+ * who made room for it comes back when it ends. Without that the end is known on GPUs only that
+ * tell of progress. Since: 0.1
  */
 void gpreempt_hint_for(struct gpreempt_hint *hint, uint64_t ahead_ns, uint64_t for_ns);
 /* Returns NULL. Since: 0.1 */

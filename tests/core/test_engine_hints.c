@@ -41,7 +41,7 @@ static void who_made_room_comes_back_when_announced_work_ends(void **state)
 	rig_run_until(&b.r, ENGINE_SUSPEND, b.offline);
 	assert_true(b.r.now_ns < at_ns);
 	rig_run_until(&b.r, ENGINE_RESUME, b.offline);
-	assert_int_equal(b.r.now_ns, at_ns + 40 * MS - b.resume_ns);
+	assert_int_equal(b.r.now_ns, at_ns + 40 * MS);
 	rig_run(&b.r, SEC);
 	assert_int_equal(rig_job(&b.r, b.offline).preempted, 1);
 	rig_close(&b.r);
@@ -74,7 +74,7 @@ static void announced_work_does_not_end_before_it_begins(void **state)
 	announce(&b, 3 * MS, 1);
 	rig_run_until(&b.r, ENGINE_SUSPEND, b.offline);
 	rig_run_until(&b.r, ENGINE_RESUME, b.offline);
-	assert_int_equal(b.r.now_ns, at_ns);
+	assert_int_equal(b.r.now_ns, at_ns + 1);
 	rig_close(&b.r);
 }
 
@@ -91,7 +91,7 @@ static void an_announced_end_is_not_followed_by_lingering(void **state)
 		announce(&b, 0, 5 * MS);
 		assert_true(rig_holds(&b.r, b.offline));
 		rig_run_until(&b.r, ENGINE_RESUME, b.offline);
-		assert_int_equal(b.r.now_ns, at_ns + 5 * MS - b.resume_ns);
+		assert_int_equal(b.r.now_ns, at_ns + 5 * MS);
 		rig_close(&b.r);
 	}
 }
@@ -114,7 +114,7 @@ static void of_overlapping_announcements_the_last_end_counts(void **state)
 		announce(&b, nested ? inner[i - 3].ahead_ns : second[i].ahead_ns,
 			 nested ? inner[i - 3].for_ns : second[i].for_ns);
 		rig_run_until(&b.r, ENGINE_RESUME, b.offline);
-		assert_int_equal(b.r.now_ns, at_ns + 20 * MS - b.resume_ns);
+		assert_int_equal(b.r.now_ns, at_ns + 20 * MS);
 		assert_int_equal(rig_job(&b.r, b.offline).preempted, 1);
 		rig_close(&b.r);
 	}
