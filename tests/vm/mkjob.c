@@ -8,7 +8,8 @@
  *
  *     create     one more queue                   destroy   the newest queue goes
  *     exec       becomes another program          leave     the main thread ends, the others go on
- *     shutdown   its runtime ends, queues go on
+ *     shutdown   its runtime ends, queues go on   fork      a child that does nothing, for as long
+ *                                                           as this process lives
  *     stop       lets what is submitted finish, checks it, ends
  *
  * It says "ready PID" when its queues have work, the command's name when it was done and, at its
@@ -16,7 +17,9 @@
  * a queue and checked work in each. Exit status 0 when nothing was wrong.
  */
 #include <pthread.h>
+#include <signal.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -161,6 +164,22 @@ static void leave(struct job *j)
 	pthread_exit(NULL);
 }
 
+/* As a loader of data would be: with copies of all we have, and no queue. */
+static void beget(void)
+{
+	pid_t child = fork();
+
+	if (child < 0)
+		mk_die("fork");
+	if (child > 0)
+		return;
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	close(STDIN_FILENO);
+	close(STDOUT_FILENO);
+	for (;;)
+		pause();
+}
+
 static void obey(struct job *j, const char *command)
 {
 	if (!strcmp(command, "create")) {
@@ -172,6 +191,8 @@ static void obey(struct job *j, const char *command)
 	} else if (!strcmp(command, "exec")) {
 		execlp("tail", "tail", "-f", "/dev/null", (char *)NULL);
 		mk_die("exec");
+	} else if (!strcmp(command, "fork")) {
+		beget();
 	} else if (!strcmp(command, "shutdown")) {
 		mk_gpu_runtime(&j->gpu, false);
 		pthread_mutex_lock(&j->lock);

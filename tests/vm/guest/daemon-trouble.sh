@@ -35,6 +35,25 @@ job_execs()
 	forget_job
 }
 
+job_forks()
+{
+	local child
+	tell_job fork
+	check "a job forks: it does, held or not" job_says fork
+	child=$(pgrep -P "$job")
+	check "a job forks: requests go on" requests_come 3
+	check "a job forks: it is still the only one attached" attached 1
+	check "a job forks: nobody traces the child" untraced "$child"
+	check "a job forks: which has no queues" no_queues_of "$child"
+	check "a job forks: every packet ran once, in order" stop_job
+	check "a job forks: nobody is attached then" attached 0
+}
+
+no_queues_of()
+{
+	[ ! -e "/sys/class/kfd/kfd/proc/$1" ]
+}
+
 somebody_debugs()
 {
 	check "another debugger: is refused while the daemon has the job" other_is_refused
@@ -194,6 +213,7 @@ trouble()
 	check "trouble: an online job comes" start_online --ticks 100 --every-ms 100
 	in_trouble "a job is killed" job_is_killed
 	in_trouble "a job execs" job_execs
+	in_trouble "a job forks" job_forks
 	in_trouble "another debugger" somebody_debugs
 	check "trouble: every request is done right" stop_online
 	device_goes
