@@ -6,6 +6,7 @@
 
 #include "abi/device_wire.h"
 #include "cmd/gpreemptd/device_jobs.h"
+#include "cmd/gpreemptd/log.h"
 #include "gpu/kfd/backend.h"
 #include "gpu/kfd/kfd.h"
 #include "gpu/model/live.h"
@@ -142,7 +143,11 @@ static int take_up_nvrm(struct device *d, char *ret_why, size_t size)
 		r = nvrm_backend_open(steal_ptr(&n), &options, &d->backend);
 	if (r < 0)
 		return fail(r, why, ret_why, size);
-	memcpy(d->tested, version.text, sizeof(d->tested));
+	if (why[0])
+		log_line(LOG_LEVEL_WARNING,
+			 "the driver could not be tried on a context of our own first: %s", why);
+	else
+		memcpy(d->tested, version.text, sizeof(d->tested));
 	return 0;
 }
 

@@ -169,9 +169,11 @@ static int try_driver(struct nvrm *n, const struct nvrm_backend_options *options
 	if (options->untested)
 		return 0;
 	r = nvrm_selftest(n, 0, &test, &failure);
-	if (r >= 0 || r == -EOPNOTSUPP) /* without libcuda there is nothing to try it with */
+	if (r >= 0)
 		return 0;
-	return refuse_for(options, -EOPNOTSUPP, &failure);
+	refuse_for(options, -EOPNOTSUPP, &failure);
+	/* Without libcuda there is nothing to try it with: that is told, and no reason to stop. */
+	return r == -EOPNOTSUPP ? 0 : -EOPNOTSUPP;
 }
 
 static int backend_init(struct backend *b, const struct nvrm_backend_options *options)

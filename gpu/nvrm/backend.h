@@ -12,7 +12,11 @@
 struct nvrm_backend_options {
 	struct guard *guard; /* NULL: only in tests */
 	bool untested; /* no self-test on a context of our own first */
-	char *why; /* GPU_WHY_SIZE bytes for a line when it fails; may be NULL */
+	/*
+	 * GPU_WHY_SIZE bytes for a line when it fails, or why there could be no self-test; else
+	 * they stay as they are. May be NULL.
+	 */
+	char *why;
 };
 
 /* Owns @n, also on failure. -ENODEV: no such driver; -EOPNOTSUPP: not with this one. */
