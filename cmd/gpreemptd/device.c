@@ -6,7 +6,7 @@
 
 #include "abi/device_wire.h"
 #include "cmd/gpreemptd/device_jobs.h"
-#include "cmd/gpreemptd/log.h"
+#include "cmd/gpreemptd/events.h"
 #include "gpu/kfd/backend.h"
 #include "gpu/kfd/kfd.h"
 #include "gpu/model/live.h"
