@@ -4,9 +4,14 @@
 usage: be_torch.py FILE [CHECK-EVERY]
 
 A best-effort job in PyTorch: bf16 products of 8192^3 (cuBLAS, tensor cores), back to back, until
-the file (job.py) says stop. Every so many the result is compared bit for bit. Ends with JSON.
+the file (job.py) says stop. Every so many the result is compared bit for bit. Ends with JSON. It
+has children as a loader of data would have them: forked after its context was made, with copies of
+its descriptors, and doing nothing.
 """
+import ctypes
 import json
+import os
+import signal
 import sys
 
 import torch
@@ -15,6 +20,15 @@ from job import Job
 
 N = 8192
 QUEUED = 3
+CHILDREN = 2
+PR_SET_PDEATHSIG = 1
+
+
+def beget():
+    if os.fork() == 0:
+        ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+        while True:
+            signal.pause()
 
 
 def main():
@@ -27,6 +41,8 @@ def main():
     torch.cuda.synchronize()
     events = [torch.cuda.Event() for _ in range(QUEUED + 1)]
     launched = done = 0
+    for _ in range(CHILDREN):
+        beget()
 
     def check():
         torch.cuda.synchronize()
