@@ -112,16 +112,18 @@ def ms(us):
 
 
 def measured(mode):
-    """As cells: p50 and p99 in ms, the ratio, best-effort percent."""
+    """As cells: p50 and p99 in ms, the ratios of both, best-effort percent."""
     if mode is None:
-        return ['-'] * 4
-    r, share = mode.get('ratio_p99'), mode.get('best_effort_pct')
+        return ['-'] * 5
+    share = mode.get('best_effort_pct')
+    ratios = [mode.get('ratio_p50'), mode.get('ratio_p99')]
     return [ms(mode['request_us'].get('p50')), ms(mode['request_us'].get('p99')),
-            '-' if r is None else f'{r:.2f}×', '-' if share is None else f'{share:.1f} %']
+            *('-' if r is None else f'{r:.2f}×' for r in ratios),
+            '-' if share is None else f'{share:.1f} %']
 
 
 def table_rows(result):
-    """(title, bar, goal, p50, p99, ratio, best effort, verdict) of each row that is judged."""
+    """(title, bar, goal, p50, p99, ratios, best effort, verdict) of each row that is judged."""
     for key, title, bar, goal in ROWS:
         mode = mode_of(result, key)
         kept = keeps(mode, bar)
@@ -180,10 +182,10 @@ def text_table(head, rows):
 
 def text(result):
     """Everything, for a terminal."""
-    yield from text_table(('', 'bar', 'goal', 'p50 ms', 'p99 ms', 'p99', 'best effort', ''),
+    yield from text_table(('', 'bar', 'goal', 'p50 ms', 'p99 ms', 'p50', 'p99', 'best effort', ''),
                           table_rows(result))
     yield ''
-    yield from text_table(('for comparison', 'p50 ms', 'p99 ms', 'p99', 'best effort'),
+    yield from text_table(('for comparison', 'p50 ms', 'p99 ms', 'p50', 'p99', 'best effort'),
                           reference_rows(result))
     yield ''
     yield from text_table(('latency, us p50 / p99', 'suspend', 'frozen', 'resume', 'running'),
