@@ -93,9 +93,12 @@ static void add_gpu(struct lines *l, const struct gpreempt_daemon_gpu *g, bool p
 		line_begin(l, VIEW_ALARM);
 		line_add(l, "  %s%slook at dmesg, then: gpreempt rearm %u", g->tripped_by,
 			 g->tripped_by[0] ? "; " : "", g->gpu_id);
-	} else if (privileged)
-		line_add(l, "  slots %u: %u online, %u offline  cycles %llu", g->slots,
-			 g->slots_online, g->slots_offline, (unsigned long long)g->cycles);
+	} else if (privileged) {
+		if (g->slots)
+			line_add(l, "  slots %u: %u online, %u offline", g->slots, g->slots_online,
+				 g->slots_offline);
+		line_add(l, "  cycles %llu", (unsigned long long)g->cycles);
+	}
 }
 
 static const struct gpreempt_daemon_gpu *find_gpu(const struct snapshot *s, uint32_t gpu_id)

@@ -65,6 +65,15 @@ static void print_latencies(const struct gpreempt_daemon_status *s)
 	table_print(t);
 }
 
+/* Where the driver does not tell how many there are, nobody counts who has them. */
+static void slots_cell(struct libscols_table *t, size_t column, bool known, uint32_t n)
+{
+	if (known)
+		table_cell(t, column, "%u", n);
+	else
+		table_cell(t, column, "-");
+}
+
 static void print_gpus(const struct daemon_view *v)
 {
 	static const struct column columns[] = {
@@ -81,14 +90,14 @@ static void print_gpus(const struct daemon_view *v)
 		table_row(t);
 		table_cell(t, 0, "%u", g->gpu_id);
 		table_cell(t, 1, "%s", g->name);
-		table_cell(t, 2, "%u", g->slots);
+		slots_cell(t, 2, g->slots, g->slots);
 		for (size_t c = 3; !v->status.privileged && c < 8; c++)
 			table_cell(t, c, "-");
 		table_cell(t, 8, g->tripped ? "off: tripped" : "on");
 		if (!v->status.privileged)
 			continue;
-		table_cell(t, 3, "%u", g->slots_online);
-		table_cell(t, 4, "%u", g->slots_offline);
+		slots_cell(t, 3, g->slots, g->slots_online);
+		slots_cell(t, 4, g->slots, g->slots_offline);
 		table_cell(t, 5, "%llu", (unsigned long long)g->cycles);
 		table_cell(t, 6, "%llu", (unsigned long long)g->trips);
 		table_cell(t, 7, "%llu", (unsigned long long)denied);
