@@ -120,9 +120,6 @@ struct gkfd_transport {
 	int (*wait)(void *data, struct pollfd *fds, size_t n, uint64_t timeout_ns);
 };
 
-/* borrow of the kernel's transport; @kfd: a descriptor of our own, to know theirs by. */
-int gkfd_syscall_borrow(int kfd, pid_t pid, unsigned int nth);
-
 /* The kernel. Trees are looked up below @root ("" or NULL: the real ones); NULL on ENOMEM. */
 extern const struct gkfd_transport gkfd_transport_syscall;
 void *gkfd_syscall_new(const char *root);

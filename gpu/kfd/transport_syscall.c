@@ -1,19 +1,17 @@
 /* SPDX-License-Identifier: MIT */
 /* The transport to the kernel: device, file trees and clock. Memory: mem_syscall.c. */
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <limits.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/stat.h>
 #include <time.h>
 
+#include "gpu/borrow.h"
+#include "gpu/files.h"
 #include "gpu/kfd/mem_syscall.h"
 #include "gpu/kfd/transport.h"
 #include "util/macros.h"
-
-#define READ_FIRST_BYTES 4096u
 
 struct kernel {
 	char *root;
@@ -91,25 +89,15 @@ static int kernel_ioctl(void *data, unsigned long request, void *arg)
 
 static int kernel_borrow(void *data, pid_t pid, unsigned int nth)
 {
-	struct kernel *k = data;
+	_cleanup_close_ int pidfd = gkfd_trace_syscall.pidfd(NULL, pid);
+	const struct kernel *k = data;
+	struct stat device;
 
-	return gkfd_syscall_borrow(k->kfd, pid, nth);
-}
-
-/* A path must stay inside its tree. */
-static bool path_is_inside(const char *path)
-{
-	if (*path == '/')
-		return false;
-	while (*path) {
-		size_t len = strcspn(path, "/");
-
-		if (len == 2 && path[0] == '.' && path[1] == '.')
-			return false;
-		path += len;
-		path += strspn(path, "/");
-	}
-	return true;
+	if (pidfd < 0)
+		return pidfd;
+	if (fstat(k->kfd, &device) < 0)
+		return -errno;
+	return gpu_borrow(pidfd, pid, device.st_rdev, nth);
 }
 
 static int open_tree(const struct kernel *k, enum gkfd_tree tree)
@@ -125,54 +113,6 @@ static int open_tree(const struct kernel *k, enum gkfd_tree tree)
 	return open_below_root(k, dirs[tree], O_PATH | O_DIRECTORY);
 }
 
-/* The files of sysfs, debugfs and proc have no size: what they hold is known at their end. */
-static int read_to_end(int fd, char **ret_text, size_t *ret_len)
-{
-	_cleanup_free_ char *text = NULL;
-	size_t room = 0, len = 0;
-	ssize_t r;
-
-	do {
-		if (len == room) {
-			size_t bigger = room ? room * 2 : READ_FIRST_BYTES;
-			char *grown = realloc(text, bigger + 1);
-
-			if (!grown)
-				return -ENOMEM;
-			text = grown;
-			room = bigger;
-		}
-		r = read(fd, text + len, room - len);
-		if (r < 0 && errno != EINTR)
-			return -errno;
-		if (r > 0)
-			len += (size_t)r;
-		if (len > GKFD_FILE_MAX_BYTES)
-			return -EFBIG;
-	} while (r != 0);
-
-	text[len] = '\0';
-	*ret_text = steal_ptr(&text);
-	*ret_len = len;
-	return 0;
-}
-
-/* -EINVAL: a file of its own, not a link. */
-static int read_link(int dir, const char *path, char **ret_text, size_t *ret_len)
-{
-	_cleanup_free_ char *text = calloc(1, PATH_MAX);
-	ssize_t len;
-
-	if (!text)
-		return -ENOMEM;
-	len = readlinkat(dir, path, text, PATH_MAX - 1);
-	if (len < 0)
-		return -errno;
-	*ret_text = steal_ptr(&text);
-	*ret_len = (size_t)len;
-	return 0;
-}
-
 static bool is_link_of_proc(const char *path)
 {
 	const char *slash = strrchr(path, '/');
@@ -183,76 +123,23 @@ static bool is_link_of_proc(const char *path)
 static int kernel_read_file(void *data, enum gkfd_tree tree, const char *path, char **ret_text,
 			    size_t *ret_len)
 {
-	_cleanup_close_ int dir = -1, fd = -1;
+	_cleanup_close_ int dir = open_tree(data, tree);
+	int r = -EINVAL;
 
-	if (!path_is_inside(path))
-		return -EINVAL;
-	dir = open_tree(data, tree);
 	if (dir < 0)
 		return dir;
-	if (tree == GKFD_TREE_PROC && is_link_of_proc(path)) {
-		int r = read_link(dir, path, ret_text, ret_len);
-
-		if (r != -EINVAL)
-			return r;
-	}
-	/* O_NONBLOCK: a fifo in a copied tree must not hang us. */
-	fd = openat(dir, path, O_RDONLY | O_NOCTTY | O_NONBLOCK | O_CLOEXEC);
-	if (fd < 0)
-		return -errno;
-	return read_to_end(fd, ret_text, ret_len);
-}
-
-static int is_entry(const struct dirent *e)
-{
-	return strcmp(e->d_name, ".") != 0 && strcmp(e->d_name, "..") != 0;
-}
-
-static int by_name(const struct dirent **a, const struct dirent **b)
-{
-	return strcmp((*a)->d_name, (*b)->d_name);
-}
-
-/* Frees @entries. */
-static char *join_names(struct dirent **entries, int n)
-{
-	size_t bytes = 1;
-	char *names, *end;
-
-	for (int i = 0; i < n; i++)
-		bytes += strlen(entries[i]->d_name) + 1;
-	names = end = malloc(bytes);
-	for (int i = 0; i < n; i++) {
-		if (names)
-			end = stpcpy(end, entries[i]->d_name) + 1;
-		free(entries[i]);
-	}
-	free(entries);
-	if (names)
-		*end = '\0';
-	return names;
+	if (tree == GKFD_TREE_PROC && is_link_of_proc(path))
+		r = files_read_link(dir, path, ret_text, ret_len);
+	if (r != -EINVAL)
+		return r;
+	return files_read(dir, path, GKFD_FILE_MAX_BYTES, ret_text, ret_len);
 }
 
 static int kernel_list_dir(void *data, enum gkfd_tree tree, const char *path, char **ret_names)
 {
-	_cleanup_close_ int dir = -1;
-	struct dirent **entries;
-	char *names;
-	int n;
+	_cleanup_close_ int dir = open_tree(data, tree);
 
-	if (!path_is_inside(path))
-		return -EINVAL;
-	dir = open_tree(data, tree);
-	if (dir < 0)
-		return dir;
-	n = scandirat(dir, *path ? path : ".", &entries, is_entry, by_name);
-	if (n < 0)
-		return -errno;
-	names = join_names(entries, n);
-	if (!names)
-		return -ENOMEM;
-	*ret_names = names;
-	return 0;
+	return dir < 0 ? dir : files_list(dir, path, ret_names);
 }
 
 uint64_t gkfd_syscall_now_ns(void *data)
