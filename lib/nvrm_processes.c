@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "lib/nvrm.h"
+#include "lib/processes.h"
 
 #define HANDLE_BITS 24
 #define HANDLE_MASK ((1u << HANDLE_BITS) - 1)
@@ -99,16 +100,7 @@ static int read_ident(struct nvrm *n, pid_t pid, struct gkfd_proc_ident *ret)
 
 static const char *state_name(const struct gkfd_proc_ident *ident)
 {
-	switch (ident->state) {
-	case 'T':
-	case 't':
-		return "stopped";
-	case 'Z':
-	case 'X':
-		return "zombie";
-	default:
-		return ident->tracer_pid ? "traced" : "running";
-	}
+	return ident->tracer_pid ? "traced" : proc_state_name(ident->state);
 }
 
 static void identify(struct nvrm *n, struct gpreempt_process_info *info)

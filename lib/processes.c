@@ -44,14 +44,9 @@ static void add_gpu(struct gpreempt_process_info *info, uint32_t gpu_id)
 		info->gpus[info->n_gpus++] = gpu_id;
 }
 
-static const char *state_name(struct gpreempt_ctx *ctx, const struct gkfd_proc_ident *ident)
+const char *proc_state_name(char state)
 {
-	pid_t holder;
-
-	if (ident->tracer_pid)
-		return gkfd_holder_of(ctx->k, ident->tracer_pid, &holder) == 1 ? "attached"
-									       : "traced";
-	switch (ident->state) {
+	switch (state) {
 	case 'T':
 	case 't':
 		return "stopped";
@@ -61,6 +56,15 @@ static const char *state_name(struct gpreempt_ctx *ctx, const struct gkfd_proc_i
 	default:
 		return "running";
 	}
+}
+
+static const char *state_name(struct gpreempt_ctx *ctx, const struct gkfd_proc_ident *ident)
+{
+	pid_t holder;
+
+	if (!ident->tracer_pid)
+		return proc_state_name(ident->state);
+	return gkfd_holder_of(ctx->k, ident->tracer_pid, &holder) == 1 ? "attached" : "traced";
 }
 
 static void identify(struct gpreempt_ctx *ctx, struct gpreempt_process_info *info)
