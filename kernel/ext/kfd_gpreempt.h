@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: GPL-2.0 OR MIT */
+/*
+ * What the extension adds to amdkfd's own structs, and what amdkfd calls. kfd_priv.h includes this
+ * before it declares them; kernel/ext/hooks lists every place where amdkfd is touched.
+ *
+ * Locking: everything here about a queue or a process on a GPU is under the DQM lock of that GPU,
+ * as is_active and is_evicted are. Order: nodes_lock, file->lock, then the driver's own (p->mutex is
+ * never taken), then the DQM lock. User memory is never touched under a lock.
+ */
+#ifndef KFD_GPREEMPT_H_INCLUDED
+#define KFD_GPREEMPT_H_INCLUDED
+
+#include <linux/types.h>
+
+struct device_queue_manager;
+struct file;
+struct kfd_node;
+struct kfd_process;
+struct kfd_process_device;
+struct qcm_process_device;
+struct queue;
+
+/* Why a queue is off the run list: queue_properties.gpreempt. It is on when no bit is set. */
+enum kfd_gpreempt_reason {
+	KFD_GPREEMPT_BY_HOLDER = 1, /* a file of /dev/kfd_gpreempt */
+	KFD_GPREEMPT_BY_ITSELF = 2, /* its process, through /dev/kfd */
+	KFD_GPREEMPT_BY_STOP = 4, /* its GPU is stopped */
+};
+
+struct kfd_gpreempt_hold {
+	const void *owner; /* compared only; NULL: nobody */
+	u64 until_ns; /* ktime_get_ns() */
+};
+
+/* Member "gpreempt" of struct queue. */
+struct kfd_gpreempt_queue_state {
+	struct kfd_gpreempt_hold holder, itself;
+	struct pid *by; /* who took it off last */
+	u32 preemptions;
+	u64 since_ns; /* off since; 0: on */
+	u64 held_ns; /* before that */
+	u64 last_latency_ns, max_latency_ns;
+	u64 mark; /* of the batch that changed it last */
+};
+
+/* Member "gpreempt" of struct kfd_process_device: queues created from now on are born held. */
+struct kfd_gpreempt_process_state {
+	struct kfd_gpreempt_hold holder, itself;
+};
+
+/* kfd_module.c, after everything else came up and before anything goes */
+int kfd_gpreempt_init(void);
+void kfd_gpreempt_exit(void);
+
+/* kfd_device.c: once a node can have queues, and before it cannot any more */
+int kfd_gpreempt_add_node(struct kfd_node *node);
+void kfd_gpreempt_remove_node(struct kfd_node *node);
+
+/* kfd_chardev.c */
+bool kfd_gpreempt_is_command(unsigned int cmd);
+long kfd_gpreempt_own_ioctl(struct file *file, unsigned int cmd, unsigned long arg);
+void kfd_gpreempt_own_release(struct file *file);
+bool kfd_is_kfd_file(const struct file *file); /* made there */
+
+/* kfd_device_queue_manager.c, under the DQM lock: @q is about to get its descriptor */
+void kfd_gpreempt_new_queue(struct qcm_process_device *qpd, struct queue *q);
+/* kfd_queue.c: nobody knows @q any more */
+void kfd_gpreempt_free_queue(struct queue *q);
+
+#endif
