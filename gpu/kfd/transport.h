@@ -79,6 +79,12 @@ struct gkfd_transport {
 	int (*ioctl)(void *data, unsigned long request, void *arg);
 
 	/*
+	 * As ioctl, on the device of the driver's extension, which is opened at the first call and
+	 * closed with the rest. -ENODEV: there is none. NULL: there cannot be any.
+	 */
+	int (*ext)(void *data, unsigned long request, void *arg);
+
+	/*
 	 * A copy of the @nth descriptor of the driver that @pid has open, the caller's to close;
 	 * the caller must trace it. It may be one that @pid inherited and cannot use (-EBADF of
 	 * ioctl_on). -ENOENT: it has no more.

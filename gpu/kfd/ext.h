@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Level K3: queues of any processes, held through the driver's extension in one call. Nobody is
+ * traced; what is held belongs to the open device of @k and comes back when that is closed, when we
+ * die, or when the hold's time is over.
+ *
+ * Calls may come from several threads at once. Each returns 0 or a count, or -errno as
+ * abi/kfd_gpreempt.h tells; -ENODEV: the driver has no extension.
+ */
+#ifndef GPREEMPT_GPU_KFD_EXT_H
+#define GPREEMPT_GPU_KFD_EXT_H
+
+#include "abi/kfd_gpreempt.h"
+#include "gpu/kfd/kfd.h"
+
+/* Opens the device when it is not open. -EACCES: no right to; -EPROTO: another version. */
+int gkfd_ext_open(struct gkfd *k, struct kfd_gpreempt_version *ret);
+
+/*
+ * Gets the right to name @pid in calls, where we are not its administrator: 0 also when that needs
+ * nothing. -EPERM: it may not be traced by us; -ESRCH: it is gone or has the driver not open.
+ */
+int gkfd_ext_bind(struct gkfd *k, pid_t pid);
+
+/* The entry for @queue (KFD_GPREEMPT_ALL_QUEUES: all) of a process on any GPU. */
+struct kfd_gpreempt_entry gkfd_ext_entry(pid_t pid, uint64_t start_ticks, uint32_t queue);
+
+/* What one call is for; the answer is in the entries and in *b. Returns entries with result 0. */
+int gkfd_ext_unmap(struct gkfd *k, struct kfd_gpreempt_entry *entries, uint32_t n,
+		   struct kfd_gpreempt_batch *b);
+int gkfd_ext_map(struct gkfd *k, struct kfd_gpreempt_entry *entries, uint32_t n,
+		 struct kfd_gpreempt_batch *b);
+int gkfd_ext_switch(struct gkfd *k, struct kfd_gpreempt_entry *entries, uint32_t n_unmap,
+		    uint32_t n_map, struct kfd_gpreempt_batch *b);
+
+/* All queues of @pid; *ret is to be freed. How many, or -errno. */
+int gkfd_ext_queues(struct gkfd *k, pid_t pid, uint64_t start_ticks,
+		    struct kfd_gpreempt_queue **ret);
+int gkfd_ext_hqd(struct gkfd *k, uint32_t gpu_id, struct kfd_gpreempt_hqd *ret);
+int gkfd_ext_stop(struct gkfd *k, uint32_t gpu_id, uint32_t hold_ms, uint32_t *ret_stops);
+int gkfd_ext_start(struct gkfd *k, uint32_t gpu_id, uint32_t *ret_stops);
+
+#endif
