@@ -8,6 +8,7 @@
 
 #include "cmd/gpreemptd/prometheus.h"
 #include "util/macros.h"
+#include "util/stream.h"
 
 static void counter(FILE *out, const char *name, const char *help, uint64_t value)
 {
@@ -305,30 +306,24 @@ int metrics_write(struct scheduler *s, const struct control *control, char **ret
 {
 	_cleanup_free_ struct wire_gpu *gpus = NULL;
 	_cleanup_free_ struct wire_job *jobs = NULL;
-	_cleanup_free_ char *text = NULL;
 	struct wire_status status = { 0 };
-	size_t len = 0, n_gpus, n_jobs;
-	FILE *out;
-	int failed;
+	size_t n_gpus, n_jobs;
+	struct stream text;
+	int r;
 
 	if (collect_gpus(s, &gpus, &n_gpus) < 0 || collect_jobs(s, &jobs, &n_jobs) < 0)
 		return -ENOMEM;
-	out = open_memstream(&text, &len);
-	if (!out)
-		return -ENOMEM;
+	r = stream_open(&text);
+	if (r < 0)
+		return r;
 	scheduler_status(s, &status);
-	write_state(out, &status);
-	write_figures(out, scheduler_figures(s));
+	write_state(text.out, &status);
+	write_figures(text.out, scheduler_figures(s));
 	if (control)
-		write_control(out, control_figures(control));
-	write_gpus(out, gpus, n_gpus);
-	write_jobs(out, jobs, n_jobs);
-	failed = ferror(out);
-	if (fclose(out) != 0 || failed)
-		return -ENOMEM;
-	*ret_text = steal_ptr(&text);
-	*ret_len = len;
-	return 0;
+		write_control(text.out, control_figures(control));
+	write_gpus(text.out, gpus, n_gpus);
+	write_jobs(text.out, jobs, n_jobs);
+	return stream_close(&text, ret_text, ret_len);
 }
 
 static int write_all(int fd, const char *text, size_t len)

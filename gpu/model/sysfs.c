@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "gpu/model/driver.h"
+#include "util/stream.h"
 
 #define FIRST_RENDER_MINOR 128u
 #define CPU_CORES 64u
@@ -59,56 +60,25 @@ static int read_tree(struct model *m, enum gkfd_tree tree, const char *path, boo
 	}
 }
 
-/* What is printed to a stream; ended by a NUL that is not counted. */
-struct text {
-	char *bytes;
-	size_t len, room;
-};
-
-/* Not open_memstream(): it clears and copies what it grows by, most of a descriptor dump. */
-static ssize_t text_write(void *cookie, const char *bytes, size_t n)
-{
-	struct text *t = cookie;
-	size_t room = MAX(t->room * 2, t->len + n + 1);
-
-	if (t->len + n >= t->room) {
-		char *grown = realloc(t->bytes, room);
-
-		if (!grown)
-			return 0;
-		t->bytes = grown;
-		t->room = room;
-	}
-	memcpy(t->bytes + t->len, bytes, n);
-	t->len += n;
-	t->bytes[t->len] = '\0';
-	return (ssize_t)n;
-}
-
 static int read_text(struct model *m, enum gkfd_tree tree, const char *path, bool list,
 		     char **ret_text, size_t *ret_len)
 {
-	const cookie_io_functions_t functions = { .write = text_write };
 	_cleanup_free_ char *text = NULL;
-	struct text t = { .bytes = calloc(1, 1), .room = 1 };
-	FILE *out;
-	int r;
+	struct stream s;
+	size_t len;
+	int r, closed;
 
-	if (!t.bytes)
-		return -ENOMEM;
-	out = fopencookie(&t, "w", functions);
-	if (!out) {
-		free(t.bytes);
-		return -ENOMEM;
-	}
-	r = read_tree(m, tree, path, list, out);
-	if (fclose(out) != 0 && r == 0)
-		r = -ENOMEM;
-	text = t.bytes;
+	r = stream_open(&s);
 	if (r < 0)
 		return r;
+	r = read_tree(m, tree, path, list, s.out);
+	closed = stream_close(&s, &text, &len);
+	if (r < 0)
+		return r;
+	if (closed < 0)
+		return closed;
 	*ret_text = steal_ptr(&text);
-	*ret_len = t.len;
+	*ret_len = len;
 	return 0;
 }
 
