@@ -7,6 +7,7 @@
 #include <sys/stat.h>
 #include <time.h>
 
+#include "abi/kfd_gpreempt.h"
 #include "gpu/borrow.h"
 #include "gpu/files.h"
 #include "gpu/kfd/mem_syscall.h"
@@ -16,6 +17,7 @@
 struct kernel {
 	char *root;
 	int kfd;
+	int ext; /* -1: not open yet; any thread opens it */
 };
 
 void *gkfd_syscall_new(const char *root)
@@ -25,6 +27,7 @@ void *gkfd_syscall_new(const char *root)
 	if (!k)
 		return NULL;
 	k->kfd = -1;
+	k->ext = -1;
 	k->root = strdup(root ? root : "");
 	if (!k->root) {
 		free(k);
@@ -39,6 +42,8 @@ static void kernel_close(void *data)
 
 	if (k->kfd >= 0)
 		close(k->kfd);
+	if (k->ext >= 0)
+		close(k->ext); /* lets go of all that is held through it */
 	free(k->root);
 	free(k);
 }
@@ -85,6 +90,30 @@ static int kernel_ioctl(void *data, unsigned long request, void *arg)
 	struct kernel *k = data;
 
 	return kernel_ioctl_on(data, 0, k->kfd, request, arg);
+}
+
+/* The first to open it wins: what is held belongs to one file. */
+static int open_ext(struct kernel *k)
+{
+	int fd = __atomic_load_n(&k->ext, __ATOMIC_ACQUIRE), none = -1;
+
+	if (fd >= 0)
+		return fd;
+	fd = open_below_root(k, "/dev/" KFD_GPREEMPT_DEVICE, O_RDWR);
+	if (fd < 0)
+		return fd == -ENOENT || fd == -ENXIO ? -ENODEV : fd;
+	if (__atomic_compare_exchange_n(&k->ext, &none, fd, false, __ATOMIC_ACQ_REL,
+					__ATOMIC_ACQUIRE))
+		return fd;
+	close(fd);
+	return none;
+}
+
+static int kernel_ext(void *data, unsigned long request, void *arg)
+{
+	int fd = open_ext(data);
+
+	return fd < 0 ? fd : kernel_ioctl_on(data, 0, fd, request, arg);
 }
 
 static int kernel_borrow(void *data, pid_t pid, unsigned int nth)
@@ -179,6 +208,7 @@ const struct gkfd_transport gkfd_transport_syscall = {
 	.open = kernel_open,
 	.close = kernel_close,
 	.ioctl = kernel_ioctl,
+	.ext = kernel_ext,
 	.borrow = kernel_borrow,
 	.ioctl_on = kernel_ioctl_on,
 	.read_file = kernel_read_file,

@@ -3,9 +3,9 @@
  * What the extension adds to amdkfd's own structs, and what amdkfd calls. kfd_priv.h includes this
  * before it declares them; kernel/ext/hooks lists every place where amdkfd is touched.
  *
- * Locking: everything here about a queue or a process on a GPU is under the DQM lock of that GPU,
- * as is_active and is_evicted are. Order: nodes_lock, file->lock, then the driver's own (p->mutex is
- * never taken), then the DQM lock. User memory is never touched under a lock.
+ * Locking: everything about a queue, or a process on a GPU, is under that GPU's DQM lock, as
+ * is_active and is_evicted are. Order: nodes_lock, then the DQM lock; p->mutex is never taken. User
+ * memory is not touched under a lock.
  */
 #ifndef KFD_GPREEMPT_H_INCLUDED
 #define KFD_GPREEMPT_H_INCLUDED
@@ -27,8 +27,10 @@ enum kfd_gpreempt_reason {
 	KFD_GPREEMPT_BY_STOP = 4, /* its GPU is stopped */
 };
 
+struct kfd_gpreempt_node; /* member "gpreempt" of struct device_queue_manager; may be NULL */
+
 struct kfd_gpreempt_hold {
-	const void *owner; /* compared only; NULL: nobody */
+	u64 owner; /* who can end it; 0: there is no hold */
 	u64 until_ns; /* ktime_get_ns() */
 };
 
@@ -40,20 +42,21 @@ struct kfd_gpreempt_queue_state {
 	u64 since_ns; /* off since; 0: on */
 	u64 held_ns; /* before that */
 	u64 last_latency_ns, max_latency_ns;
-	u64 mark; /* of the batch that changed it last */
+	u64 mark; /* of the change that it was part of last */
 };
 
 /* Member "gpreempt" of struct kfd_process_device: queues created from now on are born held. */
 struct kfd_gpreempt_process_state {
 	struct kfd_gpreempt_hold holder, itself;
+	bool held_itself; /* ever */
 };
 
-/* kfd_module.c, after everything else came up and before anything goes */
+/* kfd_module.c: before any node is there, after the last has gone; without it the rest does nothing */
 int kfd_gpreempt_init(void);
 void kfd_gpreempt_exit(void);
 
 /* kfd_device.c: once a node can have queues, and before it cannot any more */
-int kfd_gpreempt_add_node(struct kfd_node *node);
+void kfd_gpreempt_add_node(struct kfd_node *node);
 void kfd_gpreempt_remove_node(struct kfd_node *node);
 
 /* kfd_chardev.c */
