@@ -302,6 +302,7 @@ int main(void)
 	table.open = made_up_open;
 	table.close = made_up_close;
 	table.ioctl = made_up_ioctl;
+	table.ext = NULL;
 	table.read_file = made_up_file;
 	table.list_dir = made_up_list;
 	go_before_others();

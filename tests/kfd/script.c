@@ -393,6 +393,7 @@ struct script *script_new(const struct gkfd_trace_ops *trace)
 	s->table.open = play_open;
 	s->table.close = play_close;
 	s->table.ioctl = play_ioctl;
+	s->table.ext = NULL;
 	s->table.ioctl_on = play_ioctl_on;
 	s->table.borrow = play_borrow;
 	s->table.read_file = play_read_file;
