@@ -10,6 +10,7 @@
 #ifndef GPREEMPT_GPU_MODEL_DRIVER_H
 #define GPREEMPT_GPU_MODEL_DRIVER_H
 
+#include "gpu/model/ext.h"
 #include "gpu/model/hw.h"
 #include "util/macros.h"
 
@@ -61,6 +62,7 @@ struct model_pdd { /* what one KFD process has on one GPU */
 	uint32_t num_gws;
 	uint32_t watch_ids;
 	uint32_t launch_mode, override;
+	struct ext_pdd ext;
 	uint8_t doorbells[MAX_QUEUES_PER_PROCESS / 8];
 };
 
@@ -84,6 +86,7 @@ struct model_queue {
 	uint32_t sdma_id, sdma_engine, sdma_queue;
 	uint64_t saved_read, saved_write; /* indices in the descriptor, from the last unmap */
 	struct model_program *program; /* what fills it, if we do */
+	struct ext_queue ext;
 };
 
 struct model_kproc {
@@ -164,6 +167,7 @@ struct model {
 	struct model_fault faults[MODEL_FAULT_KINDS];
 	struct pending_fault pending[MODEL_FAULT_KINDS];
 	uint64_t vanish_at_call;
+	struct model_ext ext;
 };
 
 /* ---- proc.c ---- */

@@ -145,6 +145,7 @@ int model_ioctl(struct model *m, struct model_task task, pid_t fd_owner, unsigne
 {
 	const struct ioctl_desc *desc;
 	struct call c;
+	bool ext;
 	int r;
 
 	/* A thread that sleeps in the driver cannot call it again. */
@@ -152,13 +153,14 @@ int model_ioctl(struct model *m, struct model_task task, pid_t fd_owner, unsigne
 		return -EDEADLK;
 	model_faults_before_call(m);
 	model_advance(m, m->config.chip->costs.ioctl_ns);
+	ext = model_ext_is_command(m, _IOC_NR(request));
 	desc = find_ioctl(m, _IOC_NR(request));
-	if (!desc)
+	if (!desc && !ext)
 		return -ENOTTY;
-	r = find_caller(m, task, fd_owner, desc->run == model_ioc_criu, &c);
+	r = find_caller(m, task, fd_owner, desc && desc->run == model_ioc_criu, &c);
 	if (r < 0)
 		return r;
-	r = run_call(&c, desc, request, arg);
+	r = ext ? model_ext_own_ioctl(m, c.proc, request, arg) : run_call(&c, desc, request, arg);
 	model_run_woken(m);
 	model_run_resets(m);
 	return r;

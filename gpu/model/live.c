@@ -11,6 +11,7 @@
 struct live {
 	struct model_device device;
 	unsigned int refs; /* under the device's lock */
+	unsigned int clients; /* of them, transports */
 	void *kernel; /* for the machine's /proc */
 	int timer_fd;
 	uint64_t armed_ns; /* UINT64_MAX: not */
@@ -143,6 +144,7 @@ void *live_transport(struct live *l)
 {
 	pthread_mutex_lock(&l->device.lock);
 	l->refs++;
+	l->clients++;
 	pthread_mutex_unlock(&l->device.lock);
 	return l;
 }
@@ -183,8 +185,15 @@ void live_hush(struct live *l)
 
 /* ---- the transport, where it differs ---- */
 
+/* All clients of one device share the extension's file: they are one process. */
 static void device_close(void *data)
 {
+	struct live *l = live_of(data);
+
+	live_lock(l);
+	if (--l->clients == 0)
+		model_device_close_ext(&l->device);
+	live_unlock(l);
 	live_unref(data);
 }
 
@@ -285,6 +294,7 @@ const struct gkfd_transport gkfd_transport_live = {
 	.open = model_device_open,
 	.close = device_close,
 	.ioctl = model_device_ioctl,
+	.ext = model_device_ext,
 	.borrow = model_device_borrow,
 	.ioctl_on = model_device_ioctl_on,
 	.read_file = live_read_file,

@@ -60,6 +60,12 @@ struct model_chip {
 extern const struct model_chip model_chips[]; /* ended by a NULL name */
 const struct model_chip *model_chip_find(const char *name);
 
+enum model_ext_kind { /* of the driver's extension, abi/kfd_gpreempt.h */
+	MODEL_EXT_NONE,
+	MODEL_EXT_ALL_QUEUES,
+	MODEL_EXT_VICTIMS, /* and victims-only is allowed */
+};
+
 struct model_config {
 	const struct model_chip *chip; /* copied */
 	uint32_t n_gpus;
@@ -68,6 +74,7 @@ struct model_config {
 	/* Taken out: the rule of 6.5 to early 6.12, every call needs the live tracer thread. */
 	bool no_debugger_clause;
 	bool log_packets; /* keep model_packet records */
+	enum model_ext_kind ext;
 };
 
 int model_new(const struct model_config *config, struct model **ret);
@@ -77,7 +84,7 @@ void model_freep(struct model **m);
 /*
  * A populated model, as "--device model[:SPEC]" makes it. SPEC: a chip name, then optional
  * ",key=value" (gpus, occupancy in percent, jobs=0 for nobody there, seed, kfd_minor, runtime=old,
- * log; save_area=host, unmap_us, map_us and quantum_us change the chip). NULL: mi308x.
+ * log, ext=1 or ext=victims; save_area=host, unmap_us, map_us and quantum_us change the chip). NULL: mi308x.
  * pid 1001: offline, 10 busy queues on GPU 0; 1002: online, 2 queues on GPU 0; 1003: no queue.
  * -EINVAL and a line in *ret_why (the caller's to free) when SPEC makes no sense.
  */
@@ -132,6 +139,15 @@ int model_vm_acquire(struct model *m, pid_t pid, uint32_t gpu_index);
 /* What became of a blocked call: true and its result once it returned. */
 bool model_blocked_result(struct model *m, struct model_task task, int *ret);
 void model_signal(struct model *m, struct model_task task); /* a blocked call returns -EINTR */
+
+/*
+ * The device of the extension: a file of @task's process, whose end closes it. -ENODEV: there is no
+ * extension. Descriptors that calls name are this process's: BIND takes what borrow gave.
+ */
+int model_ext_open(struct model *m, struct model_task task, uint64_t *ret_file);
+int model_ext_ioctl(struct model *m, struct model_task task, uint64_t file, unsigned long request,
+		    void *arg);
+void model_ext_close(struct model *m, uint64_t file); /* lets go of all that is held through it */
 
 int model_read_file(struct model *m, enum gkfd_tree tree, const char *path, char **ret_text,
 		    size_t *ret_len);

@@ -24,6 +24,7 @@ struct preset {
 	uint64_t gpus, occupancy /* percent */, jobs, seed, kfd_minor, log;
 	uint64_t now_ns;
 	bool old_runtime;
+	enum model_ext_kind ext;
 };
 
 static int fail(char **ret_why, const char *fmt, const char *what)
@@ -76,6 +77,23 @@ static int parse_range(const char *key, const char *value, uint64_t min, uint64_
 	return -EINVAL;
 }
 
+static int parse_ext(const char *value, enum model_ext_kind *ret, char **ret_why)
+{
+	static const char *const kinds[] = {
+		[MODEL_EXT_NONE] = "0",
+		[MODEL_EXT_ALL_QUEUES] = "1",
+		[MODEL_EXT_VICTIMS] = "victims",
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(kinds); i++) {
+		if (!strcmp(value, kinds[i])) {
+			*ret = (enum model_ext_kind)i;
+			return 0;
+		}
+	}
+	return fail(ret_why, "ext is '0', '1' or 'victims', not '%s'", value);
+}
+
 static int parse_option(struct preset *p, char *option, char **ret_why)
 {
 	static const char *const runtimes[] = { "new", "old" }, *const areas[] = { "hbm", "host" };
@@ -103,6 +121,8 @@ static int parse_option(struct preset *p, char *option, char **ret_why)
 	*value++ = '\0';
 	if (!strcmp(option, "runtime"))
 		return parse_word(option, value, runtimes, &p->old_runtime, ret_why);
+	if (!strcmp(option, "ext"))
+		return parse_ext(value, &p->ext, ret_why);
 	if (!strcmp(option, "save_area"))
 		return parse_word(option, value, areas, &p->chip.save_in_host, ret_why);
 	for (size_t i = 0; i < ARRAY_SIZE(numbers); i++) {
@@ -116,7 +136,7 @@ static int parse_option(struct preset *p, char *option, char **ret_why)
 	}
 	return fail(ret_why,
 		    "no option '%s' (gpus, occupancy, jobs, seed, kfd_minor, runtime, log, "
-		    "save_area, unmap_us, map_us, quantum_us)",
+		    "save_area, unmap_us, map_us, quantum_us, ext)",
 		    option);
 }
 
@@ -271,6 +291,7 @@ static int make(const char *spec, struct preset *p, struct model **ret, char **r
 	config.seed = p->seed;
 	config.kfd_minor = (uint32_t)p->kfd_minor;
 	config.log_packets = p->log;
+	config.ext = p->ext;
 	r = model_new(&config, &m);
 	if (r < 0)
 		return r;

@@ -181,6 +181,7 @@ int model_proc_exec(struct model *m, pid_t pid)
 	mm = mem_new();
 	if (!mm)
 		return -ENOMEM;
+	model_ext_close_files_of(m, pid);
 	kproc_release(m, p);
 	mem_free(p->mm);
 	p->mm = mm;
@@ -203,6 +204,7 @@ void model_proc_exit(struct model *m, pid_t pid)
 
 	if (!p)
 		return;
+	model_ext_close_files_of(m, pid);
 	kproc_release(m, p);
 	untrace(m, pid, 0);
 	while (*at != p)

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The software device behind the transport table: one lock around the model. */
 #include <errno.h>
-#include <fcntl.h>
 
 #include "gpu/model/driver.h"
 #include "gpu/model/transport.h"
@@ -118,17 +117,38 @@ int model_device_ioctl(void *data, unsigned long request, void *arg)
 	return model_device_ioctl_on(data, d->self, -1, request, arg);
 }
 
-/* Something to close: which of them it is, the pid says. */
+int model_device_ext(void *data, unsigned long request, void *arg)
+{
+	struct model_device *d = model_device_enter(data);
+	int r = d->ext ? 0 : model_ext_open(d->m, self(d), &d->ext);
+
+	if (r == 0)
+		r = model_ext_ioctl(d->m, self(d), d->ext, request, arg);
+	return leave_waited(d, r);
+}
+
+void model_device_close_ext(struct model_device *d)
+{
+	model_ext_close(d->m, d->ext);
+	d->ext = 0;
+}
+
+/* As ptrace(2) would. */
+static bool may_borrow(const struct model_device *d, const struct model_proc *p)
+{
+	const struct model_proc *by = model_proc_find(d->m, d->self);
+
+	return by && (by->uid == 0 || by->uid == p->uid);
+}
+
 int model_device_borrow(void *data, pid_t pid, unsigned int nth)
 {
 	struct model_device *d = model_device_enter(data);
 	struct model_proc *p = model_proc_find(d->m, pid);
 	int fd = -ENOENT;
 
-	if (p && p->has_fd && nth == 0) {
-		fd = open("/dev/null", O_RDWR | O_CLOEXEC);
-		fd = fd < 0 ? -errno : fd;
-	}
+	if (p && p->has_fd && nth == 0)
+		fd = may_borrow(d, p) ? model_ext_descriptor(p->kproc) : -EPERM;
 	return model_device_leave(d, fd);
 }
 
@@ -261,6 +281,7 @@ const struct gkfd_transport gkfd_transport_model = {
 	.open = model_device_open,
 	.close = device_close,
 	.ioctl = model_device_ioctl,
+	.ext = model_device_ext,
 	.borrow = model_device_borrow,
 	.ioctl_on = model_device_ioctl_on,
 	.read_file = model_device_read_file,

@@ -11,6 +11,7 @@ struct model_device { /* @data of both, at its beginning */
 	pthread_mutex_t lock;
 	struct model *m;
 	pid_t self; /* who we are on it */
+	uint64_t ext; /* our file of the extension's device; 0: not open */
 	/* Of real time, else NULL. The first two hold the lock. */
 	void (*entered)(struct model_device *d);
 	void (*leaving)(struct model_device *d);
@@ -25,6 +26,9 @@ int model_device_leave(struct model_device *d, int r); /* returns @r */
 
 int model_device_open(void *data);
 int model_device_ioctl(void *data, unsigned long request, void *arg);
+int model_device_ext(void *data, unsigned long request, void *arg);
+/* With the lock: lets go of what is held through that file. */
+void model_device_close_ext(struct model_device *d);
 int model_device_borrow(void *data, pid_t pid, unsigned int nth);
 int model_device_ioctl_on(void *data, pid_t pid, int fd, unsigned long request, void *arg);
 int model_device_read_file(void *data, enum gkfd_tree tree, const char *path, char **ret_text,

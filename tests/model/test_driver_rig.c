@@ -54,6 +54,30 @@ int rig_setup_kfd_1_11(void **state)
 				   });
 }
 
+int rig_setup_ext(void **state)
+{
+	return setup_config(state, (struct model_config){
+					   .chip = model_chip_find("mi308x"),
+					   .ext = MODEL_EXT_ALL_QUEUES,
+				   });
+}
+
+int rig_setup_victims(void **state)
+{
+	return setup_config(state, (struct model_config){
+					   .chip = model_chip_find("mi308x"),
+					   .ext = MODEL_EXT_VICTIMS,
+				   });
+}
+
+int rig_setup_ext_mes(void **state)
+{
+	return setup_config(state, (struct model_config){
+					   .chip = model_chip_find("gfx1200"),
+					   .ext = MODEL_EXT_ALL_QUEUES,
+				   });
+}
+
 int rig_setup_mi100_like(void **state)
 {
 	static struct model_chip chip;

@@ -34,6 +34,9 @@ struct rig {
 int rig_setup(void **state);
 int rig_setup_old_permission(void **state); /* without the debugger clause */
 int rig_setup_kfd_1_11(void **state);
+int rig_setup_ext(void **state); /* with the extension */
+int rig_setup_victims(void **state); /* and victims-only allowed */
+int rig_setup_ext_mes(void **state); /* on a chip without run lists */
 int rig_setup_mi100_like(void **state); /* debugs through one VMID */
 int rig_teardown(void **state);
 

@@ -220,6 +220,7 @@ static void nonsense_is_refused_with_a_reason(void **state)
 		"mi308x,save_area=ram",
 		"mi308x,unmap_us=1000001",
 		"mi308x,quantum_us=0",
+		"mi308x,ext=2",
 	};
 
 	(void)state;

@@ -1,0 +1,309 @@
+/* SPDX-License-Identifier: MIT */
+/* The extension's device: its files, who may be named in calls, and the calls' entry. */
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "abi/kfd_gpreempt.h"
+#include "gpu/model/driver.h"
+
+#define DESCRIPTOR_MAGIC 0x6b66642d6d6f646cull
+#define MAX_BOUND 4096u
+
+bool model_ext_is_admin(const struct ext_call *c)
+{
+	return c->caller->uid == 0;
+}
+
+/* ---- files ---- */
+
+static struct ext_file *find_file(const struct model *m, uint64_t id)
+{
+	for (struct ext_file *f = m->ext.files; f; f = f->next)
+		if (f->id == id)
+			return f;
+	return NULL;
+}
+
+static struct ext_file *add_file(struct model *m, pid_t pid, struct model_kproc *own)
+{
+	struct ext_file *f = calloc(1, sizeof(*f));
+
+	if (!f)
+		return NULL;
+	*f = (struct ext_file){
+		.next = m->ext.files,
+		.m = m,
+		.id = ++m->ext.next_file,
+		.pid = pid,
+		.own = own,
+	};
+	m->ext.files = f;
+	return f;
+}
+
+static void close_file(struct ext_file *f)
+{
+	struct ext_file **at = &f->m->ext.files;
+
+	while (*at != f)
+		at = &(*at)->next;
+	*at = f->next;
+	free(f->bound);
+	free(f);
+}
+
+int model_ext_open(struct model *m, struct model_task task, uint64_t *ret_file)
+{
+	struct model_proc *p = model_proc_find(m, task.pid);
+	struct ext_file *f;
+
+	if (!m->config.ext)
+		return -ENODEV;
+	if (!p)
+		return -ESRCH;
+	f = add_file(m, task.pid, NULL);
+	if (!f)
+		return -ENOMEM;
+	*ret_file = f->id;
+	return model_proc_note_thread(p, task.tid);
+}
+
+void model_ext_close(struct model *m, uint64_t file)
+{
+	struct ext_file *f = find_file(m, file);
+
+	if (f)
+		close_file(f);
+}
+
+void model_ext_close_files_of(struct model *m, pid_t pid)
+{
+	struct ext_file *f = m->ext.files;
+
+	while (f) {
+		struct ext_file *next = f->next;
+
+		if (f->pid == pid)
+			close_file(f);
+		f = next;
+	}
+}
+
+/* ---- rights ---- */
+
+struct descriptor {
+	uint64_t magic;
+	uint64_t serial; /* of the KFD process */
+};
+
+/* A file that says whose it is, and can say nothing else any more. */
+int model_ext_descriptor(const struct model_kproc *k)
+{
+	const struct descriptor d = { .magic = DESCRIPTOR_MAGIC, .serial = k->serial };
+	_cleanup_close_ int fd = memfd_create("kfd", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+
+	if (fd < 0)
+		return -errno;
+	if (write(fd, &d, sizeof(d)) != sizeof(d))
+		return -ENOMEM;
+	if (fcntl(fd, F_ADD_SEALS, F_SEAL_WRITE | F_SEAL_GROW | F_SEAL_SHRINK) < 0)
+		return -errno;
+	return steal_fd(&fd);
+}
+
+static int read_descriptor(int fd, uint64_t *ret_serial)
+{
+	struct descriptor d;
+
+	if (fcntl(fd, F_GETFD) < 0)
+		return -EBADF;
+	if (fcntl(fd, F_GET_SEALS) < 0 || pread(fd, &d, sizeof(d), 0) != sizeof(d) ||
+	    d.magic != DESCRIPTOR_MAGIC)
+		return -EINVAL;
+	*ret_serial = d.serial;
+	return 0;
+}
+
+static bool is_bound(const struct ext_file *f, uint64_t serial)
+{
+	for (size_t i = 0; i < f->n_bound; i++)
+		if (f->bound[i] == serial)
+			return true;
+	return false;
+}
+
+/* Those that ended make room. */
+static void forget_ended(struct ext_file *f)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < f->n_bound; i++)
+		if (model_kproc_by_serial(f->m, f->bound[i]))
+			f->bound[n++] = f->bound[i];
+	f->n_bound = n;
+}
+
+static int add_bound(struct ext_file *f, uint64_t serial)
+{
+	uint64_t *bound;
+
+	if (is_bound(f, serial))
+		return 0;
+	forget_ended(f);
+	if (f->n_bound >= MAX_BOUND)
+		return -ENOSPC;
+	bound = reallocarray(f->bound, f->n_bound + 1, sizeof(*bound));
+	if (!bound)
+		return -ENOMEM;
+	f->bound = bound;
+	f->bound[f->n_bound++] = serial;
+	return 0;
+}
+
+static int bind_process(struct ext_call *c, void *data)
+{
+	struct kfd_gpreempt_bind *a = data;
+	struct model_kproc *k;
+	uint64_t serial;
+	int r;
+
+	if (c->file->own)
+		return -EINVAL;
+	r = read_descriptor(a->fd, &serial);
+	if (r < 0)
+		return r;
+	k = model_kproc_by_serial(c->m, serial);
+	if (!k)
+		return -ESRCH;
+	r = add_bound(c->file, serial);
+	if (r == 0)
+		a->pid = (uint32_t)k->proc->pid;
+	return r;
+}
+
+static struct model_proc *named_process(const struct ext_call *c, uint32_t pid)
+{
+	if (c->file->own && !pid)
+		return c->caller;
+	return pid > INT32_MAX ? NULL : model_proc_by_tid(c->m, (pid_t)pid);
+}
+
+int model_ext_target(const struct ext_call *c, uint32_t pid, uint64_t start_ticks,
+		     struct model_kproc **ret)
+{
+	struct model_proc *p = named_process(c, pid);
+
+	if (!p || !p->kproc || (start_ticks && start_ticks != model_proc_start_ticks(p)))
+		return -ESRCH;
+	if (c->file->own ? p->kproc != c->file->own :
+			   !model_ext_is_admin(c) && !is_bound(c->file, p->kproc->serial))
+		return -EPERM;
+	*ret = p->kproc;
+	return 0;
+}
+
+/* ---- calls ---- */
+
+static int get_version(struct ext_call *c, void *data)
+{
+	struct kfd_gpreempt_version *a = data;
+
+	*a = (struct kfd_gpreempt_version){
+		.version = KFD_GPREEMPT_VERSION,
+		.abilities = KFD_GPREEMPT_CAN_BATCH,
+		.max_entries = KFD_GPREEMPT_MAX_ENTRIES,
+		.max_hold_ms = KFD_GPREEMPT_MAX_HOLD_MS,
+	};
+	if (c->m->config.ext == MODEL_EXT_VICTIMS)
+		a->abilities |= KFD_GPREEMPT_CAN_VICTIMS_ONLY;
+	if (model_ext_is_admin(c))
+		a->abilities |= KFD_GPREEMPT_IS_ADMIN;
+	return 0;
+}
+
+struct ext_desc {
+	unsigned long request;
+	int (*run)(struct ext_call *c, void *data);
+};
+
+static const struct ext_desc commands[] = {
+	{ KFD_GPREEMPT_GET_VERSION, get_version },
+	{ KFD_GPREEMPT_BIND, bind_process },
+};
+
+static const struct ext_desc *find_command(unsigned long request)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(commands); i++)
+		if (commands[i].request == request)
+			return &commands[i];
+	return NULL;
+}
+
+static int run_command(struct ext_call *c, unsigned long request, void *arg)
+{
+	const struct ext_desc *desc = find_command(request);
+	uint64_t data[16] = { 0 };
+	int r;
+
+	if (!desc)
+		return -ENOTTY;
+	r = model_copy_from_user(data, (uintptr_t)arg, _IOC_SIZE(request));
+	if (r < 0)
+		return r;
+	r = desc->run(c, data);
+	if (model_copy_to_user((uintptr_t)arg, data, _IOC_SIZE(request)) < 0)
+		r = -EFAULT;
+	return r;
+}
+
+bool model_ext_is_command(const struct model *m, unsigned int nr)
+{
+	return m->config.ext && nr >= KFD_GPREEMPT_COMMAND_START && nr < KFD_GPREEMPT_COMMAND_END;
+}
+
+static struct ext_file *own_file(struct model *m, struct model_proc *p)
+{
+	for (struct ext_file *f = m->ext.files; f; f = f->next)
+		if (f->own == p->kproc)
+			return f;
+	return add_file(m, p->pid, p->kproc);
+}
+
+int model_ext_own_ioctl(struct model *m, struct model_proc *caller, unsigned long request,
+			void *arg)
+{
+	struct ext_call c = {
+		.m = m,
+		.file = own_file(m, caller),
+		.caller = caller,
+		.began_ns = model_now_ns(m),
+	};
+
+	return c.file ? run_command(&c, request, arg) : -ENOMEM;
+}
+
+int model_ext_ioctl(struct model *m, struct model_task task, uint64_t file, unsigned long request,
+		    void *arg)
+{
+	struct ext_call c = { .m = m };
+	int r;
+
+	model_faults_before_call(m);
+	model_advance(m, m->config.chip->costs.ioctl_ns);
+	c.file = find_file(m, file);
+	c.caller = model_proc_find(m, task.pid);
+	c.began_ns = model_now_ns(m);
+	if (!c.file)
+		return -EBADF;
+	if (!c.caller)
+		return -ESRCH;
+	r = model_proc_note_thread(c.caller, task.tid);
+	if (r < 0)
+		return r;
+	r = run_command(&c, request, arg);
+	model_run_woken(m);
+	model_run_resets(m);
+	return r;
+}

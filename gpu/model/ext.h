@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The extension of the driver (abi/kfd_gpreempt.h, kernel/ext), as the driver half has it when it
+ * was asked for. A held queue has one more reason not to run, beside the driver's own.
+ *
+ *   ext.c        files, rights, and who is asked for what
+ *   ext_batch.c  entries, their results, tickets
+ *   ext_hold.c   whose a queue is, how long, and the brake
+ *   ext_cycle.c  making it true on hardware, on all GPUs at the same time
+ *   ext_look.c   what can be seen of it
+ *
+ * Asynchronous batches are done when the call returns: virtual time has passed by then.
+ */
+#ifndef GPREEMPT_GPU_MODEL_EXT_H
+#define GPREEMPT_GPU_MODEL_EXT_H
+
+#include "gpu/model/event.h"
+#include "gpu/model/model.h"
+
+struct model_gpu;
+struct model_kproc;
+struct model_pdd;
+struct model_proc;
+struct model_queue;
+
+enum ext_reason { EXT_BY_HOLDER = 1, EXT_BY_ITSELF = 2, EXT_BY_STOP = 4 };
+
+struct ext_hold {
+	uint64_t owner; /* a file's number; 0: there is no hold */
+	uint64_t until_ns;
+};
+
+struct ext_queue { /* of every queue */
+	uint32_t reasons; /* it may run when there is none */
+	struct ext_hold holder, itself;
+	pid_t by; /* who took it off last */
+	uint32_t preemptions;
+	uint64_t since_ns; /* off since; 0: on */
+	uint64_t held_ns; /* before that */
+	uint64_t last_latency_ns, max_latency_ns;
+	uint64_t mark; /* of the change that it was part of last */
+};
+
+struct ext_pdd { /* of a process on a GPU: queues created from now on are born held */
+	struct ext_hold holder, itself;
+};
+
+struct ext_stop { /* of one file, for one GPU */
+	uint32_t count;
+	uint64_t until_ns;
+};
+
+struct ext_ticket;
+
+struct ext_file {
+	struct ext_file *next;
+	struct model *m;
+	uint64_t id; /* never used twice */
+	pid_t pid; /* whose end closes it */
+	struct model_kproc *own; /* of /dev/kfd: only this one's queues; else NULL */
+	uint64_t *bound; /* serials of KFD processes */
+	size_t n_bound;
+	struct ext_stop stops[MODEL_MAX_GPUS];
+	struct ext_ticket *tickets; /* oldest first */
+	uint64_t next_ticket;
+};
+
+struct model_ext {
+	struct ext_file *files;
+	uint64_t next_file, next_mark;
+	struct event expire; /* when the next hold or stop is over */
+	bool expired; /* that came while the hardware was waited for */
+	uint32_t waits; /* calls that wait for the hardware */
+};
+
+/* ---- ext.c ---- */
+
+struct ext_call {
+	struct model *m;
+	struct ext_file *file;
+	struct model_proc *caller;
+	uint64_t began_ns;
+};
+
+/* The call of a process on its own descriptor of /dev/kfd. */
+int model_ext_own_ioctl(struct model *m, struct model_proc *caller, unsigned long request,
+			void *arg);
+bool model_ext_is_command(const struct model *m, unsigned int nr);
+/* As pidfd_getfd(2) would: a descriptor of /dev/kfd of that process, good for BIND. */
+int model_ext_descriptor(const struct model_kproc *k);
+/* At its end, and when it becomes another program. */
+void model_ext_close_files_of(struct model *m, pid_t pid);
+/* The process an entry names. -ESRCH, -EPERM. */
+int model_ext_target(const struct ext_call *c, uint32_t pid, uint64_t start_ticks,
+		     struct model_kproc **ret);
+bool model_ext_is_admin(const struct ext_call *c);
+
+/* ---- procfs.c ---- */
+uint64_t model_proc_start_ticks(const struct model_proc *p);
+
+#endif
