@@ -19,15 +19,20 @@
 
 #define EXPORT __attribute__((visibility("default")))
 
+struct ext_attached;
+struct ext_keeper;
 struct nv_attached;
 struct nv_device;
+struct process_ops;
 struct vendor;
 
 struct gpreempt_process {
 	LIST_ENTRY(gpreempt_process) link;
 	struct gpreempt_ctx *ctx;
+	const struct process_ops *ops; /* NULL: it is traced */
 	struct gkfd_target *target;
 	struct nv_attached *nvrm; /* in the place of the target */
+	struct ext_attached *ext; /* the same */
 	pid_t pid;
 	bool look_only;
 	bool pauses; /* GPREEMPT_ATTACH_PAUSE */
@@ -43,6 +48,7 @@ struct gpreempt_ctx {
 	struct gkfd *k; /* NULL: there is a vendor */
 	const struct vendor *vendor;
 	struct nv_device *nvrm;
+	struct ext_keeper *ext; /* since the first attachment through the driver's extension */
 	char backend[16];
 	struct gpreempt_error last;
 	struct gkfd_topology topology; /* read once */
@@ -96,24 +102,13 @@ void out_struct(void *ret, const void *entry);
 /* The caller's options over @defaults, which have their full size: fields it lacks stay. */
 void in_struct(void *defaults, const void *given);
 
-/* ---- what differs between vendors ---- */
+/* ---- what differs between vendors and ways ---- */
 
 /*
- * What is done otherwise than with AMD's driver, for which there is no such table. The exported
- * functions check their arguments and ask it; it notes its failures in the context.
+ * How a process is attached to otherwise than by tracing it, for which there is no such table. The
+ * exported functions check their arguments and ask it; it notes its failures in the context.
  */
-struct vendor {
-	void (*close)(struct gpreempt_ctx *ctx); /* nothing is attached any more */
-	uint64_t (*now_ns)(struct gpreempt_ctx *ctx);
-
-	int (*device_info)(struct gpreempt_ctx *ctx, struct gpreempt_device_info *info);
-	int (*gpus)(struct gpreempt_ctx *ctx, struct out_array *out);
-	int (*levels)(struct gpreempt_ctx *ctx, struct out_array *out);
-	int (*self_test)(struct gpreempt_ctx *ctx, uint32_t index, struct gpreempt_self_test *ret);
-	int (*processes)(struct gpreempt_ctx *ctx, struct out_array *out);
-	int (*queues)(struct gpreempt_ctx *ctx, const struct gpreempt_queue_filter *filter,
-		      struct out_array *out);
-
+struct process_ops {
 	int (*attach)(struct gpreempt_process *p);
 	void (*detach)(struct gpreempt_process *p);
 	int (*fd)(const struct gpreempt_process *p);
@@ -125,7 +120,23 @@ struct vendor {
 		       struct gpreempt_timing *timing);
 	int (*resume)(struct gpreempt_process *const *procs, size_t n,
 		      struct gpreempt_timing *timing);
+	bool (*holds)(const struct gpreempt_process *p);
 	int (*held)(const struct gpreempt_process *p, uint32_t *ret, size_t max);
+};
+
+/* What is done otherwise than with AMD's driver, in the same way. */
+struct vendor {
+	const struct process_ops *process;
+	void (*close)(struct gpreempt_ctx *ctx); /* nothing is attached any more */
+	uint64_t (*now_ns)(struct gpreempt_ctx *ctx);
+
+	int (*device_info)(struct gpreempt_ctx *ctx, struct gpreempt_device_info *info);
+	int (*gpus)(struct gpreempt_ctx *ctx, struct out_array *out);
+	int (*levels)(struct gpreempt_ctx *ctx, struct out_array *out);
+	int (*self_test)(struct gpreempt_ctx *ctx, uint32_t index, struct gpreempt_self_test *ret);
+	int (*processes)(struct gpreempt_ctx *ctx, struct out_array *out);
+	int (*queues)(struct gpreempt_ctx *ctx, const struct gpreempt_queue_filter *filter,
+		      struct out_array *out);
 
 	/* Pids that gpreempt_release() of all concerns; *ret is the caller's to free. */
 	int (*list)(struct gpreempt_ctx *ctx, pid_t **ret, size_t *ret_n);

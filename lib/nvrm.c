@@ -100,7 +100,20 @@ static int nv_release(struct gpreempt_ctx *ctx, pid_t pid, bool named)
 	return r < 0 ? ctx_fail_nvrm(ctx, r, pid, &failure) : r > 0;
 }
 
+static const struct process_ops nv_process = {
+	.attach = nv_attach,
+	.detach = nv_detach,
+	.fd = nv_attached_fd,
+	.check = nv_check,
+	.snapshot = nv_snapshot,
+	.suspend = nv_suspend,
+	.resume = nv_resume,
+	.holds = nv_holds,
+	.held = nv_held,
+};
+
 static const struct vendor nvidia = {
+	.process = &nv_process,
 	.close = nv_close,
 	.now_ns = nv_now_ns,
 	.device_info = nv_device_info,
@@ -109,14 +122,6 @@ static const struct vendor nvidia = {
 	.self_test = nv_self_test,
 	.processes = nv_processes,
 	.queues = nv_queues,
-	.attach = nv_attach,
-	.detach = nv_detach,
-	.fd = nv_attached_fd,
-	.check = nv_check,
-	.snapshot = nv_snapshot,
-	.suspend = nv_suspend,
-	.resume = nv_resume,
-	.held = nv_held,
 	.list = nv_list,
 	.release = nv_release,
 	.cannot = nv_cannot,

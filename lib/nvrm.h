@@ -64,6 +64,7 @@ int nv_snapshot(struct gpreempt_process *p, struct gpreempt_queue **ret, size_t 
 int nv_suspend(struct gpreempt_process *const *procs, size_t n, const uint32_t *ids, size_t n_ids,
 		 const struct gpreempt_suspend_options *options, struct gpreempt_timing *timing);
 int nv_resume(struct gpreempt_process *const *procs, size_t n, struct gpreempt_timing *timing);
+bool nv_holds(const struct gpreempt_process *p);
 int nv_held(const struct gpreempt_process *p, uint32_t *ret, size_t max);
 
 #endif

@@ -242,3 +242,8 @@ int nv_held(const struct gpreempt_process *p, uint32_t *ret, size_t max)
 	keeper_leave(k);
 	return (int)n;
 }
+
+bool nv_holds(const struct gpreempt_process *p)
+{
+	return nv_held(p, NULL, 0) > 0;
+}

@@ -55,7 +55,8 @@ EXPORT int gpreempt_attach(struct gpreempt_ctx *ctx, pid_t pid, unsigned int fla
 	*p = (struct gpreempt_process){ .ctx = ctx, .pid = pid };
 	p->look_only = flags & GPREEMPT_ATTACH_LOOK_ONLY;
 	p->pauses = flags & GPREEMPT_ATTACH_PAUSE;
-	r = ctx->vendor ? ctx->vendor->attach(p) : attach(p);
+	p->ops = ctx->vendor ? ctx->vendor->process : NULL;
+	r = p->ops ? p->ops->attach(p) : attach(p);
 	if (r < 0)
 		return r;
 	LIST_INSERT_HEAD(&ctx->processes, p, link);
@@ -68,8 +69,8 @@ EXPORT struct gpreempt_process *gpreempt_detach(struct gpreempt_process *p)
 	if (!p)
 		return NULL;
 	ctx_call_begin(p->ctx);
-	if (p->ctx->vendor)
-		p->ctx->vendor->detach(p);
+	if (p->ops)
+		p->ops->detach(p);
 	else
 		gkfd_target_release(p->target);
 	p->held = false;
@@ -88,7 +89,7 @@ EXPORT pid_t gpreempt_process_pid(const struct gpreempt_process *p)
 
 EXPORT int gpreempt_process_fd(const struct gpreempt_process *p)
 {
-	return p->ctx->vendor ? p->ctx->vendor->fd(p) : gkfd_target_fd(p->target);
+	return p->ops ? p->ops->fd(p) : gkfd_target_fd(p->target);
 }
 
 static const struct {
@@ -108,8 +109,8 @@ EXPORT int gpreempt_process_check(struct gpreempt_process *p)
 	struct gkfd_failure failure = { .step = "preempting a queue" };
 	enum gkfd_target_state state;
 
-	if (p->ctx->vendor)
-		return p->ctx->vendor->check(p);
+	if (p->ops)
+		return p->ops->check(p);
 	state = gkfd_target_state(p->target);
 	if (state == GKFD_TARGET_ATTACHED)
 		return 0;

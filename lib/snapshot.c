@@ -123,8 +123,8 @@ int process_snapshot(struct gpreempt_process *p, struct gpreempt_queue **ret, si
 	uint32_t n = 0;
 	int r;
 
-	if (p->ctx->vendor)
-		return p->ctx->vendor->snapshot(p, ret, ret_n);
+	if (p->ops)
+		return p->ops->snapshot(p, ret, ret_n);
 	ctx_call_begin(p->ctx);
 	r = gkfd_target_snapshot(p->target, &entries, &n, &failure);
 	ctx_call_end(p->ctx);

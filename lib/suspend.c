@@ -63,8 +63,8 @@ static int note_held(struct gpreempt_process *p, const struct gkfd_hold *hold)
 
 bool process_is_held(const struct gpreempt_process *p)
 {
-	if (p->ctx->vendor)
-		return p->ctx->vendor->held(p, NULL, 0) > 0;
+	if (p->ops)
+		return p->ops->holds(p);
 	return p->held && gkfd_target_holds(p->target);
 }
 
@@ -150,8 +150,8 @@ EXPORT int gpreempt_suspend_queues(struct gpreempt_process *p, const uint32_t *i
 	int r = check_call(p, ids, n);
 
 	if (r >= 0)
-		r = p->ctx->vendor ? p->ctx->vendor->suspend(&p, 1, ids, n, options, &timing)
-				   : suspend(p, ids, n, options, &timing);
+		r = p->ops ? p->ops->suspend(&p, 1, ids, n, options, &timing)
+			   : suspend(p, ids, n, options, &timing);
 	if (r < 0)
 		return r;
 	if (ret)
@@ -180,7 +180,7 @@ static int resume(struct gpreempt_process *p, struct gpreempt_timing *timing)
 EXPORT int gpreempt_resume_queues(struct gpreempt_process *p, struct gpreempt_timing *ret)
 {
 	struct gpreempt_timing timing = { .size = sizeof(timing) };
-	int r = p->ctx->vendor ? p->ctx->vendor->resume(&p, 1, &timing) : resume(p, &timing);
+	int r = p->ops ? p->ops->resume(&p, 1, &timing) : resume(p, &timing);
 
 	if (r < 0)
 		return r;
@@ -193,8 +193,8 @@ EXPORT int gpreempt_held_queues(const struct gpreempt_process *p, uint32_t *ret,
 {
 	size_t n;
 
-	if (p->ctx->vendor)
-		return p->ctx->vendor->held(p, ret, max);
+	if (p->ops)
+		return p->ops->held(p, ret, max);
 	n = process_is_held(p) ? p->n_held : 0;
 	if (MIN(max, n))
 		memcpy(ret, p->held_ids, MIN(max, n) * sizeof(*ret));
@@ -204,10 +204,10 @@ EXPORT int gpreempt_held_queues(const struct gpreempt_process *p, uint32_t *ret,
 /* One call of the driver can be for several processes there. */
 static bool one_call(struct gpreempt_process *const *procs, size_t n)
 {
-	if (n < 2 || !procs[0]->ctx->vendor)
+	if (n < 2 || !procs[0]->ops)
 		return false;
 	for (size_t i = 1; i < n; i++)
-		if (procs[i]->ctx != procs[0]->ctx)
+		if (procs[i]->ctx != procs[0]->ctx || procs[i]->ops != procs[0]->ops)
 			return false;
 	return true;
 }
@@ -220,7 +220,7 @@ static int suspend_together(struct gpreempt_process *const *procs, size_t n,
 
 	for (size_t i = 0; i < n && r >= 0; i++)
 		r = check_call(procs[i], NULL, 0);
-	return r < 0 ? r : procs[0]->ctx->vendor->suspend(procs, n, NULL, 0, options, &timing);
+	return r < 0 ? r : procs[0]->ops->suspend(procs, n, NULL, 0, options, &timing);
 }
 
 EXPORT int gpreempt_batch_unmap_queues(struct gpreempt_process *const *procs, size_t n,
@@ -248,7 +248,7 @@ EXPORT int gpreempt_fast_remap_queues(struct gpreempt_process *const *procs, siz
 	int first_error = 0;
 
 	if (one_call(procs, n))
-		return procs[0]->ctx->vendor->resume(procs, n, &timing);
+		return procs[0]->ops->resume(procs, n, &timing);
 	for (size_t i = 0; i < n; i++) {
 		int r = gpreempt_resume_queues(procs[i], NULL);
 
