@@ -95,7 +95,7 @@ ABI_SIZE(struct kfd_gpreempt_entry, 32);
 /* Of SELECTIVE_UNMAP. The first two are always so; the third does not exist and is refused. */
 #define KFD_GPREEMPT_KEEP_MQD 0x10u
 #define KFD_GPREEMPT_KEEP_STATE 0x20u
-#define KFD_GPREEMPT_NO_CWSR 0x40u /* -EOPNOTSUPP: no packet asks for it, and idle queues save none */
+#define KFD_GPREEMPT_NO_CWSR 0x40u /* -EOPNOTSUPP: no packet asks for it; idle queues save none */
 
 /*
  * Unmaps the first n_unmap entries and maps the n_map that follow; each GPU is cycled once, all
@@ -208,7 +208,7 @@ struct kfd_gpreempt_queue {
 	uint32_t percent;
 	uint32_t flags;
 	uint32_t preemptions; /* how often it was taken off the run list for a hold or a stop */
-	uint32_t preempted_by; /* pid of who did so last, as the caller names it; 0: nobody, unknown */
+	uint32_t preempted_by; /* pid of who did so last, in the caller's namespace; 0: nobody */
 	uint64_t held_ns; /* in all, up to now */
 	uint64_t last_latency_ns, max_latency_ns; /* from the call to the hardware's answer */
 };

@@ -3,8 +3,8 @@
  * A stream into memory. Not open_memstream(): that clears and copies what it grows by, and cuts the
  * text to size at the end. glibc keeps small cuttings at hand for the thread, seven of each size,
  * and joins none of them to what is free beside it. So where a long text of varying length is
- * written again and again, a cutting keeps each from the place of the one before, and the heap grows
- * by a text at a time until it has hundreds of such gaps.
+ * written again and again, a cutting keeps each from the place of the one before, and the heap
+ * grows by a text at a time until it has hundreds of such gaps.
  */
 #ifndef GPREEMPT_UTIL_STREAM_H
 #define GPREEMPT_UTIL_STREAM_H

@@ -7,8 +7,8 @@
  * is_active and is_evicted are. Order: nodes_lock, then the DQM lock; p->mutex is never taken. User
  * memory is not touched under a lock.
  */
-#ifndef KFD_GPREEMPT_H_INCLUDED
-#define KFD_GPREEMPT_H_INCLUDED
+#ifndef GPREEMPT_KERNEL_EXT_KFD_GPREEMPT_H
+#define GPREEMPT_KERNEL_EXT_KFD_GPREEMPT_H
 
 #include <linux/types.h>
 
@@ -51,7 +51,7 @@ struct kfd_gpreempt_process_state {
 	bool held_itself; /* ever */
 };
 
-/* kfd_module.c: before any node is there, after the last has gone; without it the rest does nothing */
+/* kfd_module.c: before the first node, after the last. Without it the rest does nothing. */
 int kfd_gpreempt_init(void);
 void kfd_gpreempt_exit(void);
 
