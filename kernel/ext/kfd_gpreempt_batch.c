@@ -15,6 +15,7 @@ struct gp_part {
 	struct work_struct work;
 	struct gp_batch *batch;
 	struct kfd_gpreempt_node *n;
+	bool later;
 };
 
 struct gp_batch *gp_batch_new(u32 n)
@@ -257,13 +258,24 @@ static bool has_queues(const struct gp_batch *b, const struct kfd_gpreempt_node 
 	return false;
 }
 
+static bool concerns(const struct gp_batch *b, const struct kfd_gpreempt_node *n)
+{
+	u32 i;
+
+	for (i = 0; i < b->n; i++) {
+		if (is_for(&b->items[i], n->node))
+			return true;
+	}
+	return false;
+}
+
 static int make_parts(struct gp_batch *b)
 {
 	struct kfd_gpreempt_node *n;
 	unsigned int count = 0;
 
 	list_for_each_entry(n, &gp_nodes, link)
-		count++;
+		count += concerns(b, n);
 	if (!count)
 		return 0;
 	b->parts = kvcalloc(count, sizeof(*b->parts), GFP_KERNEL);
@@ -272,10 +284,8 @@ static int make_parts(struct gp_batch *b)
 	list_for_each_entry(n, &gp_nodes, link) {
 		struct gp_part *part = &b->parts[b->n_parts];
 
-		if (!has_queues(b, n)) {
-			do_node(b, n);
+		if (!concerns(b, n))
 			continue;
-		}
 		part->batch = b;
 		part->n = n;
 		INIT_WORK(&part->work, do_part);
@@ -284,26 +294,48 @@ static int make_parts(struct gp_batch *b)
 	return 0;
 }
 
-/* The caller itself does the last part when it waits: most batches have only one. */
+/*
+ * A caller that waits does one of the parts itself, most batches have only one, and those that cost
+ * nothing; these last: their GPU may be in trouble, which is no reason for others to wait.
+ */
+static void begin_parts(struct gp_batch *b, bool wait)
+{
+	struct gp_part *mine = NULL;
+	unsigned int i;
+
+	for (i = 0; i < b->n_parts; i++) {
+		struct gp_part *part = &b->parts[i];
+
+		part->later = wait && !has_queues(b, part->n);
+		if (part->later)
+			continue;
+		if (wait && !mine)
+			mine = part;
+		else
+			queue_work(gp_workqueue, &part->work);
+	}
+	if (mine)
+		do_part(&mine->work);
+	for (i = 0; i < b->n_parts; i++) {
+		if (b->parts[i].later)
+			do_part(&b->parts[i].work);
+	}
+}
+
 int gp_batch_run(struct gp_batch *b, bool wait)
 {
-	unsigned int i, last;
 	int r;
 
 	b->began_ns = ktime_get_ns();
 	down_read(&gp_nodes_lock);
 	r = make_parts(b);
-	if (r) {
-		up_read(&gp_nodes_lock);
-		return r;
+	if (!r) {
+		atomic_set(&b->parts_left, b->n_parts + 1);
+		begin_parts(b, wait);
 	}
-	atomic_set(&b->parts_left, b->n_parts + 1);
-	last = wait && b->n_parts ? b->n_parts - 1 : b->n_parts;
-	for (i = 0; i < last; i++)
-		queue_work(gp_workqueue, &b->parts[i].work);
-	if (last < b->n_parts)
-		do_part(&b->parts[last].work);
 	up_read(&gp_nodes_lock);
+	if (r)
+		return r;
 	part_done(b);
 	if (wait)
 		wait_for_completion(&b->done);
