@@ -37,9 +37,11 @@ static bool wanted(const char *name, char *const *chosen)
 	return false;
 }
 
+/* They are the same in every case. */
 static void introduce_gpus(struct world *w)
 {
-	find_gpus(w);
+	if (!w->n_gpus)
+		find_gpus(w);
 	world_name(w, NAME_GPU, w->gpu_ids[0], 0, "gpu");
 	for (uint32_t i = 1; i < w->n_gpus; i++)
 		world_name(w, NAME_GPU, w->gpu_ids[i], 0, "gpu%u", i + 1);

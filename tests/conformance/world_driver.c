@@ -333,12 +333,16 @@ static int start(struct world *w)
 	return 0;
 }
 
-/* All at once, which is what most of the time at the end of a case goes into. */
+/*
+ * All at once, which is what most of the time at the end of a case goes into: each waits for a grace
+ * period that goes by the clock, and while they do those of the next case are made.
+ */
 static void stop(struct world *w)
 {
 	for (size_t i = 0; i < w->n_actors; i++)
 		if (w->actors[i].alive)
 			kill(w->actors[i].pid, SIGKILL);
+	make_ready(w->data);
 	for (size_t i = 0; i < w->n_actors; i++) {
 		struct actor *a = &w->actors[i];
 
@@ -349,7 +353,6 @@ static void stop(struct world *w)
 		free_process(a);
 		a->alive = false;
 	}
-	make_ready(w->data);
 	for (size_t i = 0; i < w->n_actors; i++)
 		wait_for_driver(w->actors[i].pid);
 }
