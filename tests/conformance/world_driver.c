@@ -334,8 +334,8 @@ static int start(struct world *w)
 }
 
 /*
- * All at once, which is what most of the time at the end of a case goes into: each waits for a grace
- * period that goes by the clock, and while they do those of the next case are made.
+ * All at once, which is what most of the time at the end of a case goes into: each waits for a
+ * grace period that goes by the clock, and while they do those of the next case are made.
  */
 static void stop(struct world *w)
 {
