@@ -5,6 +5,7 @@
 #include <time.h>
 
 #include "gpu/model/model.h"
+#include "lib/ext.h"
 #include "lib/internal.h"
 #include "lib/nvrm.h"
 
@@ -153,6 +154,7 @@ EXPORT struct gpreempt_ctx *gpreempt_unref(struct gpreempt_ctx *ctx)
 	gpreempt_daemon_close(ctx->daemon);
 	if (ctx->vendor)
 		ctx->vendor->close(ctx);
+	ext_keeper_free(ctx->ext);
 	gkfd_free(ctx->k);
 	free(ctx);
 	return NULL;
@@ -217,21 +219,22 @@ static bool anything_held(const struct gpreempt_ctx *ctx)
 	return false;
 }
 
-static void beat(struct gpreempt_ctx *ctx)
+static void beat(struct gpreempt_ctx *ctx, uint64_t allow_ns)
 {
 	if (ctx->slot >= 0)
-		guard_beat(ctx->guard, ctx->slot, GUARD_SILENCE_NS);
+		guard_beat(ctx->guard, ctx->slot, allow_ns);
+	if (ctx->ext && ctx->promised)
+		ext_beat(ctx->ext, allow_ns);
 }
 
 void ctx_call_begin(struct gpreempt_ctx *ctx)
 {
-	if (ctx->slot >= 0)
-		guard_beat(ctx->guard, ctx->slot, GUARD_DRIVER_CALL_NS);
+	beat(ctx, GUARD_DRIVER_CALL_NS);
 }
 
 void ctx_call_end(struct gpreempt_ctx *ctx)
 {
-	bool wanted = ctx->promised && anything_held(ctx);
+	bool wanted = ctx->promised && ctx->guard && anything_held(ctx);
 
 	if (wanted && ctx->slot < 0) {
 		/* With a dead guard the tracer lets go by itself: nothing to add here. */
@@ -242,7 +245,7 @@ void ctx_call_end(struct gpreempt_ctx *ctx)
 		guard_disarm(ctx->guard, ctx->slot);
 		ctx->slot = -1;
 	}
-	beat(ctx);
+	beat(ctx, GUARD_SILENCE_NS);
 }
 
 EXPORT int gpreempt_keepalive(struct gpreempt_ctx *ctx)
@@ -283,9 +286,11 @@ EXPORT int gpreempt_wait(struct gpreempt_ctx *ctx, struct pollfd *fds, size_t n,
 		uint64_t left = until > now ? until - now : 0;
 		int r;
 
-		beat(ctx);
+		beat(ctx, GUARD_SILENCE_NS);
 		r = wait_a_while(ctx, fds, n, MIN(left, GUARD_BEAT_NS), endless);
-		beat(ctx);
+		beat(ctx, GUARD_SILENCE_NS);
+		if (ctx->ext)
+			ext_tick(ctx->ext);
 		if (r == -EINTR)
 			continue;
 		if (r < 0)

@@ -24,6 +24,12 @@ static void set_cwsr_base(struct gpreempt_queue *q, uint64_t base)
 	q->valid |= GPREEMPT_QUEUE_CWSR_BASE;
 }
 
+static enum gpreempt_queue_type type_of(uint32_t type)
+{
+	return type <= GPREEMPT_QUEUE_SDMA_BY_ENGINE ? (enum gpreempt_queue_type)type :
+						       GPREEMPT_QUEUE_OTHER;
+}
+
 void describe_entry(struct gpreempt_ctx *ctx, struct gpreempt_queue *q, pid_t pid,
 		    const struct kfd_queue_snapshot_entry *entry)
 {
@@ -34,9 +40,7 @@ void describe_entry(struct gpreempt_ctx *ctx, struct gpreempt_queue *q, pid_t pi
 		.pid = pid,
 		.queue_id = entry->queue_id,
 		.gpu_id = entry->gpu_id,
-		.type = entry->queue_type <= GPREEMPT_QUEUE_SDMA_BY_ENGINE
-				? (enum gpreempt_queue_type)entry->queue_type
-				: GPREEMPT_QUEUE_OTHER,
+		.type = type_of(entry->queue_type),
 		.ring_base = entry->ring_base_address,
 		.ring_bytes = entry->ring_size,
 		.read_ptr_addr = entry->read_pointer_address,
@@ -45,6 +49,27 @@ void describe_entry(struct gpreempt_ctx *ctx, struct gpreempt_queue *q, pid_t pi
 	};
 	set_cwsr_base(q, entry->ctx_save_restore_address);
 	set_cwsr_bytes(ctx, q, entry->ctx_save_restore_area_size);
+}
+
+void describe_stats(struct gpreempt_ctx *ctx, struct gpreempt_queue *q, pid_t pid,
+		    const struct kfd_gpreempt_queue *stats)
+{
+	*q = (struct gpreempt_queue){
+		.size = sizeof(*q),
+		.valid = GPREEMPT_QUEUE_RING_BASE | GPREEMPT_QUEUE_POINTERS |
+			 GPREEMPT_QUEUE_PRIORITY,
+		.pid = pid,
+		.queue_id = stats->queue_id,
+		.gpu_id = stats->gpu_id,
+		.type = type_of(stats->type),
+		.priority = stats->priority,
+		.ring_base = stats->ring_base,
+		.ring_bytes = stats->ring_bytes,
+		.read_ptr_addr = stats->read_ptr,
+		.write_ptr_addr = stats->write_ptr,
+	};
+	set_cwsr_base(q, stats->cwsr_base);
+	set_cwsr_bytes(ctx, q, stats->cwsr_bytes);
 }
 
 void describe_mqd(struct gpreempt_ctx *ctx, struct gpreempt_queue *q, const struct gkfd_mqd *mqd)

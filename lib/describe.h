@@ -3,11 +3,14 @@
 #ifndef GPREEMPT_LIB_DESCRIBE_H
 #define GPREEMPT_LIB_DESCRIBE_H
 
+#include "abi/kfd_gpreempt.h"
 #include "gpu/kfd/progress.h"
 #include "lib/internal.h"
 
 void describe_entry(struct gpreempt_ctx *ctx, struct gpreempt_queue *q, pid_t pid,
 		    const struct kfd_queue_snapshot_entry *entry);
+void describe_stats(struct gpreempt_ctx *ctx, struct gpreempt_queue *q, pid_t pid,
+		    const struct kfd_gpreempt_queue *stats);
 void describe_mqd(struct gpreempt_ctx *ctx, struct gpreempt_queue *q, const struct gkfd_mqd *mqd);
 void describe_progress(struct gpreempt_queue *q, const struct gkfd_progress *progress);
 

@@ -166,6 +166,9 @@ enum gpreempt_class mqds_class(const struct gkfd_mqd *mqds, size_t n, size_t n_c
 /* All queues of an attached process with everything known; *ret is the caller's to free. */
 int process_snapshot(struct gpreempt_process *p, struct gpreempt_queue **ret, size_t *ret_n);
 
+/* What can be told from the memory of the process; @queues with their addresses. */
+int snapshot_add_progress(struct gpreempt_process *p, struct gpreempt_queue *queues, size_t n);
+
 /* ---- suspend.c ---- */
 
 /* The options over their defaults, checked. */

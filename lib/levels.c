@@ -5,6 +5,7 @@
 #include <stdarg.h>
 #include <string.h>
 
+#include "gpu/kfd/ext.h"
 #include "lib/internal.h"
 
 #define DEBUG_CAPABILITIES (GKFD_CAPABILITY_TRAP_DEBUG | GKFD_CAPABILITY_DEBUG_FIRMWARE)
@@ -116,9 +117,39 @@ static void level_k1(struct gpreempt_ctx *ctx, struct gpreempt_level *level)
 			   check_right_to_pause(ctx, level) >= 0;
 }
 
+static int check_extension(struct gpreempt_ctx *ctx, struct gpreempt_level *level)
+{
+	struct kfd_gpreempt_version version;
+	int r = gkfd_ext_open(ctx->k, &version);
+
+	switch (r) {
+	case 0:
+		break;
+	case -ENODEV:
+		reason(level, "kernel extension: not loaded");
+		return r;
+	case -EACCES:
+		reason(level, "kernel extension: no right to open /dev/" KFD_GPREEMPT_DEVICE
+			      ": try sudo, or join its group");
+		return r;
+	case -EPROTO:
+		reason(level, "kernel extension: it is of another version than this command");
+		return r;
+	default:
+		reason(level, "kernel extension: cannot open /dev/" KFD_GPREEMPT_DEVICE ": %s",
+		       strerror(-r));
+		return r;
+	}
+	reason(level, "kernel extension: any queues of any processes in one call%s",
+	       version.abilities & KFD_GPREEMPT_IS_ADMIN ? "" :
+							   "; needs the right to trace them");
+	return 0;
+}
+
 static void level_k3(struct gpreempt_ctx *ctx, struct gpreempt_level *level)
 {
-	reason(level, "kernel extension: not loaded");
+	level->available = check_extension(ctx, level) >= 0 &&
+			   check_device(ctx, GKFD_CAP_CRIU, "1.7 (Linux 5.18)", level) >= 0;
 }
 
 static void level_k0(struct gpreempt_ctx *ctx, struct gpreempt_level *level)

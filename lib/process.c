@@ -2,6 +2,7 @@
 /* Attaching to one process. */
 #include <errno.h>
 
+#include "lib/ext.h"
 #include "lib/internal.h"
 
 int ctx_start_guard(struct gpreempt_ctx *ctx)
@@ -44,6 +45,16 @@ static int attach(struct gpreempt_process *p)
 	return r < 0 ? ctx_fail_target(ctx, r, p->pid, &failure) : 0;
 }
 
+/* NULL: by tracing it. */
+static const struct process_ops *choose_ops(struct gpreempt_ctx *ctx, unsigned int flags)
+{
+	if (ctx->vendor)
+		return ctx->vendor->process;
+	if (flags & (GPREEMPT_ATTACH_PAUSE | GPREEMPT_ATTACH_DEBUG))
+		return NULL;
+	return ext_is_usable(ctx) ? &ext_process : NULL;
+}
+
 EXPORT int gpreempt_attach(struct gpreempt_ctx *ctx, pid_t pid, unsigned int flags,
 			   struct gpreempt_process **ret)
 {
@@ -55,7 +66,7 @@ EXPORT int gpreempt_attach(struct gpreempt_ctx *ctx, pid_t pid, unsigned int fla
 	*p = (struct gpreempt_process){ .ctx = ctx, .pid = pid };
 	p->look_only = flags & GPREEMPT_ATTACH_LOOK_ONLY;
 	p->pauses = flags & GPREEMPT_ATTACH_PAUSE;
-	p->ops = ctx->vendor ? ctx->vendor->process : NULL;
+	p->ops = choose_ops(ctx, flags);
 	r = p->ops ? p->ops->attach(p) : attach(p);
 	if (r < 0)
 		return r;

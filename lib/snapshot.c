@@ -67,7 +67,7 @@ static void add_priorities(struct gpreempt_process *p, struct gpreempt_queue *qu
 	}
 }
 
-static int add_progress(struct gpreempt_process *p, struct gpreempt_queue *queues, size_t n)
+int snapshot_add_progress(struct gpreempt_process *p, struct gpreempt_queue *queues, size_t n)
 {
 	_cleanup_free_ struct gkfd_queue_addr *addrs = calloc(n, sizeof(*addrs));
 	_cleanup_free_ struct gkfd_progress *progress = calloc(n, sizeof(*progress));
@@ -102,7 +102,7 @@ static void mark_held(struct gpreempt_process *p, struct gpreempt_queue *queues,
 static int add_details(struct gpreempt_process *p, struct gpreempt_queue *queues, size_t n)
 {
 	add_priorities(p, queues, n);
-	return add_progress(p, queues, n);
+	return snapshot_add_progress(p, queues, n);
 }
 
 /* sysfs has no addresses to look at, and does not tell the kinds of compute queues apart. */

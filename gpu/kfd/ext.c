@@ -105,6 +105,13 @@ int gkfd_ext_switch(struct gkfd *k, struct kfd_gpreempt_entry *entries, uint32_t
 	return batch(k, KFD_GPREEMPT_SWITCH, entries, b);
 }
 
+static int compare_queues(const void *a, const void *b)
+{
+	const struct kfd_gpreempt_queue *x = a, *y = b;
+
+	return x->queue_id > y->queue_id ? -1 : x->queue_id < y->queue_id;
+}
+
 int gkfd_ext_queues(struct gkfd *k, pid_t pid, uint64_t start_ticks,
 		    struct kfd_gpreempt_queue **ret)
 {
@@ -126,6 +133,7 @@ int gkfd_ext_queues(struct gkfd *k, pid_t pid, uint64_t start_ticks,
 		if (r < 0)
 			return r;
 		if (stats.n <= room) {
+			qsort(queues, stats.n, sizeof(*queues), compare_queues);
 			*ret = steal_ptr(&queues);
 			return (int)stats.n;
 		}

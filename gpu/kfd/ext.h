@@ -11,7 +11,7 @@
 #define GPREEMPT_GPU_KFD_EXT_H
 
 #include "abi/kfd_gpreempt.h"
-#include "gpu/kfd/kfd.h"
+#include "gpu/kfd/target.h"
 
 /* Opens the device when it is not open. -EACCES: no right to; -EPROTO: another version. */
 int gkfd_ext_open(struct gkfd *k, struct kfd_gpreempt_version *ret);
@@ -33,9 +33,23 @@ int gkfd_ext_map(struct gkfd *k, struct kfd_gpreempt_entry *entries, uint32_t n,
 int gkfd_ext_switch(struct gkfd *k, struct kfd_gpreempt_entry *entries, uint32_t n_unmap,
 		    uint32_t n_map, struct kfd_gpreempt_batch *b);
 
-/* All queues of @pid; *ret is to be freed. How many, or -errno. */
+/* All queues of @pid, the highest id first; *ret is to be freed. How many, or -errno. */
 int gkfd_ext_queues(struct gkfd *k, pid_t pid, uint64_t start_ticks,
 		    struct kfd_gpreempt_queue **ret);
+/*
+ * Who keeps queues of @pid off the GPU through the extension, but for ourselves and @pid itself: 1
+ * and *ret_holder, which is 0 when it cannot be seen from here; 0: nobody does.
+ */
+int gkfd_ext_holder(struct gkfd *k, pid_t pid, uint64_t start_ticks, pid_t *ret_holder);
+/*
+ * What the result of an entry, or of a call about the process it names, means. 0 only for 0; what
+ * it was to be mapped for is another matter.
+ */
+int gkfd_ext_explain(struct gkfd *k, const struct kfd_gpreempt_entry *entry, int result,
+		     struct gkfd_failure *ret_failure);
+/* As gkfd_release_pid(), for holds of this kind only; 0 also where there is no extension. */
+int gkfd_ext_release(struct gkfd *k, pid_t pid, struct gkfd_failure *ret_failure);
+
 int gkfd_ext_hqd(struct gkfd *k, uint32_t gpu_id, struct kfd_gpreempt_hqd *ret);
 int gkfd_ext_stop(struct gkfd *k, uint32_t gpu_id, uint32_t hold_ms, uint32_t *ret_stops);
 int gkfd_ext_start(struct gkfd *k, uint32_t gpu_id, uint32_t *ret_stops);

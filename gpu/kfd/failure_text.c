@@ -105,6 +105,18 @@ static void say_traced(struct gkfd *k, pid_t pid, pid_t tracer, struct gkfd_fail
 	}
 }
 
+/* Through the driver's extension, which knows by whom. */
+static void say_held(struct gkfd *k, pid_t pid, pid_t holder, struct gkfd_failure_text *ret)
+{
+	char hint[64], name[NAME_MAX_LEN] = "that cannot be seen from here";
+
+	snprintf(hint, sizeof(hint), "end that hold with: gpreempt release %d", (int)pid);
+	if (holder > 0)
+		name_process(k, holder, name);
+	say(ret, GKFD_FAILED_REFUSED, hint, "process %d is already held by process %s", (int)pid,
+	    name);
+}
+
 /* What is the same for every process and needs no look at anything. */
 struct plain_failure {
 	enum gkfd_why why;
@@ -161,6 +173,9 @@ static const struct plain_failure plain_failures[] = {
 	  "cannot be held by the caller, which has ended somebody else's debug session: the driver "
 	  "would not resume it should the caller die",
 	  "start the caller again" },
+	{ GKFD_WHY_LAPSED, GKFD_FAILED_OTHERWISE,
+	  "runs again: the caller stood still for too long, and its hold was over",
+	  "nothing is held; start again" },
 };
 
 static void say_plain(int error, pid_t pid, enum gkfd_why why, struct gkfd_failure_text *ret)
@@ -187,6 +202,10 @@ static void say_queue(pid_t pid, const struct gkfd_failure *f, struct gkfd_failu
 	else if (f->why == GKFD_WHY_DUPLICATE_QUEUE)
 		say(ret, GKFD_FAILED_USAGE, "name each queue once", "queue %u is named twice",
 		    f->queue_id);
+	else if (f->queue_id == GKFD_ALL_QUEUES)
+		say(ret, GKFD_FAILED_OTHERWISE,
+		    "nothing is held; the driver may reset that GPU: look at dmesg",
+		    "the queues of process %d could not be taken off the GPU", (int)pid);
 	else
 		say(ret, GKFD_FAILED_OTHERWISE,
 		    "nothing is held; the driver may reset that GPU: look at dmesg",
@@ -253,6 +272,9 @@ void gkfd_failure_describe(struct gkfd *k, int error, pid_t pid, const struct gk
 		break;
 	case GKFD_WHY_TRACED:
 		say_traced(k, pid, f->other_pid, ret);
+		break;
+	case GKFD_WHY_HELD:
+		say_held(k, pid, f->other_pid, ret);
 		break;
 	case GKFD_WHY_NOT_A_LEADER:
 	case GKFD_WHY_DEBUGGED:

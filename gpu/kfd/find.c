@@ -5,8 +5,8 @@
 #include "gpu/kfd/find.h"
 #include "gpu/kfd/session.h"
 
-static int check_process(struct gkfd *k, pid_t pid, struct gkfd_proc_ident *ret,
-			 struct gkfd_failure *fail)
+int gkfd_process_find(struct gkfd *k, pid_t pid, struct gkfd_proc_ident *ret,
+		      struct gkfd_failure *fail)
 {
 	int r = gkfd_proc_identify(k, pid, ret);
 
@@ -20,6 +20,16 @@ static int check_process(struct gkfd *k, pid_t pid, struct gkfd_proc_ident *ret,
 	}
 	if (pid == getpid() && !k->transport->modelled)
 		return gkfd_fail(fail, -EINVAL, GKFD_WHY_OWN_PROCESS, "identify");
+	return 0;
+}
+
+static int check_process(struct gkfd *k, pid_t pid, struct gkfd_proc_ident *ret,
+			 struct gkfd_failure *fail)
+{
+	int r = gkfd_process_find(k, pid, ret, fail);
+
+	if (r < 0)
+		return r;
 	if (ret->tracer_pid) {
 		gkfd_fail(fail, -EBUSY, GKFD_WHY_TRACED, "identify");
 		fail->other_pid = ret->tracer_pid;

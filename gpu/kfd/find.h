@@ -6,6 +6,9 @@
 #include "gpu/kfd/procs.h"
 #include "gpu/kfd/target.h"
 
+/* Checks that @pid is a process, and another one. */
+int gkfd_process_find(struct gkfd *k, pid_t pid, struct gkfd_proc_ident *ret,
+		      struct gkfd_failure *fail);
 /* Checks that @pid is a process we could attach to, and opens the device, which must have @cap. */
 int gkfd_target_find(struct gkfd *k, pid_t pid, enum gkfd_cap cap, struct gkfd_proc_ident *ret,
 		     struct gkfd_failure *fail);

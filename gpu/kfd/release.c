@@ -5,6 +5,7 @@
 #include <string.h>
 #include <sys/syscall.h>
 
+#include "gpu/kfd/ext.h"
 #include "gpu/kfd/procs.h"
 #include "gpu/kfd/release.h"
 #include "gpu/kfd/session.h"
@@ -98,7 +99,7 @@ static int send_signal(int pidfd, pid_t pid, int sig)
 }
 
 /* SIGKILL reaches a holder in any state; its death is what makes the driver resume. */
-static int end_holder(struct gkfd *k, pid_t holder, struct gkfd_failure *fail)
+int gkfd_end_holder(struct gkfd *k, pid_t holder, struct gkfd_failure *fail)
 {
 	_cleanup_close_ int pidfd = k->transport->trace->pidfd(k->data, holder);
 
@@ -143,7 +144,7 @@ static int recover(struct gkfd *k, pid_t pid, pid_t ended, struct gkfd_failure *
 	return r;
 }
 
-int gkfd_release_pid(struct gkfd *k, pid_t pid, struct gkfd_failure *ret_failure)
+static int release_traced(struct gkfd *k, pid_t pid, struct gkfd_failure *ret_failure)
 {
 	struct gkfd_proc_ident ident;
 	pid_t holder = 0;
@@ -161,7 +162,7 @@ int gkfd_release_pid(struct gkfd *k, pid_t pid, struct gkfd_failure *ret_failure
 		if (r > 0 && holder == getpid())
 			return gkfd_fail(ret_failure, -EALREADY, GKFD_WHY_ALREADY_HELD, "release");
 		if (r > 0)
-			r = end_holder(k, holder, ret_failure);
+			r = gkfd_end_holder(k, holder, ret_failure);
 		if (r < 0 && r != -ESRCH)
 			return r;
 	}
@@ -170,4 +171,15 @@ int gkfd_release_pid(struct gkfd *k, pid_t pid, struct gkfd_failure *ret_failure
 		       ret_failure->why == GKFD_WHY_NO_KFD_PROCESS))
 		return 1;
 	return r;
+}
+
+/* Whoever has it by the extension need not be whoever has it by tracing. */
+int gkfd_release_pid(struct gkfd *k, pid_t pid, struct gkfd_failure *ret_failure)
+{
+	int held = gkfd_ext_release(k, pid, ret_failure), r;
+
+	if (held < 0)
+		return held;
+	r = release_traced(k, pid, ret_failure);
+	return r < 0 && !held ? r : held || r > 0;
 }

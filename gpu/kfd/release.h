@@ -11,6 +11,9 @@
 /* 1: the process of thread @tid is a holder of ours; *ret_holder is its pid. 0: it is not. */
 int gkfd_holder_of(struct gkfd *k, pid_t tid, pid_t *ret_holder);
 
+/* Asks it to end (SIGTERM), and kills it when it does not. */
+int gkfd_end_holder(struct gkfd *k, pid_t holder, struct gkfd_failure *ret_failure);
+
 /*
  * Ends every hold on @pid: asks its holder (SIGTERM), kills it when it has not let go in time,
  * and takes an orphaned session back. 1: let go; 0: nothing held it; -EBUSY: traced by

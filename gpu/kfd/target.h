@@ -51,12 +51,16 @@ enum gkfd_why {
 	GKFD_WHY_NO_VM, /* -EOPNOTSUPP: gpu_id has no address space of it (vms.h) */
 	GKFD_WHY_TOO_LATE, /* -ETIMEDOUT: the hold would have been over before it began */
 	GKFD_WHY_STAINED, /* -EUCLEAN: our death would not resume it any more (gkfd_stain) */
+	GKFD_WHY_HELD, /* -EBUSY: other_pid holds it through the driver's extension */
+	GKFD_WHY_LAPSED, /* -EAGAIN: nobody renewed the hold in time, and it was over (ext.h) */
 };
+
+#define GKFD_ALL_QUEUES UINT32_MAX
 
 struct gkfd_failure {
 	enum gkfd_why why;
 	pid_t other_pid; /* 0: unknown */
-	uint32_t queue_id;
+	uint32_t queue_id; /* GKFD_ALL_QUEUES: of no one in particular */
 	uint32_t gpu_id;
 	const char *step; /* what was being done, for GKFD_WHY_SYSTEM; static text */
 };

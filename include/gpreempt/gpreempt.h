@@ -311,6 +311,8 @@ enum {
 	 * should that have been killed too, gpreempt_release().
 	 */
 	GPREEMPT_ATTACH_PAUSE = 1 << 1,
+	/* Level K2, the driver's debug interface, also where the kernel extension could be used. */
+	GPREEMPT_ATTACH_DEBUG = 1 << 2,
 };
 
 /*

@@ -130,7 +130,7 @@ static void too_old_says_how_old(void **state)
 
 static void every_reason_has_a_line_and_a_hint(void **state)
 {
-	for (int why = GKFD_WHY_NONE; why <= GKFD_WHY_STAINED; why++) {
+	for (int why = GKFD_WHY_NONE; why <= GKFD_WHY_LAPSED; why++) {
 		struct gkfd_failure f = { .why = (enum gkfd_why)why, .step = "seize" };
 		struct gpreempt_error e = { .size = sizeof(e) };
 
