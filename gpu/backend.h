@@ -39,6 +39,7 @@ struct gpu_caps {
 	bool disturbs_all; /* a batch makes everybody on the GPU stand still for cycle_ns */
 	bool outlives_owner; /* a hold is not ended by our death: somebody must undo it */
 	bool slices; /* contexts can be given longer and shorter turns */
+	bool attach_is_free; /* it stops nobody: no need to be sparing with it */
 	uint64_t suspend_ns, resume_ns, cycle_ns; /* before anything was measured */
 };
 
@@ -133,6 +134,11 @@ struct gpu_ops {
 	int (*slice)(struct gpu_target *t, enum gpu_slice slice, uint64_t cookie);
 	/* Resumes, gives slices back, detaches, frees; also of one that ended or was refused. */
 	int (*release)(struct gpu_target *t, uint64_t cookie);
+	/*
+	 * Calls may be kept until this one, so that the driver gets what belongs together at once:
+	 * to be called when there is no more to ask for now. NULL: none is kept.
+	 */
+	void (*submit)(struct gpu_backend *b);
 
 	int (*fd)(struct gpu_backend *b); /* readable while there is something to take */
 	int (*take)(struct gpu_backend *b, struct gpu_done *ret); /* 1, or 0: nothing */

@@ -3,7 +3,7 @@
 #include <string.h>
 #include <sys/eventfd.h>
 
-#include "gpu/kfd/backend_internal.h"
+#include "gpu/kfd/backend_ext.h"
 #include "gpu/kfd/procs.h"
 #include "gpu/kfd/text.h"
 #include "gpu/kfd/topology.h"
@@ -18,6 +18,7 @@ static void backend_free(struct backend *b)
 {
 	if (!b)
 		return;
+	ext_free(b->ext);
 	mqds_reader_free(b->mqds_reader);
 	gkfd_mqds_done(&b->mqds);
 	gkfd_progress_room_free(b->room);
@@ -36,7 +37,8 @@ static void backend_close(struct gpu_backend *base)
 {
 	struct backend *b = backend_of(base);
 
-	act_close(b);
+	if (!b->ext)
+		act_close(b);
 	while (!LIST_EMPTY(&b->watches))
 		watch_free(LIST_FIRST(&b->watches));
 	backend_free(b);
@@ -132,18 +134,40 @@ static const struct gpu_ops ops = {
 	.take = act_take,
 };
 
+static const struct gpu_ops ops_with_ext = {
+	.close = backend_close,
+	.now_ns = backend_now_ns,
+	.nodes = backend_nodes,
+	.processes = backend_processes,
+	.read_proc = backend_read_proc,
+	.pidfd = backend_pidfd,
+	.watch = watch_new,
+	.unwatch = watch_free,
+	.refresh = watch_refresh,
+	.queues = watch_queues,
+	.look = watch_look,
+	.attach = ext_attach,
+	.suspend = ext_suspend,
+	.resume = ext_resume,
+	.release = ext_release,
+	.submit = ext_submit,
+	.fd = backend_fd,
+	.take = ext_take,
+};
+
 /* Times of nobody's hardware in particular, until there are measured ones. */
 static struct gpu_caps caps_of(const struct backend *b)
 {
-	bool pauses = b->way == GKFD_BY_PAUSE, modelled = b->k->transport->modelled;
+	bool pauses = !b->ext && b->way == GKFD_BY_PAUSE, modelled = b->k->transport->modelled;
 
 	return (struct gpu_caps){
 		.name = modelled ? "model" : "kfd",
-		.level = pauses ? "K1" : "K2",
+		.level = b->ext ? "K3" : pauses ? "K1" : "K2",
 		.modelled = modelled,
 		.unit = pauses ? GPU_UNIT_CONTEXT : GPU_UNIT_QUEUE,
 		.counts_progress = true,
-		.disturbs_all = true,
+		.disturbs_all = !b->ext || !ext_spares_others(b->ext),
+		.attach_is_free = b->ext,
 		.outlives_owner = pauses,
 		.suspend_ns = 500 * NSEC_PER_USEC,
 		.resume_ns = 400 * NSEC_PER_USEC,
@@ -171,17 +195,42 @@ static pid_t own_pid(struct gkfd *k)
 	return gkfd_text_dec(&t, INT32_MAX, &pid) ? (pid_t)pid : getpid();
 }
 
-static int open_device(struct backend *b, const struct gkfd_backend_options *options)
+static const char *ext_problem(int error)
+{
+	switch (error) {
+	case -ENODEV:
+		return "the GPU driver has no extension (no /dev/" KFD_GPREEMPT_DEVICE ")";
+	case -EPROTO:
+		return "the GPU driver's extension is of another version";
+	case -EACCES:
+		return "no right to /dev/" KFD_GPREEMPT_DEVICE;
+	default:
+		return strerror(-error);
+	}
+}
+
+/* 0: the extension is used, or not wanted where it is not there. */
+static int open_ext(struct backend *b, const struct gkfd_backend_options *options)
+{
+	int r;
+
+	if (options->ext == GKFD_EXT_NEVER)
+		return 0;
+	r = ext_new(b, &b->ext);
+	if (r >= 0 || (r == -ENODEV && options->ext == GKFD_EXT_IF_PRESENT))
+		return 0;
+	refuse(options, r, ext_problem(r));
+	if (options->ext == GKFD_EXT_IF_PRESENT)
+		return 0;
+	return r == -ENODEV ? -EOPNOTSUPP : r; /* the GPUs are there */
+}
+
+static int open_driver(struct backend *b, const struct gkfd_backend_options *options)
 {
 	bool pauses = options->way == GKFD_BY_PAUSE;
 	char why[GPU_WHY_SIZE];
-	int r;
+	int r = gkfd_open_device(b->k);
 
-	if (!gkfd_pids_are_global(b->k))
-		return refuse(options, -EOPNOTSUPP,
-			      "in a pid namespace of its own a program cannot tell whose the "
-			      "queues are: start it on the host, or with --pid=host");
-	r = gkfd_open_device(b->k);
 	if (r < 0) {
 		snprintf(why, sizeof(why), "opening the GPU driver: %s", strerror(-r));
 		return refuse(options, r, why);
@@ -191,6 +240,18 @@ static int open_device(struct backend *b, const struct gkfd_backend_options *opt
 	snprintf(why, sizeof(why), "the GPU driver is too old: KFD %u.%u, need %s", b->k->major,
 		 b->k->minor, pauses ? "1.7" : "1.13");
 	return refuse(options, -EOPNOTSUPP, why);
+}
+
+static int open_device(struct backend *b, const struct gkfd_backend_options *options)
+{
+	int r;
+
+	if (!gkfd_pids_are_global(b->k))
+		return refuse(options, -EOPNOTSUPP,
+			      "in a pid namespace of its own a program cannot tell whose the "
+			      "queues are: start it on the host, or with --pid=host");
+	r = open_ext(b, options);
+	return r < 0 || b->ext ? r : open_driver(b, options);
 }
 
 int gkfd_backend_open(struct gkfd *k, const struct gkfd_backend_options *options,
@@ -214,11 +275,12 @@ int gkfd_backend_open(struct gkfd *k, const struct gkfd_backend_options *options
 		return refuse(options, -errno, strerror(errno));
 	if (gkfd_progress_room_new(LOOK_QUEUES, LOOK_PACKETS, &b->room) < 0)
 		return refuse(options, -ENOMEM, strerror(ENOMEM));
+	b->own_pid = own_pid(k);
 	r = open_device(b, options);
 	if (r < 0)
 		return r;
-	b->own_pid = own_pid(k);
-	b->base = (struct gpu_backend){ .ops = &ops, .caps = caps_of(b) };
+	b->base = (struct gpu_backend){ .ops = b->ext ? &ops_with_ext : &ops,
+					.caps = caps_of(b) };
 	*ret = &steal_ptr(&b)->base;
 	return 0;
 }

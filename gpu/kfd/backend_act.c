@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Orders to targets: from the owner to the target's thread, and what came of them back. */
 #include <errno.h>
-#include <string.h>
 
 #include "gpu/kfd/backend_internal.h"
 #include "gpu/kfd/failure_text.h"
@@ -9,17 +8,6 @@
 #include "util/macros.h"
 
 #define GRACE_KCLK 1 /* the least there is: an online job waits */
-
-struct order {
-	struct tracer_order base; /* on its way to the target's thread */
-	STAILQ_ENTRY(order) link; /* on its way back */
-	struct gpu_target *t;
-	struct gpu_done done;
-	uint64_t called_ns, longest_ns;
-	bool all;
-	uint32_t n;
-	uint32_t ids[];
-};
 
 struct gpu_target {
 	LIST_ENTRY(gpu_target) link;
@@ -35,49 +23,6 @@ struct gpu_target {
 	struct gkfd_failure refusal; /* of the attach */
 	int refused; /* -errno of it */
 };
-
-static struct order *order_new(struct gpu_target *t, enum gpu_verb verb, const uint32_t *ids,
-			       size_t n)
-{
-	struct order *o = calloc(1, sizeof(*o) + n * sizeof(*ids));
-
-	if (!o)
-		return NULL;
-	o->t = t;
-	o->done = (struct gpu_done){ .target = t, .verb = verb };
-	o->all = !ids;
-	o->n = (uint32_t)n;
-	if (n > 0)
-		memcpy(o->ids, ids, n * sizeof(*ids));
-	return o;
-}
-
-static void put_done(struct backend *b, struct order *o)
-{
-	uint64_t one = 1;
-
-	pthread_mutex_lock(&b->lock);
-	STAILQ_INSERT_TAIL(&b->done, o, link);
-	while (write(b->done_fd, &one, sizeof(one)) < 0 && errno == EINTR)
-		;
-	pthread_mutex_unlock(&b->lock);
-}
-
-static struct order *get_done(struct backend *b)
-{
-	struct order *o;
-	uint64_t count;
-
-	pthread_mutex_lock(&b->lock);
-	o = STAILQ_FIRST(&b->done);
-	if (o)
-		STAILQ_REMOVE_HEAD(&b->done, link);
-	if (o && STAILQ_EMPTY(&b->done))
-		while (read(b->done_fd, &count, sizeof(count)) < 0 && errno == EINTR)
-			;
-	pthread_mutex_unlock(&b->lock);
-	return o;
-}
 
 /* ---- on the target's thread ---- */
 
@@ -106,7 +51,7 @@ static void tell_end(struct gpu_target *t)
 	t->ended = NULL;
 	o->done.began_ns = o->done.done_ns = gkfd_now_ns(t->b->k);
 	explain(o, r, &fail);
-	put_done(t->b, o);
+	order_put_done(t->b, o);
 }
 
 static int run_attach(struct order *o, struct gkfd_failure *fail)
@@ -179,7 +124,7 @@ static void run(struct tracer_order *base)
 		o->done.began_ns = o->done.done_ns = gkfd_now_ns(t->b->k);
 	if (r < 0)
 		explain(o, r, &fail);
-	put_done(t->b, o);
+	order_put_done(t->b, o);
 	t->in_order = false;
 	tell_end(t);
 }
@@ -194,7 +139,7 @@ static void on_gone(void *user)
 	struct gpu_target *t = user;
 
 	t->release->done.done_ns = gkfd_now_ns(t->b->k);
-	put_done(t->b, t->release);
+	order_put_done(t->b, t->release);
 }
 
 static const struct target_hooks hooks = { .state = on_state, .gone = on_gone };
@@ -284,7 +229,7 @@ int act_release(struct gpu_target *t, uint64_t cookie)
 int act_take(struct gpu_backend *base, struct gpu_done *ret)
 {
 	struct backend *b = (struct backend *)base;
-	struct order *o = get_done(b);
+	struct order *o = order_get_done(b);
 	struct gpu_target *t;
 
 	if (!o)
@@ -326,6 +271,6 @@ void act_close(struct backend *b)
 		t->release = NULL; /* it is among the done */
 		target_free(t);
 	}
-	while ((o = get_done(b)))
+	while ((o = order_get_done(b)))
 		free(o);
 }

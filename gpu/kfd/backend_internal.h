@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The backend as its own files see it: backend.c, backend_act.c, _watch.c, _mqds.c, _look.c. */
+/* The backend as its own files see it: backend.c and backend_*.c. */
 #ifndef GPREEMPT_GPU_KFD_BACKEND_INTERNAL_H
 #define GPREEMPT_GPU_KFD_BACKEND_INTERNAL_H
 
@@ -9,13 +9,24 @@
 #include "gpu/kfd/backend.h"
 #include "gpu/kfd/debugfs.h"
 #include "gpu/kfd/progress.h"
+#include "gpu/kfd/tracer.h"
 
 /* So many queues are followed at a time, and so many packets of each: the first decide. */
 #define LOOK_QUEUES 64
 #define LOOK_PACKETS 8
 
-/* One order and what came of it; travels to the target's thread and back. */
-struct order;
+/* One order and what came of it; travels to the thread that runs it and back. */
+struct order {
+	struct tracer_order base; /* on its way to a target's thread */
+	STAILQ_ENTRY(order) link; /* on its way to the worker (backend_ext.h), and back */
+	struct gpu_target *t;
+	struct gpu_done done;
+	uint64_t called_ns, longest_ns;
+	uint32_t entry, n_entries; /* its part of the worker's call */
+	bool all;
+	uint32_t n;
+	uint32_t ids[];
+};
 
 STAILQ_HEAD(order_list, order);
 
@@ -23,6 +34,7 @@ struct backend {
 	struct gpu_backend base;
 	struct gkfd *k;
 	enum gkfd_way way;
+	struct ext *ext; /* level K3, and no way; NULL: not */
 	struct guard *guard;
 	pid_t own_pid; /* as the device knows this process */
 	LIST_HEAD(, gpu_target) targets;
@@ -85,6 +97,13 @@ int mqds_reader_new(struct gkfd *k, struct mqds_reader **ret);
 void mqds_reader_free(struct mqds_reader *r); /* waits for the driver; accepts NULL */
 /* *ret becomes what is read now; false: that takes longer, and it is empty. */
 bool mqds_reader_get(struct mqds_reader *r, uint64_t patience_ns, struct gkfd_mqds *ret);
+
+/* ---- backend_order.c ---- */
+
+/* NULL: no memory. @ids NULL: all. */
+struct order *order_new(struct gpu_target *t, enum gpu_verb verb, const uint32_t *ids, size_t n);
+void order_put_done(struct backend *b, struct order *o); /* from any thread */
+struct order *order_get_done(struct backend *b); /* NULL: nothing */
 
 /* ---- backend_act.c ---- */
 

@@ -5,7 +5,7 @@
  */
 #include <errno.h>
 
-#include "gpu/kfd/backend_internal.h"
+#include "gpu/kfd/backend_ext.h"
 #include "gpu/kfd/procs.h"
 #include "util/macros.h"
 
@@ -151,7 +151,7 @@ static void settle_unknown(struct gpu_watch *w, struct gpu_sample *samples, size
 	struct answer answers[GPU_NODES_MAX];
 	size_t n_answers = 0;
 
-	if (act_holds(w->b, w->pid))
+	if (w->b->ext ? ext_holds(w->b, w->pid) : act_holds(w->b, w->pid))
 		return;
 	for (size_t i = 0; i < n; i++) {
 		struct seen *s = &w->seen[i];

@@ -1,0 +1,350 @@
+/* SPDX-License-Identifier: MIT */
+/* Who is to leave the GPUs and who is to come back, in one call. */
+#include <errno.h>
+
+#include "gpu/kfd/backend_ext.h"
+#include "gpu/kfd/session.h"
+#include "util/macros.h"
+
+#define GRACE_KCLK 1 /* the least there is: an online job waits */
+
+/* ---- one call ---- */
+
+uint64_t ext_hold_ns(uint64_t until_ns, uint64_t now_ns)
+{
+	return until_ns - now_ns < HOLD_NS ? until_ns - now_ns : HOLD_NS;
+}
+
+bool ext_lasts_alike(uint64_t a_ns, uint64_t b_ns)
+{
+	return MAX(a_ns, b_ns) / 2 <= MIN(a_ns, b_ns);
+}
+
+static uint32_t to_ms(uint64_t ns)
+{
+	return (uint32_t)((ns + NSEC_PER_MSEC - 1) / NSEC_PER_MSEC);
+}
+
+void ext_call(struct ext *x, struct ext_call *c)
+{
+	struct gkfd *k = x->b->k;
+	struct kfd_gpreempt_batch batch = {
+		.flags = x->flags,
+		.grace = GRACE_KCLK,
+		.hold_ms = c->n_unmap ? to_ms(c->hold_ns) : 0,
+	};
+
+	c->began_ns = gkfd_now_ns(k);
+	if (!c->n_map)
+		c->r = gkfd_ext_unmap(k, x->entries, c->n_unmap, &batch);
+	else if (!c->n_unmap)
+		c->r = gkfd_ext_map(k, x->entries, c->n_map, &batch);
+	else
+		c->r = gkfd_ext_switch(k, x->entries, c->n_unmap, c->n_map, &batch);
+	c->done_ns = gkfd_now_ns(k);
+}
+
+void ext_note_hold(struct gpu_target *t, const struct ext_call *c)
+{
+	t->driver_ns = c->began_ns + to_ms(c->hold_ns) * NSEC_PER_MSEC;
+	t->renew_ns = c->began_ns + c->hold_ns / 2;
+}
+
+/* ---- which orders ---- */
+
+static uint64_t until(const struct order *o)
+{
+	const struct gpu_target *t = o->t;
+	uint64_t at_ns;
+
+	if (!o->longest_ns || __builtin_add_overflow(o->called_ns, o->longest_ns, &at_ns))
+		return NEVER_NS;
+	return t->n_scopes ? MAX(t->until_ns, at_ns) : at_ns;
+}
+
+struct batch_size {
+	uint32_t entries;
+	uint64_t shortest_ns, longest_ns; /* of holds; 0: there is none */
+};
+
+static bool fits(const struct ext *x, const struct order *o, struct batch_size *size)
+{
+	struct batch_size more = *size;
+	uint64_t now_ns = gkfd_now_ns(x->b->k), until_ns = until(o), hold_ns;
+
+	more.entries += o->all ? 1 : o->n;
+	if (o->done.verb == GPU_SUSPEND && until_ns > now_ns) {
+		hold_ns = ext_hold_ns(until_ns, now_ns);
+		more.shortest_ns = size->longest_ns ? MIN(size->shortest_ns, hold_ns) : hold_ns;
+		more.longest_ns = MAX(size->longest_ns, hold_ns);
+	}
+	if (size->entries && (more.entries > x->max_entries ||
+			      !ext_lasts_alike(more.shortest_ns, more.longest_ns)))
+		return false;
+	*size = more;
+	return true;
+}
+
+/* Of each target only the first one is looked at: they are done in their order. */
+static bool is_first(struct ext *x, struct order *o)
+{
+	bool first = o->t->round != x->round;
+
+	o->t->round = x->round;
+	return first;
+}
+
+bool ext_batch_take(struct ext *x, struct order_list *ret)
+{
+	struct order_list rest = STAILQ_HEAD_INITIALIZER(rest);
+	struct batch_size size = { 0 };
+	struct order *o;
+
+	x->round++;
+	while ((o = STAILQ_FIRST(&x->queue))) {
+		bool first = is_first(x, o);
+
+		STAILQ_REMOVE_HEAD(&x->queue, link);
+		if (first && o->done.verb != GPU_ATTACH && fits(x, o, &size))
+			STAILQ_INSERT_TAIL(ret, o, link);
+		else
+			STAILQ_INSERT_TAIL(&rest, o, link);
+	}
+	STAILQ_CONCAT(&x->queue, &rest);
+	return !STAILQ_EMPTY(ret);
+}
+
+/* ---- their entries ---- */
+
+/* It is none of the call. */
+static void refuse(struct order *o, int error, enum gkfd_why why, const char *step)
+{
+	struct gkfd_failure fail;
+
+	gkfd_fail(&fail, error, why, step);
+	o->n_entries = 0;
+	ext_explain(o, error, &fail);
+}
+
+static void fill_suspend(struct ext *x, struct order *o, struct ext_call *c)
+{
+	struct gpu_target *t = o->t;
+	uint64_t now_ns = gkfd_now_ns(x->b->k), until_ns = until(o), hold_ns;
+	int r;
+
+	o->entry = c->n_unmap;
+	if (until_ns <= now_ns) {
+		refuse(o, -ETIMEDOUT, GKFD_WHY_TOO_LATE, "hold");
+		return;
+	}
+	r = ext_scopes_reserve(t, o, x->max_entries);
+	if (r < 0) {
+		refuse(o, r == -E2BIG ? -EINVAL : r,
+		       r == -E2BIG ? GKFD_WHY_TOO_MANY_QUEUES : GKFD_WHY_SYSTEM, "hold");
+		return;
+	}
+	o->n_entries = o->all ? 1 : o->n;
+	for (uint32_t i = 0; i < o->n_entries; i++)
+		x->entries[o->entry + i] =
+			gkfd_ext_entry(t->pid, t->start_ticks,
+				       o->all ? KFD_GPREEMPT_ALL_QUEUES : o->ids[i]);
+	c->n_unmap += o->n_entries;
+	hold_ns = ext_hold_ns(until_ns, now_ns);
+	c->hold_ns = c->hold_ns ? MIN(c->hold_ns, hold_ns) : hold_ns;
+}
+
+static void fill_resume(struct ext *x, struct order *o, struct ext_call *c)
+{
+	int n;
+
+	o->entry = c->n_unmap + c->n_map;
+	n = ext_scopes_remove(o->t, o, &x->entries[o->entry], x->max_entries - o->entry);
+	if (n < 0) {
+		refuse(o, n, n == -ESRCH ? GKFD_WHY_EXITED : GKFD_WHY_SYSTEM, "resume");
+		return;
+	}
+	o->n_entries = (uint32_t)n;
+	c->n_map += o->n_entries;
+}
+
+static bool is_refused(struct order *o)
+{
+	if (o->t->attached)
+		return false;
+	o->n_entries = 0;
+	if (o->done.verb != GPU_RELEASE)
+		ext_explain(o, o->t->refused, &o->t->refusal);
+	return true;
+}
+
+/* Those that leave come first. */
+static void fill(struct ext *x, struct order_list *batch, struct ext_call *c)
+{
+	struct order *o;
+
+	STAILQ_FOREACH(o, batch, link)
+		if (o->done.verb == GPU_SUSPEND && !is_refused(o))
+			fill_suspend(x, o, c);
+	STAILQ_FOREACH(o, batch, link)
+		if (o->done.verb != GPU_SUSPEND && !is_refused(o))
+			fill_resume(x, o, c);
+}
+
+/* ---- what became of them ---- */
+
+/* The entry may be for several: then the one of them that the driver has given up. */
+static uint32_t failed_gpu(const struct gpu_target *t, const struct kfd_gpreempt_entry *e)
+{
+	_cleanup_free_ struct kfd_gpreempt_queue *queues = NULL;
+	struct kfd_gpreempt_hqd hqd;
+	int n;
+
+	if (e->gpu_id != KFD_GPREEMPT_ANY_GPU)
+		return e->gpu_id;
+	n = gkfd_ext_queues(t->b->k, t->pid, t->start_ticks, &queues);
+	for (int i = 0; i < n; i++) {
+		if (e->queue_id == queues[i].queue_id)
+			return queues[i].gpu_id;
+		if (e->queue_id == KFD_GPREEMPT_ALL_QUEUES &&
+		    gkfd_ext_hqd(t->b->k, queues[i].gpu_id, &hqd) == 0 &&
+		    hqd.flags & (KFD_GPREEMPT_HQD_HANG | KFD_GPREEMPT_HQD_HALTED))
+			return queues[i].gpu_id;
+	}
+	return 0;
+}
+
+static void explain_preemption(struct order *o, int r, const struct kfd_gpreempt_entry *e)
+{
+	struct gpu_done *d = &o->done;
+	const char *what = d->verb == GPU_SUSPEND ? "taken off" : "put back on";
+	char gpu[32] = "the GPU";
+
+	d->result = r;
+	d->gpu_failed = true;
+	d->gpu = failed_gpu(o->t, e);
+	if (d->gpu)
+		snprintf(gpu, sizeof(gpu), "GPU %u", d->gpu);
+	snprintf(d->why, sizeof(d->why), "process %d could not be %s %s", (int)o->t->pid, what,
+		 gpu);
+}
+
+/* @e NULL: nothing was tried. */
+static void explain(struct order *o, int r, const struct kfd_gpreempt_entry *e)
+{
+	struct gkfd_failure fail;
+
+	if (e && (r == -EIO || r == -ETIME)) {
+		explain_preemption(o, r, e);
+		return;
+	}
+	if (r == -ESRCH)
+		gkfd_fail(&fail, r, GKFD_WHY_EXITED, "call");
+	else if (r == -EPERM)
+		gkfd_fail(&fail, r, GKFD_WHY_NO_RIGHT, "call");
+	else
+		gkfd_fail(&fail, r, GKFD_WHY_SYSTEM,
+			  r == -EBUSY ? "another program holds it" : "the extension");
+	ext_explain(o, r, &fail);
+}
+
+/* A queue that is gone is as good as off, or on. */
+static int entry_result(const struct order *o, const struct kfd_gpreempt_entry *e)
+{
+	if (e->result == -ENOENT || (o->done.verb != GPU_SUSPEND && e->result == -EALREADY))
+		return 0;
+	return e->result;
+}
+
+static void judge(struct ext *x, struct order *o, const struct ext_call *c)
+{
+	const struct kfd_gpreempt_entry *e = NULL;
+	int r = MIN(c->r, 0);
+
+	if (!o->n_entries)
+		return;
+	o->done.began_ns = c->began_ns;
+	o->done.done_ns = c->done_ns;
+	for (uint32_t i = 0; r == 0 && i < o->n_entries; i++) {
+		e = &x->entries[o->entry + i];
+		o->done.queues += e->queues;
+		r = entry_result(o, e);
+	}
+	if (r == 0)
+		return;
+	o->done.queues = 0;
+	explain(o, r, e);
+}
+
+static void held(struct order *o, const struct ext_call *c)
+{
+	struct gpu_target *t = o->t;
+	uint64_t until_ns = until(o), driver_ns = t->driver_ns, renew_ns = t->renew_ns;
+
+	if (!o->n_entries)
+		return;
+	ext_scopes_add(t, o);
+	t->until_ns = until_ns;
+	ext_note_hold(t, c);
+	if (!o->all) { /* what was held before may end earlier */
+		t->driver_ns = MIN(t->driver_ns, driver_ns);
+		t->renew_ns = MIN(t->renew_ns, renew_ns);
+	}
+}
+
+/* What one GPU refused is not kept on the others. What was held before stays, but with all. */
+static void undo(struct ext *x, struct order *o)
+{
+	struct gpu_target *t = o->t;
+	struct ext_call c = { 0 };
+
+	if (o->all) {
+		ext_scopes_clear(t);
+		x->entries[c.n_map++] = gkfd_ext_entry(t->pid, t->start_ticks,
+						       KFD_GPREEMPT_ALL_QUEUES);
+	}
+	for (uint32_t i = 0; i < o->n; i++) {
+		if (!ext_scopes_has(t, o->ids[i]))
+			x->entries[c.n_map++] =
+				gkfd_ext_entry(t->pid, t->start_ticks, o->ids[i]);
+	}
+	if (c.n_map)
+		ext_call(x, &c);
+}
+
+static void settle(struct ext *x, struct order *o, const struct ext_call *c)
+{
+	const struct gkfd_failure exited = { .why = GKFD_WHY_EXITED };
+	struct gpu_target *t = o->t;
+	int r = o->done.result;
+
+	if (o->done.verb == GPU_SUSPEND && r == 0)
+		held(o, c);
+	else if (o->done.verb == GPU_SUSPEND && o->n_entries && r != -ESRCH)
+		undo(x, o);
+	if (o->done.verb == GPU_RELEASE) {
+		ext_untie(t);
+		if (r == -ESRCH)
+			o->done.result = o->done.why[0] = 0;
+		ext_finish(o);
+		return;
+	}
+	ext_finish(o);
+	if (r == -ESRCH && t->attached)
+		ext_lost(t, r, &exited);
+}
+
+void ext_batch_run(struct ext *x, struct order_list *batch)
+{
+	struct ext_call c = { 0 };
+	struct order *o;
+
+	fill(x, batch, &c);
+	if (c.n_unmap || c.n_map)
+		ext_call(x, &c);
+	STAILQ_FOREACH(o, batch, link)
+		judge(x, o, &c);
+	while ((o = STAILQ_FIRST(batch))) {
+		STAILQ_REMOVE_HEAD(batch, link);
+		settle(x, o, &c);
+	}
+}

@@ -1,0 +1,251 @@
+/* SPDX-License-Identifier: MIT */
+/* The worker's thread: what is ordered, who ended, and what has to be renewed. */
+#include <errno.h>
+#include <signal.h>
+
+#include "gpu/kfd/backend_ext.h"
+#include "gpu/kfd/failure_text.h"
+#include "gpu/kfd/procs.h"
+#include "gpu/kfd/session.h"
+#include "util/macros.h"
+
+/* ---- what came of it ---- */
+
+void ext_explain(struct order *o, int r, const struct gkfd_failure *failure)
+{
+	struct gkfd_failure_text text;
+
+	o->done.result = r;
+	gkfd_failure_describe(o->t->b->k, r, o->t->pid, failure, &text);
+	snprintf(o->done.why, sizeof(o->done.why), "%.*s", GPU_WHY_SIZE - 1, text.message);
+}
+
+void ext_finish(struct order *o)
+{
+	struct backend *b = o->t->b;
+
+	if (!o->done.began_ns) /* the driver was not asked */
+		o->done.began_ns = o->done.done_ns = gkfd_now_ns(b->k);
+	order_put_done(b, o);
+}
+
+void ext_untie(struct gpu_target *t)
+{
+	ext_scopes_clear(t);
+	if (!t->attached)
+		return;
+	t->attached = false;
+	LIST_REMOVE(t, tied);
+	t->b->ext->n_tied--;
+	closep(&t->pidfd);
+	t->pidfd = -1;
+}
+
+void ext_lost(struct gpu_target *t, int r, const struct gkfd_failure *failure)
+{
+	ext_untie(t);
+	t->refused = r;
+	t->refusal = *failure;
+	ext_explain(t->ended, r, failure);
+	ext_finish(steal_ptr(&t->ended));
+}
+
+/* ---- attaching ---- */
+
+static int grow_polls(struct ext *x)
+{
+	size_t room = 2 * x->room + 16;
+	struct pollfd *polls;
+
+	if (x->n_tied + 1 < x->room)
+		return 0;
+	polls = reallocarray(x->polls, room, sizeof(*polls));
+	if (!polls)
+		return -ENOMEM;
+	x->polls = polls;
+	x->room = room;
+	return 0;
+}
+
+/* Who it is: the descriptor came first, so that this is about the same process, or it ended. */
+static int identify(struct gpu_target *t, struct gkfd_failure *fail)
+{
+	struct gkfd *k = t->b->k;
+	struct gkfd_proc_ident ident;
+	int r;
+
+	if (t->pid == t->b->own_pid)
+		return gkfd_fail(fail, -EINVAL, GKFD_WHY_OWN_PROCESS, "identify");
+	t->pidfd = k->transport->trace->pidfd(k->data, t->pid);
+	if (t->pidfd == -ESRCH)
+		return gkfd_fail(fail, -ESRCH, GKFD_WHY_NO_PROCESS, "identify");
+	r = gkfd_proc_identify(k, t->pid, &ident);
+	if (r < 0)
+		return gkfd_fail(fail, r, r == -ESRCH ? GKFD_WHY_NO_PROCESS : GKFD_WHY_SYSTEM,
+				 "identify");
+	if (ident.tgid != t->pid) {
+		gkfd_fail(fail, -EINVAL, GKFD_WHY_NOT_A_LEADER, "identify");
+		fail->other_pid = ident.tgid;
+		return -EINVAL;
+	}
+	t->start_ticks = ident.start_ticks;
+	return 0;
+}
+
+static int check_right(struct gpu_target *t, struct gkfd_failure *fail)
+{
+	_cleanup_free_ struct kfd_gpreempt_queue *queues = NULL;
+	struct gkfd *k = t->b->k;
+	int r = gkfd_ext_bind(k, t->pid);
+
+	if (r >= 0)
+		r = gkfd_ext_queues(k, t->pid, t->start_ticks, &queues);
+	if (r == -EPERM)
+		return gkfd_fail(fail, r, GKFD_WHY_NO_RIGHT, "bind");
+	if (r < 0)
+		return gkfd_fail(fail, r, r == -ESRCH ? GKFD_WHY_NO_KFD_PROCESS : GKFD_WHY_SYSTEM,
+				 "bind");
+	return 0;
+}
+
+static int take_up(struct gpu_target *t, struct gkfd_failure *fail)
+{
+	int r = grow_polls(t->b->ext);
+
+	if (r < 0)
+		return gkfd_fail(fail, r, GKFD_WHY_SYSTEM, "attach");
+	r = identify(t, fail);
+	return r < 0 ? r : check_right(t, fail);
+}
+
+static void run_attach(struct order *o)
+{
+	struct gpu_target *t = o->t;
+	struct ext *x = t->b->ext;
+
+	o->done.began_ns = gkfd_now_ns(t->b->k);
+	t->refused = take_up(t, &t->refusal);
+	o->done.done_ns = gkfd_now_ns(t->b->k);
+	if (t->refused == 0) {
+		t->attached = true;
+		LIST_INSERT_HEAD(&x->tied, t, tied);
+		x->n_tied++;
+	}
+	if (t->refused < 0)
+		ext_explain(o, t->refused, &t->refusal);
+	ext_finish(o);
+}
+
+/* ---- the thread ---- */
+
+static void handle_ends(struct ext *x, const struct pollfd *polls)
+{
+	const struct gkfd_failure exited = { .why = GKFD_WHY_EXITED };
+	struct gpu_target *t, *next;
+
+	for (t = LIST_FIRST(&x->tied); t; t = next) {
+		next = LIST_NEXT(t, tied);
+		if (polls++->revents)
+			ext_lost(t, -ESRCH, &exited);
+	}
+}
+
+static void look_out(struct ext *x, uint64_t until_ns)
+{
+	struct pollfd alone[1], *polls = x->polls ? x->polls : alone;
+	uint64_t at_ns = gkfd_now_ns(x->b->k), count;
+	struct gpu_target *t;
+	size_t n = 1;
+
+	polls[0] = (struct pollfd){ .fd = x->wake_fd, .events = POLLIN };
+	LIST_FOREACH(t, &x->tied, tied)
+		polls[n++] = (struct pollfd){ .fd = t->pidfd, .events = POLLIN };
+	if (until_ns != NEVER_NS)
+		until_ns = until_ns > at_ns ? until_ns - at_ns : 0;
+	if (gkfd_wait(x->b->k, polls, n, until_ns) <= 0)
+		return;
+	if (polls[0].revents)
+		while (read(x->wake_fd, &count, sizeof(count)) < 0 && errno == EINTR)
+			;
+	handle_ends(x, polls + 1);
+}
+
+/* False: it is to end. */
+static bool hear(struct ext *x)
+{
+	bool stop;
+
+	pthread_mutex_lock(&x->b->lock);
+	STAILQ_CONCAT(&x->queue, &x->orders);
+	stop = x->stop;
+	pthread_mutex_unlock(&x->b->lock);
+	return !stop;
+}
+
+static bool run_orders(struct ext *x)
+{
+	struct order_list batch = STAILQ_HEAD_INITIALIZER(batch);
+	struct order *o;
+
+	if (ext_batch_take(x, &batch)) {
+		ext_batch_run(x, &batch);
+		return true;
+	}
+	o = STAILQ_FIRST(&x->queue);
+	if (!o)
+		return false;
+	STAILQ_REMOVE_HEAD(&x->queue, link);
+	run_attach(o);
+	return true;
+}
+
+static void *work(void *arg)
+{
+	struct ext *x = arg;
+	uint64_t next_ns = NEVER_NS;
+
+	for (;;) {
+		look_out(x, next_ns);
+		if (!hear(x))
+			break;
+		next_ns = ext_renew(x);
+		if (run_orders(x))
+			next_ns = 0;
+	}
+	ext_let_all_go(x);
+	return NULL;
+}
+
+int ext_work_start(struct ext *x)
+{
+	sigset_t all, before;
+	int r;
+
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &before);
+	r = pthread_create(&x->thread, NULL, work, x);
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	x->started = r == 0;
+	if (x->started)
+		pthread_setname_np(x->thread, "gpreempt-k3");
+	return -r;
+}
+
+void ext_work_stop(struct ext *x)
+{
+	if (!x->started)
+		return;
+	pthread_mutex_lock(&x->b->lock);
+	x->stop = true;
+	pthread_mutex_unlock(&x->b->lock);
+	ext_work_wake(x);
+	pthread_join(x->thread, NULL);
+}
+
+void ext_work_wake(struct ext *x)
+{
+	uint64_t one = 1;
+
+	while (write(x->wake_fd, &one, sizeof(one)) < 0 && errno == EINTR)
+		;
+}
