@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0 OR MIT
+/* SPDX-License-Identifier: GPL-2.0 OR MIT */
 /*
  * /dev/kfd_gpreempt, and the same calls on /dev/kfd for a process's own queues: who may, copying in
  * and out. The ABI and its rules: abi/kfd_gpreempt.h.

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0 OR MIT
+/* SPDX-License-Identifier: GPL-2.0 OR MIT */
 /*
  * A batch: some queues off, others on, of any processes on any GPUs. What concerns one GPU is done
  * at once and costs one cycle of its run list; the GPUs are independent of each other.

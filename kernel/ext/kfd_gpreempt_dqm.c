@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0 OR MIT
+/* SPDX-License-Identifier: GPL-2.0 OR MIT */
 /*
  * Queues off the run list and on again. Included by kfd_device_queue_manager.c at its end, because
  * its counters, its run list and its calls of MES are its own.

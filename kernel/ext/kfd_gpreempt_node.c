@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0 OR MIT
+/* SPDX-License-Identifier: GPL-2.0 OR MIT */
 /* What is kept for each GPU: when its holds end by themselves, and who stopped it. */
 #include <linux/ktime.h>
 #include <linux/pid.h>
