@@ -252,7 +252,7 @@ void model_copy_context(struct model *m, struct model_kproc *k)
 
 /* ---- snapshots ---- */
 
-static uint32_t ioc_type(const struct model_queue *q)
+uint32_t model_queue_user_type(const struct model_queue *q)
 {
 	if (q->type == QUEUE_SDMA)
 		return KFD_IOC_QUEUE_TYPE_SDMA;
@@ -272,7 +272,7 @@ static void fill_entry(const struct model_queue *q, struct kfd_queue_snapshot_en
 		.queue_id = q->id,
 		.gpu_id = q->gpu->id,
 		.ring_size = q->ring_bytes,
-		.queue_type = ioc_type(q),
+		.queue_type = model_queue_user_type(q),
 		.ctx_save_restore_area_size = q->cwsr_bytes,
 	};
 }

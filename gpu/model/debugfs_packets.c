@@ -142,7 +142,7 @@ static size_t put_queue(uint32_t *at, const struct model_queue *q)
 	return MAP_QUEUES_DWORDS;
 }
 
-static bool oversubscribed(const struct model_gpu *gpu)
+bool model_gpu_oversubscribed(const struct model_gpu *gpu)
 {
 	const struct model_chip *chip = gpu->m->config.chip;
 	uint32_t compute = 0, gws = 0;
@@ -173,7 +173,7 @@ void model_dump_runlist(const struct model_gpu *gpu, FILE *out)
 			if (q->gpu == gpu && q->is_active)
 				n += put_queue(ib + n, q);
 	}
-	if (oversubscribed(gpu)) {
+	if (model_gpu_oversubscribed(gpu)) {
 		ib[n] = PM4_HEADER(RUN_LIST, RUN_LIST_DWORDS);
 		ib[n + 3] = (uint32_t)(n + RUN_LIST_DWORDS) | 1u << 20 /* chain */;
 		n += RUN_LIST_DWORDS;

@@ -42,6 +42,7 @@ struct model_gpu {
 	uint32_t id; /* gpu_id */
 	bool active_runlist;
 	bool in_cycle; /* unmapped and not yet mapped again */
+	bool oversubscribed; /* the last run list was chained */
 	bool reset_pending;
 	bool debug_vmid_reserved; /* chips that cannot debug per VMID */
 	uint32_t watch_ids; /* in use */
@@ -211,6 +212,11 @@ bool model_queue_wants_run(const struct model_queue *q); /* QUEUE_IS_ACTIVE */
 int model_execute_queues(struct model_gpu *gpu, uint32_t grace);
 int model_unmap_queues(struct model_gpu *gpu, uint32_t grace);
 int model_map_queues(struct model_gpu *gpu);
+/* What model_unmap_queues() does before and after the wait; some queues, or all of them. */
+struct hw_unmap model_unmap_begin(struct model_gpu *gpu, uint32_t grace);
+int model_unmap_end(struct model_gpu *gpu, const struct hw_unmap *op, int r);
+int model_unmap_all_end(struct model_gpu *gpu, const struct hw_unmap *op, int r);
+bool model_gpu_oversubscribed(const struct model_gpu *gpu);
 int model_evict_queues(struct model *m, struct model_kproc *k);
 int model_restore_queues(struct model *m, struct model_kproc *k);
 void model_hang(struct model_gpu *gpu); /* the scheduler is lost, a reset will follow */
@@ -240,6 +246,7 @@ uint32_t model_sdma_engines(const struct model_chip *chip);
 uint32_t model_xgmi_engines(const struct model_chip *chip);
 uint32_t model_sdma_queues(const struct model_chip *chip); /* of one engine */
 struct model_pdd *model_pdd_by_id(struct model *m, struct model_kproc *k, uint32_t gpu_id);
+uint32_t model_queue_user_type(const struct model_queue *q); /* KFD_IOC_QUEUE_TYPE_* */
 struct model_queue *model_queue_find(const struct model_kproc *k, uint32_t id);
 /* The second half of a destroy, once nothing holds the queue. */
 int model_queue_destroy_now(struct model_queue *q);

@@ -9,7 +9,8 @@
 #include "gpu/model/driver.h"
 
 #define DESCRIPTOR_MAGIC 0x6b66642d6d6f646cull
-#define MAX_BOUND 4096u
+#define MAX_BOUND 1024u
+#define MAX_ARG_BYTES 64u
 
 bool model_ext_is_admin(const struct ext_call *c)
 {
@@ -45,13 +46,18 @@ static struct ext_file *add_file(struct model *m, pid_t pid, struct model_kproc 
 
 static void close_file(struct ext_file *f)
 {
-	struct ext_file **at = &f->m->ext.files;
+	struct model *m = f->m;
+	struct ext_file **at = &m->ext.files;
 
 	while (*at != f)
 		at = &(*at)->next;
 	*at = f->next;
+	model_ext_end_holds(m, f->id);
+	model_ext_free_tickets(f);
 	free(f->bound);
 	free(f);
+	model_run_resets(m);
+	model_ext_expire(m);
 }
 
 int model_ext_open(struct model *m, struct model_task task, uint64_t *ret_file)
@@ -134,7 +140,6 @@ static bool is_bound(const struct ext_file *f, uint64_t serial)
 	return false;
 }
 
-/* Those that ended make room. */
 static void forget_ended(struct ext_file *f)
 {
 	size_t n = 0;
@@ -151,7 +156,8 @@ static int add_bound(struct ext_file *f, uint64_t serial)
 
 	if (is_bound(f, serial))
 		return 0;
-	forget_ended(f);
+	if (f->n_bound >= MAX_BOUND)
+		forget_ended(f);
 	if (f->n_bound >= MAX_BOUND)
 		return -ENOSPC;
 	bound = reallocarray(f->bound, f->n_bound + 1, sizeof(*bound));
@@ -190,6 +196,13 @@ static struct model_proc *named_process(const struct ext_call *c, uint32_t pid)
 	return pid > INT32_MAX ? NULL : model_proc_by_tid(c->m, (pid_t)pid);
 }
 
+static bool may_name(const struct ext_call *c, const struct model_proc *p)
+{
+	if (p == c->caller)
+		return true;
+	return !c->file->own && (model_ext_is_admin(c) || is_bound(c->file, p->kproc->serial));
+}
+
 int model_ext_target(const struct ext_call *c, uint32_t pid, uint64_t start_ticks,
 		     struct model_kproc **ret)
 {
@@ -197,8 +210,7 @@ int model_ext_target(const struct ext_call *c, uint32_t pid, uint64_t start_tick
 
 	if (!p || !p->kproc || (start_ticks && start_ticks != model_proc_start_ticks(p)))
 		return -ESRCH;
-	if (c->file->own ? p->kproc != c->file->own :
-			   !model_ext_is_admin(c) && !is_bound(c->file, p->kproc->serial))
+	if (!may_name(c, p))
 		return -EPERM;
 	*ret = p->kproc;
 	return 0;
@@ -230,30 +242,59 @@ struct ext_desc {
 
 static const struct ext_desc commands[] = {
 	{ KFD_GPREEMPT_GET_VERSION, get_version },
+	{ KFD_GPREEMPT_BATCH_UNMAP_QUEUES, model_ext_unmap },
+	{ KFD_GPREEMPT_FAST_REMAP, model_ext_map },
+	{ KFD_GPREEMPT_SWITCH, model_ext_switch },
+	{ KFD_GPREEMPT_SELECTIVE_UNMAP, model_ext_selective },
+	{ KFD_GPREEMPT_PREEMPT_QUEUE, model_ext_preempt },
+	{ KFD_GPREEMPT_RESUME_QUEUE, model_ext_resume },
+	{ KFD_GPREEMPT_SET_QUEUE_STATE, model_ext_set_state },
+	{ KFD_GPREEMPT_COLLECT, model_ext_collect },
+	{ KFD_GPREEMPT_STOP_SCHED, model_ext_stop },
+	{ KFD_GPREEMPT_START_SCHED, model_ext_start },
+	{ KFD_GPREEMPT_GET_HQD_STATUS, model_ext_hqd },
+	{ KFD_GPREEMPT_GET_STATS, model_ext_stats },
 	{ KFD_GPREEMPT_BIND, bind_process },
 };
 
 static const struct ext_desc *find_command(unsigned long request)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(commands); i++)
-		if (commands[i].request == request)
+		if (_IOC_NR(commands[i].request) == _IOC_NR(request))
 			return &commands[i];
 	return NULL;
+}
+
+/* copy_struct_from_user(): what is longer than we know must end in zeros. */
+static int copy_in(uint64_t *data, size_t known, uint64_t user, size_t bytes)
+{
+	int r = model_copy_from_user(data, user, MIN(known, bytes));
+
+	for (size_t i = known; r == 0 && i < bytes; i++) {
+		char byte = 0;
+
+		r = model_copy_from_user(&byte, user + i, 1);
+		if (r == 0 && byte)
+			r = -E2BIG;
+	}
+	return r;
 }
 
 static int run_command(struct ext_call *c, unsigned long request, void *arg)
 {
 	const struct ext_desc *desc = find_command(request);
-	uint64_t data[16] = { 0 };
+	size_t known = desc ? _IOC_SIZE(desc->request) : 0, bytes = _IOC_SIZE(request);
+	uint64_t data[MAX_ARG_BYTES / sizeof(uint64_t)] = { 0 };
 	int r;
 
 	if (!desc)
 		return -ENOTTY;
-	r = model_copy_from_user(data, (uintptr_t)arg, _IOC_SIZE(request));
+	r = copy_in(data, known, (uintptr_t)arg, bytes);
 	if (r < 0)
 		return r;
 	r = desc->run(c, data);
-	if (model_copy_to_user((uintptr_t)arg, data, _IOC_SIZE(request)) < 0)
+	/* Even then: a batch that takes too long has a ticket. */
+	if (model_copy_to_user((uintptr_t)arg, data, MIN(known, bytes)) < 0)
 		r = -EFAULT;
 	return r;
 }
@@ -305,5 +346,6 @@ int model_ext_ioctl(struct model *m, struct model_task task, uint64_t file, unsi
 	r = run_command(&c, request, arg);
 	model_run_woken(m);
 	model_run_resets(m);
+	model_ext_expire(m);
 	return r;
 }

@@ -17,6 +17,7 @@
 #include "gpu/model/event.h"
 #include "gpu/model/model.h"
 
+struct hw_queue;
 struct model_gpu;
 struct model_kproc;
 struct model_pdd;
@@ -50,7 +51,7 @@ struct ext_stop { /* of one file, for one GPU */
 	uint64_t until_ns;
 };
 
-struct ext_ticket;
+struct ext_batch;
 
 struct ext_file {
 	struct ext_file *next;
@@ -61,16 +62,17 @@ struct ext_file {
 	uint64_t *bound; /* serials of KFD processes */
 	size_t n_bound;
 	struct ext_stop stops[MODEL_MAX_GPUS];
-	struct ext_ticket *tickets; /* oldest first */
-	uint64_t next_ticket;
+	struct ext_batch *tickets; /* oldest first */
+	uint32_t n_tickets;
+	uint64_t last_ticket;
 };
 
 struct model_ext {
 	struct ext_file *files;
 	uint64_t next_file, next_mark;
 	struct event expire; /* when the next hold or stop is over */
-	bool expired; /* that came while the hardware was waited for */
-	uint32_t waits; /* calls that wait for the hardware */
+	bool expired; /* that came while somebody waited for the hardware */
+	uint32_t waits; /* who does */
 };
 
 /* ---- ext.c ---- */
@@ -94,6 +96,81 @@ void model_ext_close_files_of(struct model *m, pid_t pid);
 int model_ext_target(const struct ext_call *c, uint32_t pid, uint64_t start_ticks,
 		     struct model_kproc **ret);
 bool model_ext_is_admin(const struct ext_call *c);
+
+
+/* ---- ext_cycle.c ---- */
+
+struct ext_change { /* of one GPU */
+	struct model_gpu *gpu;
+	uint64_t mark; /* no other change has it */
+	uint64_t began_ns; /* of the call it is for */
+	uint32_t grace;
+	bool victims_wanted; /* leave others alone where that is possible */
+	pid_t by;
+
+	bool off, on; /* some queue left the run list; some came onto it */
+	bool victims; /* others were left alone */
+	bool cycled;
+	uint64_t cycle_ns;
+	int result;
+
+	uint64_t asked_ns; /* the hardware; the rest is ext_cycle.c's */
+	struct hw_queue **leaving;
+};
+
+/* One for each GPU; all have the same mark. */
+void model_ext_changes(struct model *m, struct ext_change changes[MODEL_MAX_GPUS], pid_t by);
+/* What is wanted of a queue; model_ext_commit() makes it true. */
+void model_ext_set_reasons(struct model_queue *q, uint32_t reasons, struct ext_change *c);
+/* All GPUs at the same time. The results are in the changes; queues to be off stay off. */
+void model_ext_commit(struct model *m, struct ext_change changes[MODEL_MAX_GPUS]);
+
+/* ---- ext_hold.c ---- */
+
+struct ext_item { /* of a batch */
+	struct model_kproc *process; /* NULL: the result is there already */
+	uint32_t queue_id, gpu_id;
+	bool map, matched;
+	int result;
+	uint32_t queues;
+};
+
+struct ext_batch {
+	struct ext_batch *next; /* of a file's tickets */
+	uint64_t ticket;
+	enum ext_reason reason;
+	uint64_t owner;
+	uint64_t until_ns;
+	uint64_t fence_ns, took_ns;
+	uint32_t cycles, victims;
+	uint32_t n;
+	struct ext_item items[];
+};
+
+/* What it wants of the queues of one GPU, noted in @c and in the items. */
+void model_ext_apply(struct ext_batch *b, struct ext_change *c);
+void model_ext_new_queue(struct model_queue *q); /* about to be active or not */
+void model_ext_end_holds(struct model *m, uint64_t owner); /* of a file that is closed */
+/* Ends what is over, unless somebody waits for the hardware: he will call this. */
+void model_ext_expire(struct model *m);
+bool model_ext_is_stopped(const struct model_gpu *gpu);
+int model_ext_stop(struct ext_call *c, void *data);
+int model_ext_start(struct ext_call *c, void *data);
+
+/* ---- ext_batch.c ---- */
+int model_ext_unmap(struct ext_call *c, void *data);
+int model_ext_map(struct ext_call *c, void *data);
+int model_ext_switch(struct ext_call *c, void *data);
+int model_ext_selective(struct ext_call *c, void *data);
+int model_ext_preempt(struct ext_call *c, void *data);
+int model_ext_resume(struct ext_call *c, void *data);
+int model_ext_set_state(struct ext_call *c, void *data);
+int model_ext_collect(struct ext_call *c, void *data);
+void model_ext_free_tickets(struct ext_file *f);
+
+/* ---- ext_look.c ---- */
+int model_ext_hqd(struct ext_call *c, void *data);
+int model_ext_stats(struct ext_call *c, void *data);
 
 /* ---- procfs.c ---- */
 uint64_t model_proc_start_ticks(const struct model_proc *p);

@@ -145,6 +145,31 @@ int hw_map(struct hw_gpu *gpu, struct hw_queue *const *qs, size_t n);
 int hw_remove(struct hw_queue *q, struct hw_unmap *op);
 int hw_add(struct hw_queue *q);
 
+/*
+ * Unmaps that go on at the same time, each on a GPU of its own. Some queues leave at once, without
+ * a grace period, and the others run on; one by one each waits for the one before, and the first
+ * that fails is the last.
+ */
+struct hw_unmap_part {
+	struct hw_gpu *gpu;
+	struct hw_unmap op;
+	struct hw_queue *const *some; /* mapped ones; NULL: all queues, as hw_unmap_all() */
+	size_t n_some;
+	bool one_by_one;
+	/* When this one is over, while others may go on; may map and add. NULL: nobody asks. */
+	void (*over)(struct hw_unmap_part *part);
+	void *user;
+
+	int result;
+	uint64_t began_ns, deadline_ns; /* the rest is hw_unmap.c's */
+	uint64_t until_ns; /* of the grace period, or of the save */
+	size_t at; /* in some */
+	uint64_t saved_bytes, save_ns; /* of those before */
+	enum { HW_UNMAP_GRACE, HW_UNMAP_SAVE, HW_UNMAP_OVER } stage;
+};
+
+void hw_unmap_parts(struct hw_unmap_part *parts, size_t n);
+
 /* A whole-GPU reset: what is resident or saved is lost, nothing is mapped. */
 void hw_reset(struct hw_gpu *gpu);
 

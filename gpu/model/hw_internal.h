@@ -8,7 +8,8 @@
  *   hw_dispatch.c  which queue may launch how much, and where
  *   hw_cohort.c    workgroups: launching, ending, saving, restoring
  *   hw_slots.c     which of the mapped queues sit on hardware, and taking turns
- *   hw_save.c      unmap, map, reset
+ *   hw_unmap.c     unmap: one GPU, several at the same time, or some of the queues
+ *   hw_save.c      what is saved, map, reset
  *   hw_log.c       the record of each packet
  *
  * Dispatch runs only from its own event, never from inside something else, so a completion
@@ -157,6 +158,7 @@ void hw_turn_over(struct event *e);
 void hw_save_running(struct hw_gpu *gpu, struct hw_queue *const *qs, size_t n,
 		     struct hw_unmap *op);
 void hw_note_saved_state(struct hw_queue *q);
+void hw_clear_mapped(struct hw_gpu *gpu); /* nothing is mapped any more */
 
 /* hw_cohort.c */
 /* @count of the packet's workgroups for @xcc, for which there must be room. False: no memory. */

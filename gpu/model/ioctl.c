@@ -163,5 +163,6 @@ int model_ioctl(struct model *m, struct model_task task, pid_t fd_owner, unsigne
 	r = ext ? model_ext_own_ioctl(m, c.proc, request, arg) : run_call(&c, desc, request, arg);
 	model_run_woken(m);
 	model_run_resets(m);
+	model_ext_expire(m);
 	return r;
 }

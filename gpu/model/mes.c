@@ -25,7 +25,9 @@ int model_mes_remove(struct model_queue *q)
 	if (gpu->reset_pending)
 		return -EIO;
 	model_fault_into_unmap(gpu, &op);
+	gpu->m->ext.waits++;
 	r = hw_remove(q->hw, &op);
+	gpu->m->ext.waits--;
 	gpu->stats.unmaps++;
 	gpu->stats.saved_bytes += op.saved_bytes;
 	gpu->stats.save_ns += op.save_ns;
@@ -46,7 +48,9 @@ int model_mes_add(struct model_queue *q)
 	if (gpu->reset_pending)
 		return -EIO;
 	if (model_fault_is_dead(gpu)) {
+		gpu->m->ext.waits++;
 		model_advance(gpu->m, PREEMPTION_TIMEOUT_NS);
+		gpu->m->ext.waits--;
 		model_hang(gpu);
 		return -ETIMEDOUT;
 	}

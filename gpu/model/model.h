@@ -84,7 +84,8 @@ void model_freep(struct model **m);
 /*
  * A populated model, as "--device model[:SPEC]" makes it. SPEC: a chip name, then optional
  * ",key=value" (gpus, occupancy in percent, jobs=0 for nobody there, seed, kfd_minor, runtime=old,
- * log, ext=1 or ext=victims; save_area=host, unmap_us, map_us and quantum_us change the chip). NULL: mi308x.
+ * log, ext=1, ext=victims; save_area=host, unmap_us, map_us and quantum_us change the chip). NULL:
+ * mi308x.
  * pid 1001: offline, 10 busy queues on GPU 0; 1002: online, 2 queues on GPU 0; 1003: no queue.
  * -EINVAL and a line in *ret_why (the caller's to free) when SPEC makes no sense.
  */
@@ -147,6 +148,7 @@ void model_signal(struct model *m, struct model_task task); /* a blocked call re
 int model_ext_open(struct model *m, struct model_task task, uint64_t *ret_file);
 int model_ext_ioctl(struct model *m, struct model_task task, uint64_t file, unsigned long request,
 		    void *arg);
+bool model_ext_readable(const struct model *m, uint64_t file); /* poll(2): some ticket is done */
 void model_ext_close(struct model *m, uint64_t file); /* lets go of all that is held through it */
 
 int model_read_file(struct model *m, enum gkfd_tree tree, const char *path, char **ret_text,

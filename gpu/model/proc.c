@@ -169,6 +169,7 @@ static void kproc_release(struct model *m, struct model_proc *p)
 	free(k);
 	model_run_woken(m);
 	model_run_resets(m);
+	model_ext_expire(m);
 }
 
 int model_proc_exec(struct model *m, pid_t pid)

@@ -83,11 +83,16 @@ int model_procfs(struct model *m, const char *path, bool list, FILE *out)
 
 int model_params(struct model *m, const char *path, bool list, FILE *out)
 {
-	static const struct {
-		const char *name, *value;
+	static const char *const victims_only[] = {
+		[MODEL_EXT_ALL_QUEUES] = "N",
+		[MODEL_EXT_VICTIMS] = "Y",
+	};
+	const struct {
+		const char *name, *value; /* NULL: there is no such parameter */
 	} params[] = {
 		{ "cwsr_enable", "1" },
 		{ "debug_evictions", "N" },
+		{ "gpreempt_victims_only", victims_only[m->config.ext] },
 		{ "gpu_recovery", "-1" },
 		{ "halt_if_hws_hang", "0" },
 		{ "hws_gws_support", "N" },
@@ -100,8 +105,9 @@ int model_params(struct model *m, const char *path, bool list, FILE *out)
 		{ "send_sigterm", "0" },
 	};
 
-	(void)m;
 	for (size_t i = 0; i < ARRAY_SIZE(params); i++) {
+		if (!params[i].value)
+			continue;
 		if (list && !*path) {
 			model_list_name(out, "%s", params[i].name);
 		} else if (!list && !strcmp(path, params[i].name)) {

@@ -172,6 +172,7 @@ static int insert_queue(struct model_queue *q, uint32_t ioc_type)
 	if (r < 0)
 		goto fail_doorbell;
 	q->is_evicted = q->pdd->evicted > 0;
+	model_ext_new_queue(q);
 	q->is_active = model_queue_wants_run(q);
 	q->next = q->owner->queues;
 	q->owner->queues = q;

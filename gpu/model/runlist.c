@@ -13,7 +13,7 @@
 bool model_queue_wants_run(const struct model_queue *q)
 {
 	return q->ring_bytes > 0 && q->ring_base != 0 && q->percent > 0 && !q->is_evicted &&
-	       !q->is_suspended;
+	       !q->is_suspended && !q->ext.reasons;
 }
 
 uint32_t model_gpu_active(const struct model_gpu *gpu)
@@ -78,33 +78,56 @@ static bool reset_queue(struct model_gpu *gpu)
 	return true;
 }
 
-int model_unmap_queues(struct model_gpu *gpu, uint32_t grace)
+struct hw_unmap model_unmap_begin(struct model_gpu *gpu, uint32_t grace)
 {
 	struct hw_unmap op = {
 		.grace_kclk = grace_register(grace),
 		.timeout_ns = PREEMPTION_TIMEOUT_NS,
 	};
+
+	model_fault_into_unmap(gpu, &op);
+	return op;
+}
+
+int model_unmap_end(struct model_gpu *gpu, const struct hw_unmap *op, int r)
+{
+	gpu->stats.unmaps += op->unmapped;
+	gpu->stats.saved_bytes += op->saved_bytes;
+	gpu->stats.save_ns += op->save_ns;
+	note_saved_pointers(gpu);
+	if (r < 0 && !(r == -EREMOTEIO && reset_queue(gpu))) {
+		model_hang(gpu);
+		return -ETIME;
+	}
+	return 0;
+}
+
+int model_unmap_all_end(struct model_gpu *gpu, const struct hw_unmap *op, int r)
+{
+	gpu->stats.cycles++;
+	gpu->stats.preemptions++;
+	r = model_unmap_end(gpu, op, r);
+	if (r < 0)
+		return r;
+	gpu->active_runlist = false;
+	gpu->in_cycle = true;
+	return 0;
+}
+
+int model_unmap_queues(struct model_gpu *gpu, uint32_t grace)
+{
+	struct hw_unmap op;
 	int r;
 
 	if (!gpu->active_runlist)
 		return 0;
 	if (gpu->reset_pending)
 		return -EIO;
-	model_fault_into_unmap(gpu, &op);
+	op = model_unmap_begin(gpu, grace);
+	gpu->m->ext.waits++;
 	r = hw_unmap_all(gpu->hw, &op);
-	gpu->stats.cycles++;
-	gpu->stats.preemptions++;
-	gpu->stats.unmaps += op.unmapped;
-	gpu->stats.saved_bytes += op.saved_bytes;
-	gpu->stats.save_ns += op.save_ns;
-	note_saved_pointers(gpu);
-	if (r < 0 && !(r == -EREMOTEIO && reset_queue(gpu))) {
-		model_hang(gpu);
-		return -ETIME;
-	}
-	gpu->active_runlist = false;
-	gpu->in_cycle = true;
-	return 0;
+	gpu->m->ext.waits--;
+	return model_unmap_all_end(gpu, &op, r);
 }
 
 int model_map_queues(struct model_gpu *gpu)
@@ -132,6 +155,7 @@ int model_map_queues(struct model_gpu *gpu)
 		gpu->stats.cycles++;
 	gpu->stats.maps += n;
 	gpu->active_runlist = true;
+	gpu->oversubscribed = model_gpu_oversubscribed(gpu);
 	return 0;
 }
 

@@ -1,0 +1,292 @@
+/* SPDX-License-Identifier: MIT */
+/* Whose a queue is and how long, holds that end by themselves, and the brake. */
+#include <errno.h>
+
+#include "abi/kfd_gpreempt.h"
+#include "gpu/model/driver.h"
+
+#define container_of(ptr, type, member) ((type *)((char *)(ptr)-offsetof(type, member)))
+
+/* ---- a batch on one GPU ---- */
+
+static bool is_taken(const struct ext_batch *b, const struct ext_hold *h)
+{
+	return h->owner && h->owner != b->owner;
+}
+
+static struct ext_hold *hold_of(const struct ext_batch *b, struct model_queue *q)
+{
+	return b->reason == EXT_BY_HOLDER ? &q->ext.holder : &q->ext.itself;
+}
+
+static int unmap_queue(const struct ext_batch *b, struct model_queue *q, struct ext_change *c)
+{
+	struct ext_hold *h = hold_of(b, q);
+
+	if (is_taken(b, h))
+		return -EBUSY;
+	*h = (struct ext_hold){ .owner = b->owner, .until_ns = b->until_ns };
+	model_ext_set_reasons(q, q->ext.reasons | b->reason, c);
+	return 0;
+}
+
+static int map_queue(const struct ext_batch *b, struct model_queue *q, struct ext_change *c)
+{
+	struct ext_hold *h = hold_of(b, q);
+
+	if (!h->owner)
+		return -EALREADY;
+	if (is_taken(b, h))
+		return -EBUSY;
+	*h = (struct ext_hold){ 0 };
+	model_ext_set_reasons(q, q->ext.reasons & ~(uint32_t)b->reason, c);
+	return 0;
+}
+
+/* Also of queues that do not exist yet. */
+static int hold_process(const struct ext_batch *b, struct model_pdd *pdd, bool map)
+{
+	struct ext_hold *h = b->reason == EXT_BY_HOLDER ? &pdd->ext.holder : &pdd->ext.itself;
+
+	if (is_taken(b, h))
+		return -EBUSY;
+	*h = (struct ext_hold){ 0 };
+	if (!map)
+		*h = (struct ext_hold){ .owner = b->owner, .until_ns = b->until_ns };
+	return 0;
+}
+
+static void note_result(struct ext_item *item, int r)
+{
+	item->matched = true;
+	item->result = item->result ? item->result : r;
+}
+
+static void apply_item(const struct ext_batch *b, struct ext_item *item, struct ext_change *c)
+{
+	struct model_pdd *pdd = &item->process->pdds[c->gpu->index];
+	bool all = item->queue_id == KFD_GPREEMPT_ALL_QUEUES;
+	int r = all ? hold_process(b, pdd, item->map) : 0;
+
+	if (all)
+		note_result(item, r);
+	if (r < 0)
+		return;
+	for (struct model_queue *q = item->process->queues; q; q = q->next) {
+		if (q->pdd != pdd || (!all && q->id != item->queue_id))
+			continue;
+		r = item->map ? map_queue(b, q, c) : unmap_queue(b, q, c);
+		note_result(item, all && r == -EALREADY ? 0 : r);
+		item->queues += q->ext.mark == c->mark;
+	}
+}
+
+void model_ext_apply(struct ext_batch *b, struct ext_change *c)
+{
+	for (uint32_t i = 0; i < b->n; i++) {
+		struct ext_item *item = &b->items[i];
+
+		if (item->process && (item->gpu_id == KFD_GPREEMPT_ANY_GPU ||
+				      item->gpu_id == c->gpu->id))
+			apply_item(b, item, c);
+	}
+}
+
+/* ---- the end of holds ---- */
+
+static bool end_hold(struct ext_hold *h, uint64_t owner, uint64_t now_ns)
+{
+	if (!h->owner || (owner ? h->owner != owner : now_ns < h->until_ns))
+		return false;
+	*h = (struct ext_hold){ 0 };
+	return true;
+}
+
+static void end_on_queue(struct model_queue *q, uint64_t owner, struct ext_change *c)
+{
+	uint64_t now_ns = model_now_ns(q->gpu->m);
+	uint32_t reasons = q->ext.reasons;
+
+	if (end_hold(&q->ext.holder, owner, now_ns))
+		reasons &= ~(uint32_t)EXT_BY_HOLDER;
+	if (end_hold(&q->ext.itself, owner, now_ns))
+		reasons &= ~(uint32_t)EXT_BY_ITSELF;
+	if (!model_ext_is_stopped(q->gpu))
+		reasons &= ~(uint32_t)EXT_BY_STOP;
+	model_ext_set_reasons(q, reasons, c);
+}
+
+static void end_stops(struct model *m, uint64_t owner)
+{
+	for (struct ext_file *f = m->ext.files; f; f = f->next)
+		for (uint32_t i = 0; i < m->config.n_gpus; i++)
+			if (owner ? f->id == owner : model_now_ns(m) >= f->stops[i].until_ns)
+				f->stops[i] = (struct ext_stop){ 0 };
+}
+
+/* The next instant at which something is over. */
+static uint64_t next_end_ns(const struct model *m)
+{
+	uint64_t next = TIMELINE_NEVER;
+
+	for (const struct ext_file *f = m->ext.files; f; f = f->next)
+		for (uint32_t i = 0; i < m->config.n_gpus; i++)
+			if (f->stops[i].count)
+				next = MIN(next, f->stops[i].until_ns);
+	for (const struct model_kproc *k = m->kprocs; k; k = k->next) {
+		for (uint32_t i = 0; i < m->config.n_gpus; i++) {
+			const struct ext_pdd *p = &k->pdds[i].ext;
+
+			next = p->holder.owner ? MIN(next, p->holder.until_ns) : next;
+			next = p->itself.owner ? MIN(next, p->itself.until_ns) : next;
+		}
+		for (const struct model_queue *q = k->queues; q; q = q->next) {
+			next = q->ext.holder.owner ? MIN(next, q->ext.holder.until_ns) : next;
+			next = q->ext.itself.owner ? MIN(next, q->ext.itself.until_ns) : next;
+		}
+	}
+	return next;
+}
+
+static void run_expire(struct event *e)
+{
+	struct model *m = container_of(e, struct model, ext.expire);
+
+	m->ext.expired = true;
+	model_ext_expire(m);
+}
+
+/* A model that has no memory for the event ends holds at the next call. */
+static void set_expire(struct model *m)
+{
+	m->ext.expire.run = run_expire;
+	m->ext.expired = timeline_set(&m->time, &m->ext.expire, next_end_ns(m)) < 0;
+}
+
+void model_ext_end_holds(struct model *m, uint64_t owner)
+{
+	struct ext_change changes[MODEL_MAX_GPUS];
+	uint64_t now_ns = model_now_ns(m);
+
+	model_ext_changes(m, changes, 0);
+	end_stops(m, owner);
+	for (struct model_kproc *k = m->kprocs; k; k = k->next) {
+		for (uint32_t i = 0; i < m->config.n_gpus; i++) {
+			end_hold(&k->pdds[i].ext.holder, owner, now_ns);
+			end_hold(&k->pdds[i].ext.itself, owner, now_ns);
+		}
+		for (struct model_queue *q = k->queues; q; q = q->next)
+			end_on_queue(q, owner, &changes[q->gpu->index]);
+	}
+	model_ext_commit(m, changes);
+}
+
+void model_ext_expire(struct model *m)
+{
+	if (!m->config.ext || m->ext.waits)
+		return;
+	while (m->ext.expired) {
+		m->ext.expired = false;
+		model_ext_end_holds(m, 0);
+	}
+	set_expire(m);
+}
+
+/* ---- the brake ---- */
+
+bool model_ext_is_stopped(const struct model_gpu *gpu)
+{
+	for (const struct ext_file *f = gpu->m->ext.files; f; f = f->next)
+		if (f->stops[gpu->index].count)
+			return true;
+	return false;
+}
+
+static int set_stopped(struct model_gpu *gpu, bool stopped, pid_t by)
+{
+	struct ext_change changes[MODEL_MAX_GPUS];
+	struct ext_change *c = &changes[gpu->index];
+
+	model_ext_changes(gpu->m, changes, by);
+	for (struct model_kproc *k = gpu->m->kprocs; k; k = k->next) {
+		for (struct model_queue *q = k->queues; q; q = q->next) {
+			uint32_t others = q->ext.reasons & ~(uint32_t)EXT_BY_STOP;
+
+			if (q->gpu == gpu)
+				model_ext_set_reasons(q, others | (stopped ? EXT_BY_STOP : 0), c);
+		}
+	}
+	model_ext_commit(gpu->m, changes);
+	return c->result;
+}
+
+static struct model_gpu *find_gpu(struct model *m, uint32_t gpu_id)
+{
+	for (uint32_t i = 0; i < m->config.n_gpus; i++)
+		if (m->gpus[i].id == gpu_id)
+			return &m->gpus[i];
+	return NULL;
+}
+
+int model_ext_stop(struct ext_call *c, void *data)
+{
+	struct kfd_gpreempt_stop *a = data;
+	uint64_t hold_ms = a->hold_ms ? a->hold_ms : KFD_GPREEMPT_MAX_HOLD_MS;
+	struct model_gpu *gpu;
+	struct ext_stop *stop;
+	bool stopped;
+
+	if (c->file->own || !model_ext_is_admin(c))
+		return -EPERM;
+	if (hold_ms > KFD_GPREEMPT_MAX_HOLD_MS || a->pad)
+		return -EINVAL;
+	gpu = find_gpu(c->m, a->gpu_id);
+	if (!gpu)
+		return -ENODEV;
+	stopped = model_ext_is_stopped(gpu);
+	stop = &c->file->stops[gpu->index];
+	stop->count++;
+	stop->until_ns = c->began_ns + hold_ms * NSEC_PER_MSEC;
+	a->stops = stop->count;
+	return stopped ? 0 : set_stopped(gpu, true, c->caller->pid);
+}
+
+int model_ext_start(struct ext_call *c, void *data)
+{
+	struct kfd_gpreempt_stop *a = data;
+	struct model_gpu *gpu;
+	struct ext_stop *stop;
+
+	if (c->file->own || !model_ext_is_admin(c))
+		return -EPERM;
+	if (a->hold_ms || a->pad)
+		return -EINVAL;
+	gpu = find_gpu(c->m, a->gpu_id);
+	if (!gpu)
+		return -ENODEV;
+	stop = &c->file->stops[gpu->index];
+	if (!stop->count)
+		return -EALREADY;
+	a->stops = --stop->count;
+	return model_ext_is_stopped(gpu) ? 0 : set_stopped(gpu, false, 0);
+}
+
+/* ---- what the driver asks ---- */
+
+void model_ext_new_queue(struct model_queue *q)
+{
+	const struct ext_pdd *p = &q->pdd->ext;
+
+	if (p->holder.owner) {
+		q->ext.holder = p->holder;
+		q->ext.reasons |= EXT_BY_HOLDER;
+	}
+	if (p->itself.owner) {
+		q->ext.itself = p->itself;
+		q->ext.reasons |= EXT_BY_ITSELF;
+	}
+	if (model_ext_is_stopped(q->gpu))
+		q->ext.reasons |= EXT_BY_STOP;
+	if (q->ext.reasons)
+		q->ext.since_ns = model_now_ns(q->gpu->m);
+}

@@ -1,0 +1,121 @@
+/* SPDX-License-Identifier: MIT */
+/* What can be seen of the driver's book-keeping through the extension. */
+#include <errno.h>
+#include <string.h>
+
+#include "abi/kfd_gpreempt.h"
+#include "gpu/model/driver.h"
+
+#define MAX_STATS 8192u
+
+static uint32_t hqd_flags(const struct model_gpu *gpu)
+{
+	bool mes = model_is_mes(gpu);
+
+	return (mes ? KFD_GPREEMPT_HQD_MES : 0) |
+	       (gpu->reset_pending ? KFD_GPREEMPT_HQD_HANG : 0) |
+	       (model_ext_is_stopped(gpu) ? KFD_GPREEMPT_HQD_STOPPED : 0) |
+	       (!mes && gpu->oversubscribed ? KFD_GPREEMPT_HQD_OVERSUBSCRIBED : 0);
+}
+
+static void fill_hqd(const struct model_gpu *gpu, struct kfd_gpreempt_hqd *ret)
+{
+	*ret = (struct kfd_gpreempt_hqd){
+		.gpu_id = gpu->id,
+		.total = gpu->m->config.chip->n_cp_queues,
+		.queues = gpu->total_queues,
+		.processes = model_gpu_processes(gpu),
+		.flags = hqd_flags(gpu),
+	};
+	for (const struct model_kproc *k = gpu->m->kprocs; k; k = k->next) {
+		for (const struct model_queue *q = k->queues; q; q = q->next) {
+			if (q->gpu != gpu)
+				continue;
+			ret->held += q->ext.reasons != 0;
+			if (!q->is_active)
+				continue;
+			ret->active++;
+			ret->active_compute += q->type == QUEUE_COMPUTE;
+			ret->gws += q->is_gws;
+		}
+	}
+	ret->active_sum = ret->active;
+}
+
+int model_ext_hqd(struct ext_call *c, void *data)
+{
+	struct kfd_gpreempt_hqd *a = data;
+
+	for (uint32_t i = 0; i < c->m->config.n_gpus; i++) {
+		if (c->m->gpus[i].id != a->gpu_id)
+			continue;
+		fill_hqd(&c->m->gpus[i], a);
+		return 0;
+	}
+	return -ENODEV;
+}
+
+static uint32_t queue_flags(const struct model_queue *q, uint64_t owner)
+{
+	const struct ext_queue *s = &q->ext;
+	bool mine = (s->reasons & EXT_BY_HOLDER && s->holder.owner == owner) ||
+		    (s->reasons & EXT_BY_ITSELF && s->itself.owner == owner);
+
+	return (q->is_active ? KFD_GPREEMPT_QUEUE_ACTIVE : 0) |
+	       (q->is_evicted ? KFD_GPREEMPT_QUEUE_EVICTED : 0) |
+	       (q->is_suspended ? KFD_GPREEMPT_QUEUE_SUSPENDED : 0) |
+	       (s->reasons & EXT_BY_HOLDER ? KFD_GPREEMPT_QUEUE_HELD : 0) |
+	       (s->reasons & EXT_BY_ITSELF ? KFD_GPREEMPT_QUEUE_HELD_SELF : 0) |
+	       (s->reasons & EXT_BY_STOP ? KFD_GPREEMPT_QUEUE_STOPPED : 0) |
+	       (q->is_gws ? KFD_GPREEMPT_QUEUE_GWS : 0) | (mine ? KFD_GPREEMPT_QUEUE_MINE : 0);
+}
+
+static void fill_queue(const struct model_queue *q, uint64_t owner, struct kfd_gpreempt_queue *ret)
+{
+	const struct ext_queue *s = &q->ext;
+	uint64_t now_ns = model_now_ns(q->gpu->m);
+
+	*ret = (struct kfd_gpreempt_queue){
+		.ring_base = q->ring_base,
+		.write_ptr = q->write_ptr,
+		.read_ptr = q->read_ptr,
+		.cwsr_base = q->cwsr_base,
+		.queue_id = q->id,
+		.gpu_id = q->gpu->id,
+		.ring_bytes = q->ring_bytes,
+		.type = model_queue_user_type(q),
+		.cwsr_bytes = q->cwsr_bytes,
+		.priority = q->priority,
+		.percent = q->percent,
+		.flags = queue_flags(q, owner),
+		.preemptions = s->preemptions,
+		.preempted_by = (uint32_t)s->by,
+		.held_ns = s->held_ns + (s->since_ns ? now_ns - s->since_ns : 0),
+		.last_latency_ns = s->last_latency_ns,
+		.max_latency_ns = s->max_latency_ns,
+	};
+}
+
+int model_ext_stats(struct ext_call *c, void *data)
+{
+	struct kfd_gpreempt_stats *a = data;
+	uint32_t room = MIN(a->n, MAX_STATS), n = 0;
+	struct model_kproc *k;
+	int r;
+
+	r = model_ext_target(c, a->pid, a->start_ticks, &k);
+	if (r < 0)
+		return r;
+	for (const struct model_queue *q = k->queues; q; q = q->next, n++) {
+		struct kfd_gpreempt_queue out;
+
+		if (n >= room)
+			continue;
+		fill_queue(q, c->file->id, &out);
+		r = model_copy_to_user(a->queues + n * sizeof(out), &out, sizeof(out));
+		if (r < 0)
+			return r;
+	}
+	a->n = n;
+	return 0;
+}
