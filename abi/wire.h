@@ -89,7 +89,8 @@ struct wire_status {
 	struct wire_latency suspend, resume; /* from the decision until done */
 	uint64_t steps; /* of the engine */
 	char policy[16];
-	char backend[16];
+	char backend[12];
+	char level[4]; /* that holds are made by: "K3", "N2", ... */
 	char version[32];
 	char config[128];
 };

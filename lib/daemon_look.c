@@ -54,6 +54,7 @@ static void describe_status(struct gpreempt_daemon_status *s, const struct wire_
 	};
 	DAEMON_TEXT(s->policy, w->policy);
 	DAEMON_TEXT(s->backend, w->backend);
+	DAEMON_TEXT(s->level, w->level);
 	DAEMON_TEXT(s->version, w->version);
 	DAEMON_TEXT(s->config, w->config);
 }

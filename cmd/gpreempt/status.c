@@ -17,7 +17,8 @@ static void print_head(struct cli *cli, const struct gpreempt_daemon_status *s)
 	if (s->config[0])
 		printf("  config    %s\n", s->config);
 	printf("  policy    %s\n", s->policy);
-	printf("  backend   %s%s%s\n", s->backend, s->modelled ? "; all times are modelled" : "",
+	printf("  backend   %s%s%s%s%s\n", s->backend, s->level[0] ? ", level " : "", s->level,
+	       s->modelled ? "; all times are modelled" : "",
 	       s->guarded || s->modelled || s->paused ? "" : "; NO GUARD stands beside it");
 	printf("  running   %u online and %u offline process%s with %u queue%s on %u GPU%s\n",
 	       s->online, s->offline, s->online + s->offline == 1 ? "" : "es", s->queues,

@@ -121,6 +121,7 @@ int status_print_json(struct cli *cli, const struct daemon_view *v)
 	json_add_string(o, "version", s->version);
 	json_add_string(o, "policy", s->policy);
 	json_add_string(o, "backend", s->backend);
+	json_add_string(o, "level", s->level);
 	add_flag(o, "modelled", s->modelled);
 	add_flag(o, "paused", s->paused);
 	add_flag(o, "guarded", s->guarded);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Whom to attach. Attaching stops everybody on a GPU for a moment, so it is done only to offline
+ * Whom to attach. Attaching may stop everybody on a GPU for a moment, so it is done only to offline
  * jobs that have lived for a while and share a GPU with an online one, and never to online jobs;
  * but where a GPU can be told how long turns are (slices.c), nobody is stopped by it, and online
  * jobs beside attached ones are tied for that alone.
@@ -147,6 +147,11 @@ static void attach(struct scheduler *s, struct process *p)
 		attach_let_go(s, p); /* whoever it is that was asked for */
 }
 
+static bool is_old_enough(const struct scheduler *s, const struct process *p)
+{
+	return s->b->caps.attach_is_free || s->now_ns - p->seen_ns >= s->config->attach_age_ns;
+}
+
 static void consider(struct scheduler *s, struct process *p)
 {
 	if (p->free_until_ns && p->free_until_ns <= s->now_ns) {
@@ -159,7 +164,7 @@ static void consider(struct scheduler *s, struct process *p)
 	else if (s->now_ns - p->wanted_ns >= LINGER_NS)
 		attach_let_go(s, p);
 	if (p->wanted && p->tie == TIE_NONE && !p->target && s->attaching < AT_ONCE &&
-	    s->now_ns - p->seen_ns >= s->config->attach_age_ns && s->now_ns >= p->retry_ns)
+	    is_old_enough(s, p) && s->now_ns >= p->retry_ns)
 		attach(s, p);
 }
 

@@ -74,6 +74,12 @@ static void release(struct gkfd *k, const struct journal_entry *e, struct clean_
 	fail(ret, r);
 }
 
+/* What was held by an open device ended with it. */
+static bool is_over(const struct journal_entry *e)
+{
+	return !strcmp(e->level, "K3");
+}
+
 /* ---- NVIDIA's ---- */
 
 static bool is_of_nvrm(const struct journal_entry *e)
@@ -119,6 +125,8 @@ void clean_up_here(const struct clean_up_drivers *d, const struct journal_entry 
 	int r = 0;
 
 	for (size_t i = 0; i < n; i++, ret->done++) {
+		if (is_over(&entries[i]))
+			continue;
 		if (is_of_nvrm(&entries[i])) {
 			release_contexts(d->n, &entries[i], ret);
 			continue;
@@ -229,7 +237,7 @@ int clean_up(const struct clean_up_drivers *d, const char *journal_path,
 	for (size_t i = 0; i < n; i++) {
 		const struct journal_entry *e = &entries[i];
 
-		if (is_of_nvrm(e) ? lives(d->n, e) : is_alive(d->k, e, &ident))
+		if (!is_over(e) && (is_of_nvrm(e) ? lives(d->n, e) : is_alive(d->k, e, &ident)))
 			entries[result.left++] = entries[i];
 	}
 	if (result.left)

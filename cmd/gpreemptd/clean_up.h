@@ -18,7 +18,7 @@
 
 struct clean_up_result {
 	bool torn; /* the journal was none, and was removed */
-	unsigned int left; /* entries of this boot whose process lives */
+	unsigned int left; /* entries of this boot whose process lives, but for level K3 */
 	unsigned int released; /* of them, still held, or (levels N) maybe so */
 	unsigned int failed;
 	int error; /* of the first that failed */

@@ -181,10 +181,11 @@ static enum status start_guard(struct daemon *d)
 
 static enum status open_device(struct daemon *d)
 {
+	const struct device_names names = { d->options->device, d->options->level };
 	char why[GPU_WHY_SIZE] = "";
 	int r;
 
-	r = device_new(d->options->device, d->guard, d->loop, d->options->run_dir, &d->device, why,
+	r = device_new(&names, d->guard, d->loop, d->options->run_dir, &d->device, why,
 		       sizeof(why));
 	if (r >= 0 && !d->before)
 		r = device_take_up(d->device, why, sizeof(why));
@@ -192,7 +193,7 @@ static enum status open_device(struct daemon *d)
 	case 0:
 		return STATUS_DONE;
 	case -EINVAL:
-		return fail(STATUS_USAGE, "auto, kfd, nvrm or model[:PRESET]", "%s", why);
+		return fail(STATUS_USAGE, "see gpreemptd --help", "%s", why);
 	case -ENODEV:
 		return fail(STATUS_ABSENT, "see gpreempt doctor; without GPUs: --device model",
 			    "%s", why);
@@ -376,6 +377,16 @@ static uint64_t realtime_ns(void)
 	return (uint64_t)ts.tv_sec * NSEC_PER_SEC + (uint64_t)ts.tv_nsec;
 }
 
+static void tell_start(const struct daemon *d)
+{
+	const struct gpu_backend *b = device_backend(d->device);
+
+	log_line(LOG_LEVEL_INFO, "%s on %s%s%s, policy %s, socket in %s",
+		 d->before ? "paused" : "ready", d->options->device, b ? ", level " : "",
+		 b ? b->caps.level : "", scheduler_policy(d->scheduler)->name,
+		 d->options->run_dir);
+}
+
 enum status daemon_run(const struct daemon_options *options)
 {
 	struct daemon d = {
@@ -391,9 +402,7 @@ enum status daemon_run(const struct daemon_options *options)
 	status = start(&d);
 	if (status == STATUS_DONE) {
 		stay_in_memory(&d);
-		log_line(LOG_LEVEL_INFO, "%s on %s, policy %s, socket in %s",
-			 d.before ? "paused" : "ready", options->device,
-			 scheduler_policy(d.scheduler)->name, options->run_dir);
+		tell_start(&d);
 		handover_free(steal_ptr(&d.before));
 		sd_notify(0, "READY=1");
 		r = sd_event_loop(d.loop);

@@ -20,6 +20,8 @@ enum kind { KIND_AUTO, KIND_KFD, KIND_NVRM, KIND_MODEL };
 
 struct device {
 	enum kind kind;
+	enum gkfd_ext_use ext;
+	bool leveled; /* somebody wants a level, which only one driver has */
 	struct gpu_backend *backend;
 	struct guard *guard;
 	struct live *live; /* NULL: the kernel's */
@@ -54,6 +56,19 @@ static int open_model(struct device *d, const char *spec, sd_event *loop, const 
 	if (r < 0)
 		snprintf(ret_why, size, "%s: %s", path, strerror(-r));
 	return r;
+}
+
+static int choose_level(struct device *d, const char *level, char *ret_why, size_t size)
+{
+	d->leveled = level;
+	d->ext = GKFD_EXT_IF_PRESENT;
+	if (!level)
+		return 0;
+	d->ext = strcasecmp(level, "K3") == 0 ? GKFD_EXT_ONLY : GKFD_EXT_NEVER;
+	if (d->kind != KIND_NVRM && (d->ext == GKFD_EXT_ONLY || !strcasecmp(level, "K2")))
+		return 0;
+	snprintf(ret_why, size, "no level '%s' for a daemon; AMD's driver has K3 and K2", level);
+	return -EINVAL;
 }
 
 static int choose(struct device *d, const char *name, sd_event *loop, const char *run_dir,
@@ -114,7 +129,7 @@ static int take_up_kfd(struct device *d, char *ret_why, size_t size)
 {
 	_cleanup_(gkfd_freep) struct gkfd *k = NULL;
 	char why[GPU_WHY_SIZE] = "";
-	struct gkfd_backend_options options = { .guard = d->guard, .why = why };
+	struct gkfd_backend_options options = { .ext = d->ext, .guard = d->guard, .why = why };
 	int r;
 
 	r = open_gkfd(d, &k);
@@ -123,7 +138,11 @@ static int take_up_kfd(struct device *d, char *ret_why, size_t size)
 	d->opened = !d->live;
 	if (r >= 0)
 		r = gkfd_backend_open(steal_ptr(&k), &options, &d->backend);
-	return r < 0 ? fail(r, why, ret_why, size) : 0;
+	if (r < 0)
+		return fail(r, why, ret_why, size);
+	if (why[0])
+		log_line(LOG_LEVEL_WARNING, "level %s, not K3: %s", d->backend->caps.level, why);
+	return 0;
 }
 
 /* The same. A driver that was tried on a context of our own is not tried again. */
@@ -160,7 +179,7 @@ int device_take_up(struct device *d, char *ret_why, size_t size)
 	if (d->kind == KIND_NVRM)
 		return take_up_nvrm(d, ret_why, size);
 	r = take_up_kfd(d, ret_why, size);
-	if (d->kind != KIND_AUTO || r != -ENODEV)
+	if (d->kind != KIND_AUTO || r != -ENODEV || d->leveled)
 		return r;
 	r = take_up_nvrm(d, ret_why, size);
 	if (r == -ENODEV)
@@ -194,8 +213,8 @@ bool device_counts_us(struct device *d)
 	return gkfd_list_dir(k, GKFD_TREE_SYSFS, path, &names) >= 0;
 }
 
-int device_new(const char *name, struct guard *guard, sd_event *loop, const char *run_dir,
-	       struct device **ret, char *ret_why, size_t size)
+int device_new(const struct device_names *names, struct guard *guard, sd_event *loop,
+	       const char *run_dir, struct device **ret, char *ret_why, size_t size)
 {
 	_cleanup_(devicep) struct device *d = calloc(1, sizeof(*d));
 	int r;
@@ -205,7 +224,9 @@ int device_new(const char *name, struct guard *guard, sd_event *loop, const char
 		return -ENOMEM;
 	}
 	d->guard = guard;
-	r = choose(d, name, loop, run_dir, ret_why, size);
+	r = choose(d, names->device, loop, run_dir, ret_why, size);
+	if (r >= 0)
+		r = choose_level(d, names->level, ret_why, size);
 	if (r < 0)
 		return r;
 	*ret = steal_ptr(&d);

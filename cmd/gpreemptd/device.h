@@ -15,13 +15,22 @@
 
 struct device;
 
+struct device_names {
+	const char *device;
+	/*
+	 * Of AMD's driver: "K2" or "K3"; NULL: the highest it has. K1 would outlive its owner and
+	 * is for single holds.
+	 */
+	const char *level;
+};
+
 /*
  * Opens nothing of the kernel's yet. @guard may be NULL on a model; @loop and @run_dir are used
  * there only. -EINVAL: no such name; -ENODEV: not on this machine; in any failure a line for people
  * in @ret_why (@size bytes).
  */
-int device_new(const char *name, struct guard *guard, sd_event *loop, const char *run_dir,
-	       struct device **ret, char *ret_why, size_t size);
+int device_new(const struct device_names *names, struct guard *guard, sd_event *loop,
+	       const char *run_dir, struct device **ret, char *ret_why, size_t size);
 /* The backend too, which must not be in use any more. Accepts NULL. */
 void device_close(struct device *d);
 

@@ -17,6 +17,7 @@
 
 enum {
 	OPTION_DEVICE = 256,
+	OPTION_LEVEL,
 	OPTION_CONFIG,
 	OPTION_RUN_DIR,
 	OPTION_CHECK,
@@ -25,6 +26,7 @@ enum {
 
 static const struct option options[] = {
 	{ "device", required_argument, NULL, OPTION_DEVICE },
+	{ "level", required_argument, NULL, OPTION_LEVEL },
 	{ "config", required_argument, NULL, OPTION_CONFIG },
 	{ "run-dir", required_argument, NULL, OPTION_RUN_DIR },
 	{ "check-config", no_argument, NULL, OPTION_CHECK },
@@ -41,7 +43,8 @@ struct command_line {
 };
 
 static const char help_text[] =
-	"usage: gpreemptd [--device DEV] [--config FILE] [--run-dir DIR] [--verbose]\n"
+	"usage: gpreemptd [--device DEV] [--level LEVEL] [--config FILE] [--run-dir DIR]\n"
+	"                 [--verbose]\n"
 	"       gpreemptd --check-config [FILE]\n"
 	"       gpreemptd --clean-up [--device DEV] [--run-dir DIR]\n"
 	"\n"
@@ -49,6 +52,8 @@ static const char help_text[] =
 	"\n"
 	"  --device DEV     auto (default), kfd (AMD), nvrm (NVIDIA), model[:PRESET]: the\n"
 	"                   software device, in real time\n"
+	"  --level LEVEL    on AMD GPUs: K3, through the driver's extension, or K2, through its\n"
+	"                   debug interface; default: K3 where it is there\n"
 	"  --config FILE    instead of " CONFIG_FILE "\n"
 	"  --run-dir DIR    for the control socket, the journal and the metrics; default\n"
 	"                   /run/gpreempt, or gpreempt in $XDG_RUNTIME_DIR for other users\n"
@@ -77,6 +82,9 @@ static enum status parse(int argc, char **argv, struct command_line *ret)
 		switch (c) {
 		case OPTION_DEVICE:
 			ret->daemon.device = optarg;
+			break;
+		case OPTION_LEVEL:
+			ret->daemon.level = optarg;
 			break;
 		case OPTION_CONFIG:
 			ret->daemon.config_file = optarg;

@@ -29,6 +29,7 @@ static void write_state(FILE *out, const struct wire_status *s)
 	const struct prom_label info[] = {
 		{ "version", GPREEMPT_VERSION },
 		{ "backend", s->backend },
+		{ "level", s->level },
 		{ "policy", s->policy },
 		{ 0 },
 	};

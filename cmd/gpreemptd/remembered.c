@@ -21,6 +21,7 @@ struct remembered {
 /* What has no parts of its own. */
 struct whole {
 	char policy[32], backend[sizeof(((struct wire_status *)0)->backend)];
+	char level[sizeof(((struct wire_status *)0)->level)];
 	struct scheduler_figures figures;
 	uint64_t request_numbers;
 	size_t n_requests, n_gpus, n_processes;
@@ -58,6 +59,7 @@ void scheduler_save(struct scheduler *s, struct handover *h)
 
 	snprintf(w.policy, sizeof(w.policy), "%s", s->engine_config.policy->name);
 	snprintf(w.backend, sizeof(w.backend), "%s", s->backend_name);
+	snprintf(w.level, sizeof(w.level), "%s", s->level);
 	handover_put(h, &w, sizeof(w));
 	handover_put(h, s->requests, s->n_requests * sizeof(*s->requests));
 	handover_put(h, s->gpus, s->n_gpus * sizeof(*s->gpus));
@@ -114,6 +116,7 @@ int scheduler_restore(struct scheduler *s, struct handover *h)
 		return r;
 	s->engine_config.policy = gpol_find(w.policy);
 	memcpy(s->backend_name, w.backend, sizeof(s->backend_name));
+	memcpy(s->level, w.level, sizeof(s->level));
 	s->figures = w.figures;
 	s->request_numbers = w.request_numbers;
 	s->n_requests = w.n_requests;

@@ -90,6 +90,7 @@ void scheduler_status(struct scheduler *s, struct wire_status *ret)
 	ret->steps = f->steps;
 	wire_text_set(ret->policy, sizeof(ret->policy), s->engine_config.policy->name);
 	wire_text_set(ret->backend, sizeof(ret->backend), s->backend_name);
+	wire_text_set(ret->level, sizeof(ret->level), s->level);
 }
 
 size_t scheduler_gpus(struct scheduler *s, uint64_t from, struct wire_gpu *ret, size_t max,

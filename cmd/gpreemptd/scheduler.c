@@ -85,6 +85,13 @@ static void keep_guard(struct scheduler *s)
 
 /* ---- a turn ---- */
 
+/* What was asked for since the last time may go together. */
+static void submit(struct scheduler *s)
+{
+	if (ops(s)->submit)
+		ops(s)->submit(s->b);
+}
+
 static void take_steps(struct scheduler *s, size_t n_samples, bool complete)
 {
 	struct engine_step step = {
@@ -101,6 +108,7 @@ static void take_steps(struct scheduler *s, size_t n_samples, bool complete)
 	s->figures.steps++;
 	s->wake_ns = step.due_ns;
 	act(s, s->actions, step.n_actions);
+	submit(s);
 }
 
 static void take_exits(struct scheduler *s)
@@ -171,6 +179,7 @@ uint64_t scheduler_turn(struct scheduler *s)
 	check_guard(s);
 	if (!s->paused && !s->failed)
 		look_and_act(s);
+	submit(s);
 	keep_guard(s);
 	return next_turn(s);
 }
@@ -213,6 +222,7 @@ void scheduler_pause(struct scheduler *s)
 		attach_let_go(s, p);
 		process_look_away(s, p);
 	}
+	submit(s);
 }
 
 void scheduler_continue(struct scheduler *s)
@@ -299,6 +309,7 @@ static void configure_engine(struct scheduler *s)
 
 	s->caps = *caps;
 	snprintf(s->backend_name, sizeof(s->backend_name), "%s", caps->name);
+	snprintf(s->level, sizeof(s->level), "%s", caps->level);
 	s->engine_config.costs = (struct engine_costs){
 		.suspend_ns = caps->suspend_ns,
 		.resume_ns = caps->resume_ns,

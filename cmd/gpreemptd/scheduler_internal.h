@@ -162,7 +162,9 @@ struct scheduler {
 	struct scheduler_parts parts;
 	struct gpu_backend *b;
 	struct gpu_caps caps; /* of the last one: what it measured stays what it was */
-	char backend_name[sizeof(((struct wire_status *)0)->backend)]; /* of the last one, too */
+	/* of the last one, too */
+	char backend_name[sizeof(((struct wire_status *)0)->backend)];
+	char level[sizeof(((struct wire_status *)0)->level)];
 	const struct config *config;
 	struct engine_config engine_config;
 	struct engine *engine;

@@ -238,7 +238,8 @@ static bool answer_is_sane(const union wire_any_answer *a)
 	switch (a->h.type) {
 	case WIRE_STATUS:
 		return IS_TEXT(a->status.policy) && IS_TEXT(a->status.backend) &&
-		       IS_TEXT(a->status.version) && IS_TEXT(a->status.config);
+		       IS_TEXT(a->status.level) && IS_TEXT(a->status.version) &&
+		       IS_TEXT(a->status.config);
 	case WIRE_GPUS:
 		return gpus_are_sane(&a->gpus);
 	case WIRE_JOBS:

@@ -136,7 +136,7 @@ void ext_scopes_add(struct gpu_target *t, const struct order *o);
 bool ext_scopes_has(const struct gpu_target *t, uint32_t queue);
 /*
  * What is to be mapped for a resume is written to @ret and is held no more. How many, at most as
- * many as it names, or one for all; or -errno: nothing has changed. -E2BIG: they are more than @max.
+ * many as it names, or one for all; or -errno: nothing has changed. -E2BIG: more than @max.
  */
 int ext_scopes_remove(struct gpu_target *t, const struct order *o, struct kfd_gpreempt_entry *ret,
 		      size_t max);

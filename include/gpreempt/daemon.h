@@ -87,6 +87,7 @@ struct gpreempt_daemon_status {
 	char backend[16];
 	char version[32];
 	char config[128]; /* the file; may be empty */
+	char level[4]; /* that it holds jobs by: "K3", "N2", ... */
 };
 
 int gpreempt_daemon_get_status(struct gpreempt_daemon *d,

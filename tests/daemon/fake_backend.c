@@ -321,6 +321,7 @@ static struct fake_call *begin(struct gpu_target *t, enum gpu_verb verb, uint64_
 	struct fake_outcome o = outcome(t, verb);
 	struct fake_call *c;
 
+	f->kept++;
 	f->faults.used_released += t->releasing;
 	t->free_ns = MAX(t->free_ns, f->now_ns) + o.takes_ns;
 	c = new_call(f, t->free_ns);
@@ -440,6 +441,11 @@ static int fake_release(struct gpu_target *t, uint64_t cookie)
 	return 0;
 }
 
+static void fake_submit(struct gpu_backend *b)
+{
+	fake_of(b)->kept = 0;
+}
+
 static bool is_meant(const struct fake_call *c, uint32_t queue)
 {
 	for (size_t i = 0; i < c->n_ids; i++) {
@@ -521,6 +527,7 @@ static const struct gpu_ops fake_ops = {
 	.resume = fake_resume,
 	.slice = fake_slice,
 	.release = fake_release,
+	.submit = fake_submit,
 	.fd = fake_fd,
 	.take = fake_take,
 };

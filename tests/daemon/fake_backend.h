@@ -58,6 +58,7 @@ struct fake_faults { /* of the caller; all must be 0 */
 	uint32_t overdue; /* no resume asked for by the deadline of a hold */
 	uint32_t used_released; /* a call to a target that is being released */
 	uint32_t double_attached;
+	uint32_t not_submitted; /* calls that were kept at the end of a turn */
 };
 
 struct fake_call {
@@ -83,6 +84,7 @@ struct fake {
 	struct journal *journal;
 	struct fake_faults faults;
 	uint32_t targets, watches; /* there are */
+	uint32_t kept; /* calls since the last submit */
 	uint64_t looks;
 };
 

@@ -50,6 +50,7 @@ void scheduler_status(struct scheduler *s, struct wire_status *ret)
 	ret->offline = 5;
 	snprintf(ret->policy, sizeof(ret->policy), "share");
 	snprintf(ret->backend, sizeof(ret->backend), "model");
+	snprintf(ret->level, sizeof(ret->level), "K2");
 }
 
 size_t scheduler_gpus(struct scheduler *s, uint64_t from, struct wire_gpu *ret, size_t max,

@@ -117,6 +117,7 @@ static void judge(const struct rig *r)
 	assert_int_equal(f->overdue, 0);
 	assert_int_equal(f->used_released, 0);
 	assert_int_equal(f->double_attached, 0);
+	assert_int_equal(f->not_submitted, 0);
 	assert_int_equal(r->guard.late, 0);
 }
 
@@ -139,16 +140,23 @@ void rig_end(struct rig *r)
 	rig_free(r);
 }
 
-static uint64_t turn(struct rig *r)
+static uint64_t one_turn(struct rig *r)
 {
 	uint64_t next_ns = scheduler_turn(r->s);
 
+	r->turns++;
+	r->fake.faults.not_submitted += r->fake.kept > 0;
+	return next_ns;
+}
+
+static uint64_t turn(struct rig *r)
+{
+	uint64_t next_ns = one_turn(r);
+
 	for (int i = 0; next_ns <= r->fake.now_ns; i++) {
 		assert_true(i < TURNS_AT_ONCE);
-		next_ns = scheduler_turn(r->s);
-		r->turns++;
+		next_ns = one_turn(r);
 	}
-	r->turns++;
 	return next_ns;
 }
 

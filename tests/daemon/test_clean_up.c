@@ -335,12 +335,29 @@ static void one_that_its_driver_sticks_at_keeps_nobody_else_waiting(void **state
 	assert_int_equal(left(f), 2);
 }
 
+/* The driver is not even opened for it. */
+static void what_ended_with_an_open_device_is_no_more_to_be_released(void **state)
+{
+	struct fixture *f = *state;
+	struct journal *j = NULL;
+	struct clean_up_result result;
+
+	assert_int_equal(journal_open(f->path, &j), 0);
+	assert_true(journal_add(j, f->job.pid, f->start_ticks, "K3") >= 0);
+	journal_close(j);
+	script_play(f->script, NULL, 0);
+	result = cleaned_up(f);
+	assert_int_equal(result.left + result.released + result.failed, 0);
+	assert_int_equal(left(f), 0);
+}
+
 #define T(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		T(what_a_dead_daemon_held_is_released),
+		T(what_ended_with_an_open_device_is_no_more_to_be_released),
 		T(a_process_that_only_has_its_pid_is_left_alone),
 		T(whom_somebody_else_holds_now_is_left_to_them),
 		T(what_could_not_be_released_stays_written_down),

@@ -49,7 +49,7 @@ static void figures_are_in_base_units(void **state)
 
 	has_line(text, "gpreempt_preemptions_total 7");
 	has_line(text, "gpreempt_info{version=\"" GPREEMPT_VERSION
-		       "\",backend=\"model\",policy=\"share\"} 1");
+		       "\",backend=\"model\",level=\"K2\",policy=\"share\"} 1");
 	has_line(text, "gpreempt_job_held_seconds_total{gpu=\"1000\",class=\"online\","
 		       "job=\"2002/python3\",container=\"pod2\"} 1.23456789");
 	has_line(text, "gpreempt_job_stolen_seconds_total{gpu=\"1000\",class=\"online\","

@@ -24,6 +24,19 @@ static void a_young_offline_job_is_not_attached(void **state)
 	rig_end(r);
 }
 
+static void where_attaching_costs_nothing_nobody_waits_for_it(void **state)
+{
+	struct rig *r = rig_new(8);
+	struct fake_process *offline = rig_offline(r, OFFLINE_PID, 1);
+
+	r->config.attach_age_ns = 3600 * S;
+	r->fake.base.caps.attach_is_free = true;
+	rig_online(r, ONLINE_PID, 1);
+	rig_turn(r);
+	assert_int_equal(offline->attaches, 1);
+	rig_end(r);
+}
+
 static void an_offline_job_without_online_neighbours_is_not_attached(void **state)
 {
 	struct rig *r = rig_new(8);
@@ -341,6 +354,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_young_offline_job_is_not_attached),
+		cmocka_unit_test(where_attaching_costs_nothing_nobody_waits_for_it),
 		cmocka_unit_test(an_offline_job_without_online_neighbours_is_not_attached),
 		cmocka_unit_test(an_online_job_is_never_attached),
 		cmocka_unit_test(a_job_whose_cgroup_became_that_of_online_jobs_is_not_attached),

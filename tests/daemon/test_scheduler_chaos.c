@@ -175,6 +175,7 @@ static void judge(struct chaos *c)
 	assert_int_equal(f->overdue, 0);
 	assert_int_equal(f->used_released, 0);
 	assert_int_equal(f->double_attached, 0);
+	assert_int_equal(f->not_submitted, 0);
 	assert_int_equal(c->r->guard.late, 0);
 	for (size_t i = 0; i < PROCESSES; i++) {
 		struct fake_process *p = &c->r->fake.processes[i];
