@@ -1,11 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
-/* The debugger's functions of the chips, for the tables of kgd.c. */
+/* The debugger's functions of the chips, and the tables of kgd.c. */
 #ifndef GPREEMPT_KERNEL_KFDSIM_DEBUG_H
 #define GPREEMPT_KERNEL_KFDSIM_DEBUG_H
 
 #include <linux/types.h>
 
 struct amdgpu_device;
+
+extern const struct kfd2kgd_calls gfx_v7_kfd2kgd, gfx_v8_kfd2kgd, gfx_v9_kfd2kgd;
+extern const struct kfd2kgd_calls arcturus_kfd2kgd, aldebaran_kfd2kgd, gc_9_4_3_kfd2kgd;
+extern const struct kfd2kgd_calls gfx_v10_kfd2kgd, gfx_v10_3_kfd2kgd, gfx_v11_kfd2kgd;
+extern const struct kfd2kgd_calls gfx_v12_kfd2kgd;
 
 uint32_t sim_dbg_global_trap(struct amdgpu_device *adev, bool keep, uint32_t vmid);
 uint32_t sim_dbg_arcturus_trap(struct amdgpu_device *adev, bool keep, uint32_t vmid);

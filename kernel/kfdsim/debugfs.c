@@ -53,10 +53,9 @@ static int processes_show(struct seq_file *s, void *unused)
 	for (i = 0; i < min_t(unsigned int, gpu->count.n_procs, SIM_MAX_PROCS); i++) {
 		struct sim_proc_counters *p = &gpu->count.procs[i];
 
-		seq_printf(s,
-			   "pid %d pasid %#x maps %llu unmaps %llu packets %llu saves %llu "
-			   "saved_bytes %llu\n",
-			   p->pid, p->pasid, p->maps, p->unmaps, p->packets, p->saves,
+		seq_printf(s, "pid %d pasid %#x maps %llu unmaps %llu", p->pid, p->pasid, p->maps,
+			   p->unmaps);
+		seq_printf(s, " packets %llu saves %llu saved_bytes %llu\n", p->packets, p->saves,
 			   p->saved_bytes);
 	}
 	mutex_unlock(&gpu->lock);

@@ -175,8 +175,7 @@ struct sim_vm *sim_vm_of_pasid(struct sim_gpu *gpu, u32 pasid)
 	lockdep_assert_held(&gpu->lock);
 	if (!pasid)
 		return NULL;
-	list_for_each_entry(vm, &gpu->vms, link)
-	{
+	list_for_each_entry(vm, &gpu->vms, link) {
 		if (vm->fpriv.vm.pasid == pasid)
 			return vm;
 	}

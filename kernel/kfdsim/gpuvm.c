@@ -117,8 +117,7 @@ static struct sim_attachment *find_attachment(struct sim_mem *m, const struct si
 {
 	struct sim_attachment *a;
 
-	list_for_each_entry(a, &m->attachments, in_mem)
-	{
+	list_for_each_entry(a, &m->attachments, in_mem) {
 		if (a->vm == vm)
 			return a;
 	}
@@ -224,8 +223,7 @@ struct amdgpu_bo_va *amdgpu_vm_bo_find(struct amdgpu_vm *vm, struct amdgpu_bo *b
 {
 	struct sim_attachment *a;
 
-	list_for_each_entry(a, &vm_of(vm)->attachments, in_vm)
-	{
+	list_for_each_entry(a, &vm_of(vm)->attachments, in_vm) {
 		if (a->bo_va.base.bo == bo)
 			return &a->bo_va;
 	}

@@ -182,7 +182,8 @@ static void query_status(struct sim_gpu *gpu, const struct pm4_mes_query_status 
 	gpu->count.queries++;
 	sim_log(gpu, SIM_EV_QUERY, 0, 0, sim_pair(p->data_hi, p->data_lo), 0);
 	if (fence)
-		smp_store_release(fence, sim_pair(p->data_hi, p->data_lo));
+		smp_store_release(fence, /* the packets before it are done */
+				  sim_pair(p->data_hi, p->data_lo));
 	else
 		bad_packet(gpu, p->ordinal1, p->addr_lo);
 }
@@ -244,6 +245,7 @@ static bool one_packet(struct sim_gpu *gpu, u64 written, u64 now)
 		packet[i] = ring[(hiq->read + i) % hiq->ring_dw];
 	hiq->read += pm4.dwords;
 	execute(gpu, packet, pm4.opcode, now);
+	/* The ring may be written again once this is seen. */
 	smp_store_release(report, (u32)(hiq->read % hiq->ring_dw));
 	return true;
 }

@@ -14,8 +14,8 @@
 #include "kernel/kfdsim/sim.h"
 
 #define SAME_PLACE(field) \
-	static_assert(offsetof(struct v9_mqd, field) == offsetof(struct v11_compute_mqd, field)); \
-	static_assert(offsetof(struct v9_mqd, field) == offsetof(struct v12_compute_mqd, field))
+	static_assert(offsetof(struct v9_mqd, field) == offsetof(struct v11_compute_mqd, field) && \
+		      offsetof(struct v9_mqd, field) == offsetof(struct v12_compute_mqd, field))
 
 SAME_PLACE(cp_hqd_active);
 SAME_PLACE(cp_hqd_pipe_priority);

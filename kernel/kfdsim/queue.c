@@ -18,8 +18,9 @@
 /* Where SDMA queues report to has moved with each generation; the rest we use stayed. */
 #define SDMA_SAME(field) \
 	static_assert(offsetof(struct v9_sdma_mqd, field) == \
-		      offsetof(struct v11_sdma_mqd, field)); \
-	static_assert(offsetof(struct v9_sdma_mqd, field) == offsetof(struct v12_sdma_mqd, field))
+			      offsetof(struct v11_sdma_mqd, field) && \
+		      offsetof(struct v9_sdma_mqd, field) == \
+			      offsetof(struct v12_sdma_mqd, field))
 
 SDMA_SAME(sdmax_rlcx_rb_cntl);
 SDMA_SAME(sdmax_rlcx_rb_base);
@@ -201,5 +202,5 @@ void sim_queue_report(struct sim_gpu *gpu, struct sim_queue *q)
 	u64 *r = sim_user(gpu, q->pasid, report_address(gpu, q), sizeof(*r));
 
 	if (r)
-		smp_store_release(r, q->read);
+		smp_store_release(r, q->read); /* what the packets did was done before */
 }

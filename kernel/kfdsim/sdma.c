@@ -81,7 +81,7 @@ static void fence(struct sdma *s)
 	u32 *to = sim_user(s->gpu, s->q->pasid, address(s, 1), sizeof(*to));
 
 	if (to)
-		smp_store_release(to, s->word[3]);
+		smp_store_release(to, s->word[3]); /* the copies before it are done */
 }
 
 static void execute(struct sdma *s, u32 dwords)
