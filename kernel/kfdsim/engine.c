@@ -12,6 +12,8 @@
 
 #define MAX_TICKS 64 /* after a long sleep not all is caught up with at once */
 #define IDLE_NS (1 * (u64)NSEC_PER_MSEC)
+#define MIN_LOOK_US 50u
+#define MAX_LOOK_US 4000u /* however long a tick is */
 #define MIN_SLEEP_NS (20 * (u64)NSEC_PER_USEC) /* others are to run, too */
 
 static uint tick_us = 100;
@@ -95,6 +97,7 @@ static void run_queues(struct sim_gpu *gpu, u64 now)
  */
 static u64 step(struct sim_gpu *gpu)
 {
+	u64 look_ns = clamp(tick_us, MIN_LOOK_US, MAX_LOOK_US) * NSEC_PER_USEC;
 	u64 now = ktime_get_ns(), next;
 
 	mutex_lock(&gpu->lock);
@@ -105,9 +108,9 @@ static u64 step(struct sim_gpu *gpu)
 	sim_slots_step(gpu, now);
 	sim_hiq_step(gpu, now);
 	sim_preempt_step(gpu, ktime_get_ns());
-	next = now + IDLE_NS;
+	next = now + max(look_ns, IDLE_NS);
 	if (gpu->n_queues || gpu->preempt.phase)
-		next = now + clamp(tick_us, 50u, 1000u) * NSEC_PER_USEC;
+		next = now + look_ns;
 	if (gpu->preempt.phase)
 		next = min(next, gpu->preempt.until_ns);
 	mutex_unlock(&gpu->lock);
