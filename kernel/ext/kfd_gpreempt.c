@@ -168,11 +168,13 @@ static int bind_process(struct gp_file *f, struct kfd_process *p, u32 *ret_pid)
 	b = kzalloc(sizeof(*b), GFP_KERNEL);
 	if (!b)
 		return -ENOMEM;
-	b->pid = get_pid(task_tgid(p->lead_thread));
+	b->pid = get_task_pid(p->lead_thread, PIDTYPE_TGID);
 	b->process = p;
 	b->exec_id = READ_ONCE(p->lead_thread->self_exec_id);
 	*ret_pid = pid_vnr(b->pid);
-	if (is_bound(f, b->pid, p))
+	if (!b->pid)
+		r = -ESRCH; /* it has ended just now */
+	else if (is_bound(f, b->pid, p))
 		r = -EEXIST;
 	else
 		r = add_bound(f, b);
@@ -296,11 +298,12 @@ static void tell_ready(struct gp_batch *b)
 	spin_unlock(&f->lock); /* the last use of the file: its end waits for this lock */
 }
 
-static int add_ticket(struct gp_file *f, struct gp_batch *b)
+static int add_ticket(struct gp_file *f, struct gp_batch *b, bool awaited)
 {
 	int r = 0;
 
 	b->file = f;
+	b->awaited = awaited;
 	b->tell = tell_ready;
 	spin_lock(&f->lock);
 	if (f->n_tickets >= KFD_GPREEMPT_MAX_TICKETS) {
@@ -328,7 +331,7 @@ static struct gp_batch *take_ticket(struct gp_file *f, u64 ticket, u32 room)
 
 	spin_lock(&f->lock);
 	list_for_each_entry(b, &f->tickets, link) {
-		if (ticket ? b->ticket != ticket : !b->ready)
+		if (b->awaited || (ticket ? b->ticket != ticket : !b->ready))
 			continue;
 		found = !b->ready ? ERR_PTR(-EAGAIN) : b->n > room ? ERR_PTR(-ENOSPC) : b;
 		break;
@@ -347,6 +350,7 @@ static bool wait_for_ticket(struct gp_file *f, struct gp_batch *b, u32 timeout_m
 	wait_event_killable_timeout(f->wait, READ_ONCE(b->ready), msecs_to_jiffies(timeout_ms));
 	spin_lock(&f->lock);
 	ready = b->ready;
+	b->awaited = false;
 	if (ready)
 		remove_ticket(f, b);
 	spin_unlock(&f->lock);
@@ -373,7 +377,7 @@ static int run_batch(const struct gp_caller *caller, struct gp_batch *b,
 	int r;
 
 	if (!waits) {
-		r = add_ticket(caller->file, b);
+		r = add_ticket(caller->file, b, !async);
 		if (r)
 			goto out;
 		args->ticket = b->ticket;
@@ -783,7 +787,7 @@ static __poll_t gp_poll(struct file *file, poll_table *table)
 	poll_wait(file, &f->wait, table);
 	spin_lock(&f->lock);
 	list_for_each_entry(b, &f->tickets, link) {
-		if (b->ready)
+		if (b->ready && !b->awaited)
 			mask = EPOLLIN | EPOLLRDNORM;
 	}
 	spin_unlock(&f->lock);

@@ -31,16 +31,22 @@ struct gp_batch *gp_batch_new(u32 n)
 	return b;
 }
 
-void gp_batch_free(struct gp_batch *b)
+static void forget_processes(struct gp_batch *b)
 {
 	u32 i;
 
-	if (!b)
-		return;
 	for (i = 0; i < b->n; i++) {
 		if (b->items[i].process)
 			kfd_unref_process(b->items[i].process);
+		b->items[i].process = NULL;
 	}
+}
+
+void gp_batch_free(struct gp_batch *b)
+{
+	if (!b)
+		return;
+	forget_processes(b);
 	put_pid(b->by);
 	kvfree(b->parts);
 	kvfree(b);
@@ -220,6 +226,8 @@ static void finish(struct gp_batch *b)
 			b->items[i].result = -ENOENT;
 	}
 	b->done_ns = ktime_get_ns();
+	/* A process that dies keeps its queues while there are references: a ticket has none. */
+	forget_processes(b);
 	if (b->tell)
 		b->tell(b);
 	else

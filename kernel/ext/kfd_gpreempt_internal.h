@@ -103,7 +103,7 @@ static inline u64 gp_own_owner(const struct file *file)
 /* ---- kfd_gpreempt_batch.c ---- */
 
 struct gp_item {
-	struct kfd_process *process; /* a reference; NULL: the result is there already */
+	struct kfd_process *process; /* a reference; NULL: the result is there */
 	u32 queue_id, gpu_id;
 	bool map;
 	bool matched;
@@ -129,6 +129,7 @@ struct gp_batch {
 	void (*tell)(struct gp_batch *b); /* instead, once it is done: last use of it here */
 	struct gp_file *file; /* for that */
 	bool ready;
+	bool awaited; /* by its caller: nobody else may collect it */
 	unsigned int n_parts;
 	atomic_t parts_left;
 	struct gp_part *parts; /* one for each GPU */

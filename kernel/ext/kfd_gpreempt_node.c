@@ -374,7 +374,8 @@ void kfd_gpreempt_remove_node(struct kfd_node *node)
 
 int gp_nodes_init(void)
 {
-	gp_workqueue = alloc_workqueue("kfd_gpreempt", WQ_UNBOUND | WQ_HIGHPRI, 0);
+	/* Not at a high priority: the driver waits for the hardware awake. */
+	gp_workqueue = alloc_workqueue("kfd_gpreempt", WQ_UNBOUND, 0);
 	return gp_workqueue ? 0 : -ENOMEM;
 }
 
