@@ -192,7 +192,11 @@ int amdgpu_ttm_tt_get_userptr(const struct ttm_buffer_object *tbo, uint64_t *use
 /* Asked over and over by who waits for the scheduler's fence, which is how we hear of orders. */
 bool amdgpu_amdkfd_is_fed(struct amdgpu_device *adev)
 {
-	if (READ_ONCE(to_gpu(adev)->preempt.phase) == SIM_PREEMPT_NONE)
+	struct sim_gpu *gpu = to_gpu(adev);
+
+	if (!READ_ONCE(gpu->awaited_since_ns))
+		WRITE_ONCE(gpu->awaited_since_ns, ktime_get_ns());
+	if (READ_ONCE(gpu->preempt.phase) == SIM_PREEMPT_NONE)
 		sim_engine_wake();
 	return false;
 }

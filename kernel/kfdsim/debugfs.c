@@ -25,7 +25,7 @@ static const struct {
 	COUNTER(sdma),		COUNTER(sdma_bytes),   COUNTER(links),	     COUNTER(saves),
 	COUNTER(saved_waves),	COUNTER(saved_bytes),  COUNTER(restores),    COUNTER(rotations),
 	COUNTER(resets),	COUNTER(queue_resets), COUNTER(tlb_flushes), COUNTER(irqs),
-	COUNTER(bad),		COUNTER(damaged),
+	COUNTER(bad),		COUNTER(damaged),      COUNTER(fence_ns),
 };
 
 static int counters_show(struct seq_file *s, void *unused)

@@ -172,6 +172,9 @@ static void unmap_queues(struct sim_gpu *gpu, const struct pm4_mes_unmap_queues 
 	default: /* all, or all non-static: we know no static ones */
 		what.select = SIM_ALL;
 	}
+	/* Whether firmware that goes round a list leaves out who was taken off it nobody knows. */
+	if (what.select != SIM_ALL && !what.reset && gpu->chained)
+		bad_packet(gpu, p->ordinal1, p->ordinal2);
 	sim_preempt_begin(gpu, &what, now);
 }
 
@@ -180,6 +183,9 @@ static void query_status(struct sim_gpu *gpu, const struct pm4_mes_query_status 
 	u64 *fence = sim_gart(gpu, sim_pair(p->addr_hi, p->addr_lo), sizeof(*fence));
 
 	gpu->count.queries++;
+	if (READ_ONCE(gpu->awaited_since_ns))
+		gpu->count.fence_ns += ktime_get_ns() - READ_ONCE(gpu->awaited_since_ns);
+	WRITE_ONCE(gpu->awaited_since_ns, 0);
 	sim_log(gpu, SIM_EV_QUERY, 0, 0, sim_pair(p->data_hi, p->data_lo), 0);
 	if (fence)
 		smp_store_release(fence, /* the packets before it are done */

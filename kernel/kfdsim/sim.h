@@ -175,7 +175,8 @@ struct sim_counters {
 	u64 packets, pm4, sdma, sdma_bytes, links; /* consumed; links of checksum chains */
 	u64 saves, saved_waves, saved_bytes, restores; /* of queues with something running */
 	u64 rotations, resets, queue_resets, tlb_flushes, irqs;
-	u64 bad; /* packets no firmware would take */
+	u64 fence_ns; /* in all, from when a fence was first looked at until it was written */
+	u64 bad; /* packets no firmware would take, or of which nobody knows what it would do */
 	u64 damaged; /* saved state that came back changed */
 	u32 last_reg, last_value;
 	struct sim_proc_counters procs[SIM_MAX_PROCS];
@@ -237,6 +238,7 @@ struct sim_gpu {
 	u32 waves; /* on compute units */
 	u32 trap_mask; /* SPI_GDBG_TRAP_MASK of chips where it is global */
 	struct sim_preempt preempt;
+	u64 awaited_since_ns; /* somebody waits for the fence; 0: not */
 
 	struct sim_counters count;
 	struct sim_knobs knobs;
