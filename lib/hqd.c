@@ -2,6 +2,7 @@
 /* Hardware queue slots: how many there are, and how many are taken. */
 #include <errno.h>
 
+#include "gpu/kfd/ext.h"
 #include "lib/internal.h"
 #include "lib/processes.h"
 
@@ -39,6 +40,20 @@ static int count_process(struct gpreempt_ctx *ctx, const struct gkfd_proc *proc,
 		gpu->offline_used += offline;
 	}
 	return 0;
+}
+
+/* The driver's own account, where it has the extension. */
+static bool ask_extension(struct gpreempt_ctx *ctx, struct gpreempt_hqd_status *gpu)
+{
+	struct kfd_gpreempt_hqd hqd;
+
+	if (gkfd_ext_hqd(ctx->k, gpu->gpu_id, &hqd) < 0)
+		return false;
+	gpu->active = hqd.active_compute;
+	gpu->held = hqd.held;
+	gpu->stopped = hqd.flags & KFD_GPREEMPT_HQD_STOPPED;
+	gpu->valid |= GPREEMPT_HQD_HELD | GPREEMPT_HQD_ACTIVE;
+	return true;
 }
 
 /* A queue has a slot of the same number on every XCC: the first one tells. */
@@ -86,10 +101,22 @@ static void conclude(const struct account *a, struct gpreempt_hqd_status *gpu)
 		gpu->valid |= GPREEMPT_HQD_OFFLINE;
 }
 
-static int account(struct gpreempt_ctx *ctx, struct account *a)
+static void read_slots(struct gpreempt_ctx *ctx, struct account *a)
 {
 	struct gkfd_hqds hqds;
 	uint32_t line;
+
+	if (gkfd_hqds_read(ctx->k, &hqds, &line) < 0)
+		return;
+	a->slots_known = hqds.n > 0;
+	if (a->slots_known)
+		count_slots(a, &hqds);
+	gkfd_hqds_done(&hqds);
+}
+
+static int account(struct gpreempt_ctx *ctx, struct account *a)
+{
+	bool told = true;
 	int r;
 
 	begin(a);
@@ -99,12 +126,10 @@ static int account(struct gpreempt_ctx *ctx, struct account *a)
 	a->queues_known = r >= 0;
 	for (size_t i = 0; i < a->topology->n; i++)
 		a->gpus[i].active = a->gpus[i].queues;
-	if (gkfd_hqds_read(ctx->k, &hqds, &line) >= 0) {
-		a->slots_known = hqds.n > 0;
-		if (a->slots_known)
-			count_slots(a, &hqds);
-		gkfd_hqds_done(&hqds);
-	}
+	for (size_t i = 0; i < a->topology->n && told; i++)
+		told = ask_extension(ctx, &a->gpus[i]);
+	if (!told)
+		read_slots(ctx, a);
 	for (size_t i = 0; i < a->topology->n; i++)
 		conclude(a, &a->gpus[i]);
 	return 0;

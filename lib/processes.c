@@ -2,6 +2,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "gpu/kfd/ext.h"
 #include "gpu/kfd/release.h"
 #include "lib/internal.h"
 #include "lib/processes.h"
@@ -62,6 +63,8 @@ static const char *state_name(struct gpreempt_ctx *ctx, const struct gkfd_proc_i
 {
 	pid_t holder;
 
+	if (gkfd_ext_holder(ctx->k, ident->pid, ident->start_ticks, &holder) == 1)
+		return "held";
 	if (!ident->tracer_pid)
 		return proc_state_name(ident->state);
 	return gkfd_holder_of(ctx->k, ident->tracer_pid, &holder) == 1 ? "attached" : "traced";

@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "gpu/kfd/ext.h"
 #include "gpu/kfd/release.h"
 #include "lib/daemon_internal.h"
 #include "lib/internal.h"
@@ -66,6 +67,14 @@ static bool daemon_has(struct gpreempt_daemon *d, pid_t pid)
 	return false;
 }
 
+static bool daemon_holds(struct gpreempt_ctx *ctx, pid_t daemon, pid_t pid)
+{
+	pid_t holder = 0;
+
+	return gkfd_ext_bind(ctx->k, pid) >= 0 &&
+	       gkfd_ext_holder(ctx->k, pid, 0, &holder) == 1 && holder == daemon;
+}
+
 static bool is_daemons(struct gpreempt_ctx *ctx, const struct result *res, pid_t pid)
 {
 	struct gkfd_proc_ident ident;
@@ -75,6 +84,8 @@ static bool is_daemons(struct gpreempt_ctx *ctx, const struct result *res, pid_t
 		return false;
 	if (ctx->vendor)
 		return strcmp(res->backend, ctx->backend) == 0 && daemon_has(res->daemon, pid);
+	if (daemon_holds(ctx, res->daemon_pid, pid))
+		return true;
 	return gkfd_proc_identify(ctx->k, pid, &ident) >= 0 && ident.tracer_pid &&
 	       gkfd_holder_of(ctx->k, ident.tracer_pid, &holder) == 1 && holder == res->daemon_pid;
 }

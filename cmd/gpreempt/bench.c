@@ -80,7 +80,6 @@ static int make_room(struct cli *cli, struct bench *b)
 
 static int attach(struct cli *cli, struct bench *b)
 {
-	unsigned int flags = level_pauses(b->level) ? GPREEMPT_ATTACH_PAUSE : 0;
 	struct gpreempt_device_info info = { .size = sizeof(info) };
 	uint64_t began = gpreempt_now_ns(cli->ctx);
 
@@ -90,7 +89,7 @@ static int attach(struct cli *cli, struct bench *b)
 	b->modelled = cli_is_modelled(cli);
 	b->unit = cli_unit(cli);
 	began = gpreempt_now_ns(cli->ctx);
-	if (gpreempt_attach(cli->ctx, b->pid, flags, &b->process) < 0)
+	if (gpreempt_attach(cli->ctx, b->pid, level_flags(b->level), &b->process) < 0)
 		return cli_fail_ctx(cli);
 	b->attach_ns = gpreempt_now_ns(cli->ctx) - began;
 	gpreempt_keepalive(cli->ctx);

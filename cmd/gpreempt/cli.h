@@ -70,10 +70,10 @@ int cmd_metrics(struct cli *cli, int argc, char **argv);
 int cmd_pause(struct cli *cli, int argc, char **argv);
 int cmd_continue(struct cli *cli, int argc, char **argv);
 int cmd_rearm(struct cli *cli, int argc, char **argv);
-int cmd_needs_extension(struct cli *cli, int argc, char **argv);
+int cmd_stop_gpu(struct cli *cli, int argc, char **argv);
 
 extern const char help_queues[], help_monitor[], help_hold[], help_bench[], help_accept[];
-extern const char help_demo[], help_load[], help_sim[], help_class[], help_run[];
+extern const char help_demo[], help_load[], help_sim[], help_class[], help_run[], help_stop_gpu[];
 
 /* ---- commands.c ---- */
 
@@ -115,7 +115,9 @@ int parse_grace(struct cli *cli, const char *text, uint32_t *ret);
 int parse_class(struct cli *cli, const char *text, enum gpreempt_class *ret);
 /* Only levels that hold other processes' queues, and that this machine has. Needs cli_open(). */
 int check_level(struct cli *cli, const char *text);
-bool level_pauses(const char *text); /* K1: attach with GPREEMPT_ATTACH_PAUSE */
+bool level_pauses(const char *text); /* K1 */
+/* To attach with, to be on that level; NULL: the best there is. */
+unsigned int level_flags(const char *text);
 /* Exactly @min to @max arguments are left. */
 int check_arguments(struct cli *cli, int left, int min, int max);
 

@@ -24,12 +24,14 @@ const struct command commands[] = {
 	{ "release", "[PID... | --all]", "end every hold, whoever made it",
 	  "  --all               of all processes; the same as naming none\n"
 	  "\n"
-	  "Asks the holder to let go and kills it when it does not: with the stock driver the\n"
-	  "holder's death makes the job run again. Works when the holder hangs or is long dead.\n"
+	  "Asks the holder to let go and kills it when it does not: the holder's death makes the\n"
+	  "job run again. Works when the holder hangs or is long dead.\n"
 	  "On NVIDIA GPUs, where nobody can tell whether anything is held, everything the caller\n"
 	  "may trace is let go.\n",
 	  cmd_release },
 	{ "hqd", "", "hardware queue slots in use", NULL, cmd_hqd },
+	{ "stop-gpu", "GPU --for S --yes", "stop everybody's work on a GPU for a while",
+	  help_stop_gpu, cmd_stop_gpu },
 	{ "accept", "PID", "hold what we claim against this machine; a report", help_accept,
 	  cmd_accept },
 	{ "demo", "", "the whole story on a software GPU; no GPU, no root", help_demo,
@@ -64,7 +66,6 @@ const struct command commands[] = {
 	{ "rearm", "GPU", "allow preemption on a GPU where one failed",
 	  "GPU is an id as gpreempt status shows it.\n", cmd_rearm },
 	{ "load", "", "be a job on a daemon's software device", help_load, cmd_load },
-	{ "stop-gpu", "GPU --for S --yes", NULL, NULL, cmd_needs_extension },
 	{ NULL },
 };
 
@@ -109,8 +110,7 @@ int help_program(struct cli *cli)
 	for (const struct command *c = commands; c->name; c++) {
 		if (c->heading)
 			fprintf(f, "\n%s\n", c->heading);
-		if (c->summary)
-			fprintf(f, "  %-8s %-19s %s\n", c->name, c->arguments, c->summary);
+		fprintf(f, "  %-8s %-19s %s\n", c->name, c->arguments, c->summary);
 	}
 	fprintf(f,
 		"\n%s  -V, --version       the version\n\n%s"
@@ -126,11 +126,8 @@ int help_command(struct cli *cli)
 	const struct command *c = cli->command;
 	_cleanup_free_ char *text = NULL;
 	size_t size;
-	FILE *f;
+	FILE *f = open_memstream(&text, &size);
 
-	if (!c->summary)
-		return c->run(cli, 0, NULL); /* says why there is no such command yet */
-	f = open_memstream(&text, &size);
 	if (!f)
 		return cli_fail(cli, EXIT_FAILED, "free some memory", "out of memory");
 	fprintf(f, "usage: gpreempt %s%s%s\n\ngpreempt %s: %s.\n\n", c->name,

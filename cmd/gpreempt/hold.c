@@ -15,8 +15,9 @@ const char help_hold[] =
 	"  --for SECONDS       let go after so long; otherwise Ctrl-C ends it\n"
 	"  --grace KCLK        thousands of GPU clocks running work gets to end by itself,\n"
 	"                      1 (default) to 255; not on NVIDIA GPUs\n"
-	"  --level LEVEL       insist on one way to do it; see gpreempt doctor. K1 (a pause of\n"
-	"                      whole processes, for old ROCm runtimes) is used only so\n"
+	"  --level LEVEL       insist on one way to do it, rather than the best there is; see\n"
+	"                      gpreempt doctor. K1 (a pause of whole processes, for old ROCm\n"
+	"                      runtimes) is used only so\n"
 	"\n"
 	"All of the processes are held, or none. Nothing of a job's work is lost, and its CPU\n"
 	"side keeps running. Whatever happens to this command, the jobs run again: on Ctrl-C,\n"
@@ -118,7 +119,6 @@ static int interrupted(struct cli *cli, int sig)
 
 static int attach_all(struct cli *cli, struct hold *h)
 {
-	unsigned int flags = level_pauses(h->level) ? GPREEMPT_ATTACH_PAUSE : 0;
 	struct progress progress;
 
 	progress_begin(&progress);
@@ -128,7 +128,7 @@ static int attach_all(struct cli *cli, struct hold *h)
 		if (sig)
 			return interrupted(cli, sig);
 		progress_now(&progress, "attaching to process %d", (int)h->pids[i]);
-		r = gpreempt_attach(cli->ctx, h->pids[i], flags, &h->procs[i]);
+		r = gpreempt_attach(cli->ctx, h->pids[i], level_flags(h->level), &h->procs[i]);
 		progress_end(&progress);
 		if (r < 0)
 			return cli_fail_ctx(cli);

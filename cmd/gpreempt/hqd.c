@@ -17,6 +17,7 @@ static struct gpreempt_hqd_status sum_up(const struct gpreempt_hqd_status *gpus,
 		sum.free += gpus[i].free;
 		sum.online_reserved += gpus[i].online_reserved;
 		sum.offline_used += gpus[i].offline_used;
+		sum.held += gpus[i].held;
 	}
 	return sum;
 }
@@ -44,6 +45,10 @@ static struct json_object *status_to_json(const struct gpreempt_hqd_status *s, b
 		json_add_uint(o, "online_reserved", s->online_reserved);
 	if (s->valid & GPREEMPT_HQD_OFFLINE)
 		json_add_uint(o, "offline_used", s->offline_used);
+	if (s->valid & GPREEMPT_HQD_HELD)
+		json_add_uint(o, "held", s->held);
+	if (with_id && s->valid & GPREEMPT_HQD_HELD)
+		json_object_object_add(o, "stopped", json_object_new_boolean(s->stopped));
 	return o;
 }
 
@@ -73,13 +78,14 @@ static void print_row(struct libscols_table *t, const struct gpreempt_hqd_status
 	cell(t, 4, knows_free(s), s->free);
 	cell(t, 5, s->valid & GPREEMPT_HQD_RESERVED, s->online_reserved);
 	cell(t, 6, s->valid & GPREEMPT_HQD_OFFLINE, s->offline_used);
+	cell(t, 7, s->valid & GPREEMPT_HQD_HELD, s->held);
 }
 
 static int print_text(const struct gpreempt_hqd_status *gpus, size_t n)
 {
 	static const struct column columns[] = {
 		{ "GPU", true },  { "QUEUES", true },	{ "SLOTS", true },   { "ACTIVE", true },
-		{ "FREE", true }, { "RESERVED", true }, { "OFFLINE", true },
+		{ "FREE", true }, { "RESERVED", true }, { "OFFLINE", true }, { "HELD", true },
 	};
 	struct libscols_table *t = table_new(columns, ARRAY_SIZE(columns));
 	struct gpreempt_hqd_status sum = sum_up(gpus, n);
@@ -95,6 +101,9 @@ static int print_text(const struct gpreempt_hqd_status *gpus, size_t n)
 	table_cell(t, 0, "all");
 	print_row(t, &sum);
 	table_print(t);
+	for (size_t i = 0; i < n; i++)
+		if (gpus[i].stopped)
+			printf("\nGPU %u is STOPPED by gpreempt stop-gpu\n", gpus[i].gpu_id);
 	if (crowded)
 		printf("\n%u GPU%s more queues than slots: the firmware takes turns\n", crowded,
 		       crowded == 1 ? " has" : "s have");

@@ -164,6 +164,13 @@ bool level_pauses(const char *text)
 	return text && strcasecmp(text, "K1") == 0;
 }
 
+unsigned int level_flags(const char *text)
+{
+	if (level_pauses(text))
+		return GPREEMPT_ATTACH_PAUSE;
+	return text && strcasecmp(text, "K2") == 0 ? GPREEMPT_ATTACH_DEBUG : 0;
+}
+
 int check_arguments(struct cli *cli, int left, int min, int max)
 {
 	if (left < min)

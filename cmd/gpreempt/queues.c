@@ -11,7 +11,8 @@ const char help_queues[] =
 	"  --ids               only the ids, as a C array\n"
 	"\n"
 	"With a PID it attaches for a moment, because only the driver knows the addresses: this\n"
-	"needs the right to trace the process, and fails while somebody debugs it.\n"
+	"needs the right to trace the process, and without the kernel extension fails while\n"
+	"somebody debugs it.\n"
 	"A dash stands for what cannot be known; priorities need root (debugfs).\n"
 	"On NVIDIA GPUs it shows channel groups: what a context is made of, and can be held.\n";
 

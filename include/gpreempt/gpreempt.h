@@ -17,6 +17,10 @@
  * a job from a tracer that would stop it at its next signal. It is made undumpable for the same
  * reason (gpreempt_attach()). Pid 1 of a container cannot be guarded and is refused.
  *
+ * On level K3, the kernel extension, there is neither a guard nor a tracer: the driver itself lets go
+ * when the process ends, or when it stops or hangs and does not renew its holds, which a thread of
+ * the library does.
+ *
  * A program that waits for any child (waitpid(-1)) may see stops of attached processes: they
  * are not its children, and it should pass over them. It delays their signals a little.
  *
@@ -178,6 +182,7 @@ enum {
 	GPREEMPT_HQD_RESERVED = 1 << 2,
 	GPREEMPT_HQD_OFFLINE = 1 << 3,
 	GPREEMPT_HQD_QUEUES = 1 << 4,
+	GPREEMPT_HQD_HELD = 1 << 5, /* with it: stopped */
 };
 
 struct gpreempt_hqd_status {
@@ -186,10 +191,12 @@ struct gpreempt_hqd_status {
 	uint32_t gpu_id;
 	uint32_t queues; /* compute queues that exist; may be more than there are slots */
 	uint32_t total; /* slots */
-	uint32_t active; /* in use: read from the hardware, else as many as there are queues */
+	uint32_t active; /* in use: as the driver or the hardware tells, else as there are queues */
 	uint32_t free;
 	uint32_t online_reserved;
 	uint32_t offline_used;
+	uint32_t held; /* queues that are off the GPU through the kernel extension */
+	bool stopped; /* gpreempt_stop_gpu(), by anybody */
 };
 
 /* One entry per GPU. Since: 0.1 */
@@ -217,7 +224,7 @@ struct gpreempt_process_info {
 	pid_t pid;
 	uid_t uid;
 	char comm[16];
-	char state[16]; /* "running", "stopped", "attached" (by us), "traced", "zombie" */
+	char state[16]; /* "running", "stopped", "attached" (by us), "traced", "held", "zombie" */
 	enum gpreempt_class job_class;
 	uint32_t queues;
 	uint32_t gpus[GPREEMPT_MAX_GPUS]; /* gpu ids it has queues on */
@@ -316,8 +323,10 @@ enum {
 };
 
 /*
- * Costs a runlist cycle on every GPU the process may use; nothing with GPREEMPT_ATTACH_PAUSE. On
- * an NVIDIA GPU it costs the process nothing: its descriptors are borrowed. Since: 0.1
+ * Where the kernel extension is loaded and can be used (level K3) it costs nothing, and nobody is
+ * traced. Else it costs a runlist cycle on every GPU the process may use; nothing with
+ * GPREEMPT_ATTACH_PAUSE. On an NVIDIA GPU it costs the process nothing: its descriptors are
+ * borrowed. Since: 0.1
  */
 int gpreempt_attach(struct gpreempt_ctx *ctx, pid_t pid, unsigned int flags,
 		    struct gpreempt_process **ret);
@@ -329,7 +338,7 @@ int gpreempt_process_fd(const struct gpreempt_process *p);
 /*
  * 0: attached. -ESRCH: exited or runs another program; -EPERM: taken by another debugger;
  * -EOWNERDEAD: the guard died; -EIO: a preemption failed; -EAGAIN: it could not be held any
- * longer (its runtime ended). Nothing is held then. Since: 0.1
+ * longer (its runtime ended; level K3: the caller stood still). Nothing is held then. Since: 0.1
  */
 int gpreempt_process_check(struct gpreempt_process *p);
 
@@ -372,8 +381,8 @@ int gpreempt_resume_queues(struct gpreempt_process *p, struct gpreempt_timing *r
 int gpreempt_held_queues(const struct gpreempt_process *p, uint32_t *ret, size_t max);
 
 /*
- * All queues of several processes: all or none. On AMD GPUs, without the kernel extension, this is
- * one driver call per process; on NVIDIA GPUs as few as there can be. Since: 0.1
+ * All queues of several processes: all or none. On AMD GPUs this is one driver call for those
+ * attached on level K3, else one per process; on NVIDIA GPUs as few as there can be. Since: 0.1
  */
 int gpreempt_batch_unmap_queues(struct gpreempt_process *const *procs, size_t n,
 				const struct gpreempt_suspend_options *options);
@@ -405,7 +414,8 @@ int gpreempt_resume_own(struct gpreempt_ctx *ctx, struct gpreempt_timing *ret);
 
 /*
  * From now on, while anything is suspended, the caller promises to call this or
- * gpreempt_wait() at least once a second; a process that does not is killed. Since: 0.1
+ * gpreempt_wait() at least once a second; a process that does not is killed, or, on level K3,
+ * loses what it holds. Since: 0.1
  */
 int gpreempt_keepalive(struct gpreempt_ctx *ctx);
 /* Readable when the guard has died; what was suspended is resumed then. -1: none. Since: 0.1 */
@@ -454,6 +464,15 @@ int gpreempt_monitor_stats(struct gpreempt_monitor *mon, struct gpreempt_stats *
  * trace are passed over. Since: 0.1
  */
 int gpreempt_release(struct gpreempt_ctx *ctx, const pid_t *pids, size_t n, pid_t *ret, size_t max);
+
+/*
+ * Level K3's brake: nothing of any process runs on the GPU, until gpreempt_start_gpu(), until
+ * @longest_ns, at most a minute, is over or the caller is gone. Another call sets the time anew.
+ * For administrators. -EOPNOTSUPP: there is no kernel extension; -ENODEV: no such GPU. Since: 0.1
+ */
+int gpreempt_stop_gpu(struct gpreempt_ctx *ctx, uint32_t gpu_id, uint64_t longest_ns);
+/* -EALREADY: it is not stopped, or not through this context. Since: 0.1 */
+int gpreempt_start_gpu(struct gpreempt_ctx *ctx, uint32_t gpu_id);
 
 /* These need the kernel extension or the daemon: -EOPNOTSUPP without. */
 int gpreempt_set_queue_policy(struct gpreempt_ctx *ctx, pid_t pid, uint32_t queue_id,

@@ -149,9 +149,89 @@ class Release(Case):
         self.refused(ABSENT, 'release', 999999, says='999999')
 
 
-class Later(Case):
-    def test_names_that_are_spoken_for_say_what_they_lack(self):
-        self.refused(REFUSED, 'stop-gpu', 1, '--for', 1, '--yes', says='kernel extension')
+EXT = 'mi308x,ext=1'
+
+
+class Extension(Case):
+    """Level K3: the same commands, by the driver's extension."""
+
+    def levels(self, preset):
+        levels = self.json_of('doctor', preset=preset)['devices'][0]['levels']
+        return {level['level']: level for level in levels}
+
+    def test_the_doctor_knows_it(self):
+        self.assertTrue(self.levels(EXT)['K3']['available'])
+        self.assertIn('any processes', self.levels(EXT)['K3']['reason'])
+        self.assertFalse(self.levels('mi308x')['K3']['available'])
+        self.assertIn('not loaded', self.levels('mi308x')['K3']['reason'])
+
+    def test_hold_answers_the_same(self):
+        for args in ([1001, 1002], [1001, '--queue', 1, '--queue', 2]):
+            best, debug = (self.json_of('hold', *args, '--for', 3, '--level', level, preset=EXT)
+                           for level in ('K3', 'K2'))
+            self.assertEqual(best['held'], debug['held'])
+            self.assertEqual(best.keys(), debug.keys())
+
+    def test_several_processes_cost_what_one_does(self):
+        one, two = (self.json_of('hold', *pids, '--for', 1, preset=EXT)['suspend_us']
+                    for pids in ([1001], [1001, 1002]))
+        self.assertLess(two, one * 1.5)
+
+    def test_it_is_the_default_and_faster(self):
+        best = self.json_of('bench', 1001, '-n', 3, preset=EXT)
+        debug = self.json_of('bench', 1001, '-n', 3, '--level', 'K2', preset=EXT)
+        self.assertEqual(best['queues'], debug['queues'])
+        self.assertLess(best['attach_us'], debug['attach_us'])
+        self.assertLess(best['suspend_us']['avg'], debug['suspend_us']['avg'])
+        self.assertNotIn('saved_bytes', best)
+
+    def test_long_holds_are_renewed(self):
+        answer = self.json_of('hold', 1001, '--for', 90, preset=EXT)
+        self.assertEqual(len(answer['held']), 10)
+
+    def test_queues_are_seen_without_tracing(self):
+        best, debug = (self.json_of('queues', 1001, preset=p) for p in (EXT, 'mi308x'))
+        for a, b in zip(best['queues'], debug['queues'], strict=True):
+            self.assertEqual({k: v for k, v in b.items() if k in a}, a)
+        self.assertEqual(best['by_gpu'], debug['by_gpu'])
+
+    def test_slots_tell_what_is_held(self):
+        gpus = self.json_of('hqd', preset=EXT)['gpus']
+        self.assertEqual((gpus[0]['held'], gpus[0]['stopped']), (0, False))
+        self.assertNotIn('held', self.json_of('hqd', preset='mi308x')['gpus'][0])
+
+    def test_bad_input(self):
+        self.refused(ABSENT, 'hold', 999999, says='999999', preset=EXT)
+        self.refused(ABSENT, 'hold', 1001, '--queue', 99, says='queue 99', preset=EXT)
+        self.refused(USAGE, 'hold', 1001, '--queue', 1, '--queue', 1, preset=EXT)
+        self.refused(USAGE, 'hold', 1001, '--level', 'K9', preset=EXT)
+        self.assertEqual(self.json_of('release', preset=EXT), {'released': []})
+        self.refused(ABSENT, 'release', 999999, says='999999', preset=EXT)
+
+
+class StopGpu(Case):
+    GPU = 11547
+
+    def test_stops_and_starts(self):
+        answer = self.json_of('stop-gpu', self.GPU, '--for', 3, '--yes', preset=EXT)
+        self.assertEqual(answer['gpu_id'], self.GPU)
+        self.assertGreaterEqual(answer['stopped_us'], 3e6)
+        text = self.ok(model('stop-gpu', self.GPU, '--for', 0.5, '--yes', preset=EXT))
+        self.assertRegex(text, r'STOPPED.*\n.* runs again after .*modelled')
+
+    def test_says_what_it_lacks(self):
+        self.refused(REFUSED, 'stop-gpu', self.GPU, '--for', 1, '--yes', says='kernel extension')
+
+    def test_bad_input(self):
+        self.refused(ABSENT, 'stop-gpu', 1, '--for', 1, '--yes', says='GPU 1', preset=EXT)
+        self.refused(USAGE, 'stop-gpu', self.GPU, '--for', 1, says='--yes', preset=EXT)
+        self.refused(USAGE, 'stop-gpu', self.GPU, '--yes', says='--for', preset=EXT)
+        self.refused(USAGE, 'stop-gpu', '--for', 1, '--yes', preset=EXT)
+        for gpu in ('x', '-1', '', '99999999999', '1.5'):
+            self.refused(USAGE, 'stop-gpu', '--for=1', '--yes', '--', gpu, preset=EXT)
+        for seconds in ('0', '-1', 'x', '', 'nan', '1e400'):
+            self.refused(USAGE, 'stop-gpu', self.GPU, f'--for={seconds}', '--yes', preset=EXT)
+        self.refused(USAGE, 'stop-gpu', self.GPU, self.GPU, '--for', 1, '--yes', preset=EXT)
 
 
 if __name__ == '__main__':

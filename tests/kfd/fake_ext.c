@@ -46,6 +46,8 @@ struct fake_ext {
 	pid_t lent_by; /* whose the descriptor is that was borrowed last */
 	struct fake_ext_counts counts;
 	struct kfd_gpreempt_batch last;
+	uint32_t stops; /* of FAKE_GPU */
+	uint64_t stopped_until_ns;
 };
 
 static struct fake_proc *find(struct fake_ext *f, uint32_t pid)
@@ -79,6 +81,8 @@ static void expire(struct fake_ext *f)
 {
 	uint64_t now = now_ns(f);
 
+	if (now >= f->stopped_until_ns)
+		f->stops = 0;
 	for (size_t i = 0; i < f->n; i++) {
 		struct fake_proc *p = &f->procs[i];
 
@@ -192,7 +196,7 @@ static int look(struct fake_ext *f, struct kfd_gpreempt_stats *s)
 	for (uint32_t i = 0; i < MIN(p->n, s->n); i++)
 		room[i] = (struct kfd_gpreempt_queue){
 			.queue_id = p->queues[i].id,
-			.gpu_id = 1,
+			.gpu_id = FAKE_GPU,
 			.type = KFD_IOC_QUEUE_TYPE_COMPUTE_AQL,
 			.ring_base = 0x1000 * p->queues[i].id,
 			.ring_bytes = 4096,
@@ -218,6 +222,21 @@ static int bind_to(struct fake_ext *f, struct kfd_gpreempt_bind *b)
 	return 0;
 }
 
+static int stop(struct fake_ext *f, struct kfd_gpreempt_stop *s, bool start)
+{
+	if (!f->admin)
+		return -EPERM;
+	if (s->gpu_id != FAKE_GPU)
+		return -ENODEV;
+	if (start && f->stops == 0)
+		return -EALREADY;
+	f->stops += start ? -1 : 1;
+	if (!start)
+		f->stopped_until_ns = now_ns(f) + s->hold_ms * NSEC_PER_MSEC;
+	s->stops = f->stops;
+	return 0;
+}
+
 static int answer(struct fake_ext *f, unsigned long request, void *arg)
 {
 	switch (request) {
@@ -239,6 +258,9 @@ static int answer(struct fake_ext *f, unsigned long request, void *arg)
 		return batch(f, arg);
 	case KFD_GPREEMPT_GET_STATS:
 		return look(f, arg);
+	case KFD_GPREEMPT_STOP_SCHED:
+	case KFD_GPREEMPT_START_SCHED:
+		return stop(f, arg, request == KFD_GPREEMPT_START_SCHED);
 	case KFD_GPREEMPT_BIND:
 		return bind_to(f, arg);
 	default:
@@ -537,6 +559,18 @@ uint32_t fake_ext_held(struct fake_ext *f, pid_t pid)
 		held += (p->queues[i].flags & KFD_GPREEMPT_QUEUE_HELD) != 0;
 	leave(f);
 	return held;
+}
+
+uint32_t fake_ext_stops(struct fake_ext *f, uint64_t *ret_left_ns)
+{
+	uint32_t stops;
+
+	pthread_mutex_lock(&f->lock);
+	expire(f);
+	stops = f->stops;
+	*ret_left_ns = stops ? f->stopped_until_ns - now_ns(f) : 0;
+	leave(f);
+	return stops;
 }
 
 struct fake_ext_counts fake_ext_counts(struct fake_ext *f)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A driver with the extension, played: processes with queues, holds with their deadlines, rights. It
- * counts what is asked, and who traces anybody or asks for anything else has failed the test.
+ * A driver with the extension, played: processes with queues, holds with their deadlines, rights.
+ * It counts what is asked, and who traces anybody or asks for anything else has failed the test.
  */
 #ifndef GPREEMPT_TESTS_KFD_FAKE_EXT_H
 #define GPREEMPT_TESTS_KFD_FAKE_EXT_H
@@ -9,6 +9,7 @@
 #include "gpu/kfd/ext.h"
 
 #define FAKE_START_TICKS 7u
+#define FAKE_GPU 1u /* the one there is */
 
 struct fake_ext;
 
@@ -42,6 +43,7 @@ void fake_ext_fail_calls(struct fake_ext *f, int error); /* all batches, from no
 void fake_ext_sleep(struct fake_ext *f, uint64_t ns); /* so much time has passed at once */
 
 uint32_t fake_ext_held(struct fake_ext *f, pid_t pid); /* queues */
+uint32_t fake_ext_stops(struct fake_ext *f, uint64_t *ret_left_ns); /* of the GPU, not undone */
 struct fake_ext_counts fake_ext_counts(struct fake_ext *f);
 struct kfd_gpreempt_batch fake_ext_last(struct fake_ext *f); /* unmapping call */
 

@@ -374,6 +374,39 @@ static void the_level_is_told_and_why_not(void **state)
 	assert_non_null(strstr(levels[0].reason, "version"));
 }
 
+static void one_start_ends_a_stop_however_often_it_was_renewed(void **state)
+{
+	struct rig *r = *state;
+	uint64_t left_ns;
+
+	for (int i = 1; i < 4; i++) {
+		assert_int_equal(gpreempt_stop_gpu(r->ctx, FAKE_GPU, i * NSEC_PER_SEC), 0);
+		assert_int_equal(fake_ext_stops(r->fake, &left_ns), 1);
+		assert_true(left_ns > (i - 1) * NSEC_PER_SEC && left_ns <= i * NSEC_PER_SEC);
+	}
+	assert_int_equal(gpreempt_start_gpu(r->ctx, FAKE_GPU), 0);
+	assert_int_equal(fake_ext_stops(r->fake, &left_ns), 0);
+	refused(r, gpreempt_start_gpu(r->ctx, FAKE_GPU), -EALREADY, GPREEMPT_ERROR_USAGE);
+	assert_int_equal(gpreempt_stop_gpu(r->ctx, FAKE_GPU, UINT64_MAX), 0);
+	fake_ext_stops(r->fake, &left_ns);
+	assert_true(left_ns <= 60 * NSEC_PER_SEC);
+}
+
+static void a_stop_that_cannot_be_is_said(void **state)
+{
+	struct rig *r = *state;
+
+	refused(r, gpreempt_stop_gpu(r->ctx, FAKE_GPU, 0), -EINVAL, GPREEMPT_ERROR_USAGE);
+	refused(r, gpreempt_stop_gpu(r->ctx, 77, 1), -ENODEV, GPREEMPT_ERROR_ABSENT);
+	fake_ext_set_admin(r->fake, false);
+	refused(r, gpreempt_stop_gpu(r->ctx, FAKE_GPU, 1), -EPERM, GPREEMPT_ERROR_REFUSED);
+	fake_ext_open_with(r->fake, -EACCES);
+	refused(r, gpreempt_stop_gpu(r->ctx, FAKE_GPU, 1), -EACCES, GPREEMPT_ERROR_REFUSED);
+	fake_ext_open_with(r->fake, -ENODEV);
+	refused(r, gpreempt_stop_gpu(r->ctx, FAKE_GPU, 1), -EOPNOTSUPP, GPREEMPT_ERROR_REFUSED);
+	refused(r, gpreempt_start_gpu(r->ctx, FAKE_GPU), -EOPNOTSUPP, GPREEMPT_ERROR_REFUSED);
+}
+
 /* The played driver lets nobody trace: that it was tried is what matters. */
 static void without_the_extension_or_on_request_processes_are_traced(void **state)
 {
@@ -410,6 +443,8 @@ int main(void)
 		EXT_TEST(a_preemption_that_fails_later_ends_the_hold),
 		EXT_TEST(a_snapshot_tells_what_the_driver_knows),
 		EXT_TEST(the_level_is_told_and_why_not),
+		EXT_TEST(one_start_ends_a_stop_however_often_it_was_renewed),
+		EXT_TEST(a_stop_that_cannot_be_is_said),
 		EXT_TEST(without_the_extension_or_on_request_processes_are_traced),
 	};
 

@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: MIT */
+/* The brake: nothing of any process runs on a GPU. */
+#include <errno.h>
+
+#include "gpu/kfd/ext.h"
+#include "lib/internal.h"
+
+static int check_extension(struct gpreempt_ctx *ctx)
+{
+	struct kfd_gpreempt_version version;
+	int r;
+
+	if (ctx->vendor)
+		return ctx->vendor->cannot(ctx, "brake for a whole GPU",
+					   "to keep one process off it: gpreempt hold PID");
+	r = gkfd_ext_open(ctx->k, &version);
+	if (r == -EACCES)
+		return ctx_fail(ctx, r, GPREEMPT_ERROR_REFUSED, "try sudo",
+				"stopping a GPU needs the kernel extension (level K3), and no "
+				"right to open it");
+	if (r < 0)
+		return ctx_fail(ctx, -EOPNOTSUPP, GPREEMPT_ERROR_REFUSED,
+				"to keep one process off the GPU: gpreempt hold PID",
+				"stopping a GPU needs the kernel extension (level K3), which is "
+				"not loaded");
+	return 0;
+}
+
+static int fail(struct gpreempt_ctx *ctx, int r, uint32_t gpu_id)
+{
+	switch (r) {
+	case -ENODEV:
+		return ctx_fail(ctx, r, GPREEMPT_ERROR_ABSENT,
+				"see which there are with: gpreempt doctor", "there is no GPU %u",
+				gpu_id);
+	case -EPERM:
+		return ctx_fail(ctx, r, GPREEMPT_ERROR_REFUSED, "needs CAP_SYS_ADMIN; try sudo",
+				"no right to stop GPU %u", gpu_id);
+	case -EALREADY:
+		return ctx_fail(ctx, r, GPREEMPT_ERROR_USAGE, "it runs, or somebody else stops it",
+				"GPU %u is not stopped by the caller", gpu_id);
+	default:
+		return ctx_fail_errno(ctx, r, "stopping a GPU");
+	}
+}
+
+EXPORT int gpreempt_stop_gpu(struct gpreempt_ctx *ctx, uint32_t gpu_id, uint64_t longest_ns)
+{
+	uint64_t ms = longest_ns / NSEC_PER_MSEC + (longest_ns % NSEC_PER_MSEC != 0);
+	uint32_t stops = 0;
+	int r = check_extension(ctx);
+
+	if (r < 0)
+		return r;
+	if (longest_ns == 0)
+		return ctx_fail(ctx, -EINVAL, GPREEMPT_ERROR_USAGE, "give more than none",
+				"no time to stop GPU %u for", gpu_id);
+	r = gkfd_ext_stop(ctx->k, gpu_id, (uint32_t)MIN(ms, KFD_GPREEMPT_MAX_HOLD_MS), &stops);
+	/* Another stop is only for the time it sets: one start is to end them all. */
+	while (r >= 0 && stops > 1)
+		r = gkfd_ext_start(ctx->k, gpu_id, &stops);
+	return r < 0 ? fail(ctx, r, gpu_id) : 0;
+}
+
+EXPORT int gpreempt_start_gpu(struct gpreempt_ctx *ctx, uint32_t gpu_id)
+{
+	uint32_t stops;
+	int r = check_extension(ctx);
+
+	if (r < 0)
+		return r;
+	r = gkfd_ext_start(ctx->k, gpu_id, &stops);
+	return r < 0 ? fail(ctx, r, gpu_id) : 0;
+}
