@@ -124,6 +124,12 @@ static int fail(int error, const char *why, char *ret_why, size_t size)
 	return error;
 }
 
+/* Its device does not count; but who is no administrator needs the other one to name others. */
+static bool is_ext(const struct device *d)
+{
+	return d->backend && !strcmp(d->backend->caps.level, "K3");
+}
+
 /* -ENODEV: there is no such driver, which @ret_why says. */
 static int take_up_kfd(struct device *d, char *ret_why, size_t size)
 {
@@ -135,9 +141,9 @@ static int take_up_kfd(struct device *d, char *ret_why, size_t size)
 	r = open_gkfd(d, &k);
 	if (r >= 0 && !is_present(k))
 		return fail(-ENODEV, NO_KFD, ret_why, size);
-	d->opened = !d->live;
 	if (r >= 0)
 		r = gkfd_backend_open(steal_ptr(&k), &options, &d->backend);
+	d->opened |= !d->live && !is_ext(d);
 	if (r < 0)
 		return fail(r, why, ret_why, size);
 	if (why[0])
@@ -191,6 +197,7 @@ int device_take_up(struct device *d, char *ret_why, size_t size)
 
 void device_let_go(struct device *d)
 {
+	d->opened |= is_ext(d) && device_counts_us(d);
 	if (d->backend)
 		d->backend->ops->close(d->backend);
 	d->backend = NULL;

@@ -1,9 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 #include <errno.h>
+#include <fcntl.h>
 #include <string.h>
 
 #include "cmd/gpreemptd/device_jobs_internal.h"
+#include "gpu/files.h"
+#include "gpu/kfd/procs.h"
 #include "util/macros.h"
+
+#define STAT_MAX_BYTES 4096
 
 _Static_assert(DEVICE_MAX_PENDING == 64, "told_mask has a bit for each");
 
@@ -25,10 +30,30 @@ static int refuse(struct device_job *job, uint32_t seq, int error, const char *m
 
 /* ---- coming and going ---- */
 
+/* 0: nobody can tell. */
+static uint64_t start_ticks(pid_t pid)
+{
+	_cleanup_close_ int proc = open("/proc", O_PATH | O_DIRECTORY | O_CLOEXEC);
+	_cleanup_free_ char *text = NULL;
+	struct gkfd_proc_ident ident = { 0 };
+	char path[32];
+	size_t len;
+
+	snprintf(path, sizeof(path), "%d/stat", (int)pid);
+	if (files_read(proc, path, STAT_MAX_BYTES, &text, &len) < 0 ||
+	    gkfd_proc_parse_stat(text, len, &ident) < 0)
+		return 0;
+	return ident.start_ticks;
+}
+
 /* What a program on ROCm has done before its first line runs. */
 static int arrive(struct model *m, const struct device_job *job)
 {
-	struct model_proc_spec spec = { .pid = job->pid, .uid = job->uid };
+	struct model_proc_spec spec = {
+		.pid = job->pid,
+		.uid = job->uid,
+		.start_ticks = start_ticks(job->pid),
+	};
 	struct model_task task = { .pid = job->pid, .tid = job->pid };
 	int r;
 

@@ -124,6 +124,7 @@ struct model_proc {
 	char *cgroup;
 	uint64_t start_ns;
 	uint64_t start_serial;
+	uint64_t start_ticks; /* 0: from the other two */
 	struct mem_space *mm;
 	struct model_kproc *kproc; /* of the current mm */
 	bool has_fd; /* opened /dev/kfd since the last exec */

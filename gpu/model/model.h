@@ -114,6 +114,7 @@ struct model_proc_spec {
 	uid_t uid;
 	const char *comm;
 	const char *cgroup; /* NULL: "/" */
+	uint64_t start_ticks; /* as /proc/PID/stat has it; 0: the model makes it up */
 };
 
 int model_proc_start(struct model *m, const struct model_proc_spec *spec);

@@ -74,6 +74,7 @@ int model_proc_start(struct model *m, const struct model_proc_spec *spec)
 	p->uid = spec->uid;
 	p->start_ns = m->time.now_ns;
 	p->start_serial = m->next_start++;
+	p->start_ticks = spec->start_ticks;
 	snprintf(p->comm, sizeof(p->comm), "%s", spec->comm ? spec->comm : "");
 	p->cgroup = strdup(spec->cgroup ? spec->cgroup : "/");
 	p->mm = mem_new();

@@ -10,6 +10,8 @@
 
 uint64_t model_proc_start_ticks(const struct model_proc *p)
 {
+	if (p->start_ticks)
+		return p->start_ticks;
 	return BOOT_TICKS + p->start_serial + p->start_ns / TICK_NS;
 }
 

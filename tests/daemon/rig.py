@@ -12,6 +12,7 @@ import unittest
 from collections import namedtuple
 
 GPREEMPTD = os.environ['GPREEMPTD']
+DEVICE = os.environ.get('GPREEMPT_TEST_DEVICE', 'model')
 DONE, FAILED, USAGE, ABSENT, REFUSED = range(5)
 STRANGER = 65534  # a user and a group with nothing to say here
 WAIT_S = 30  # for what must come; a test that waits so long has failed
@@ -34,14 +35,14 @@ NAMED_POLICY = struct.Struct('<16s112s')
 CLASS_BODY = struct.Struct('<IiIIIIQ192s')
 HINT_BODY = struct.Struct('<iIQQ')
 ERROR_BODY = struct.Struct('<iI160s160s')
-STATUS_BODY = struct.Struct('<IiQQ8I4Q2Q12QQ16s16s32s128s')
+STATUS_BODY = struct.Struct('<IiQQ8I4Q2Q12QQ16s12s4s32s128s')
 GPU_ENTRY = struct.Struct('<6I4Q64s128s')
 JOB_ENTRY = struct.Struct('<QiIIHHII16s9QiIH14s32s64s96s')
 EVENT_BODY = struct.Struct('<QIIiiIHHQQ16s128s')
 
 Status = namedtuple('Status', 'flags pid started_ns now_ns gpus processes jobs queues online '
                     'offline held attached preemptions inversions resolved trips hints '
-                    'hints_refused latencies steps policy backend version config')
+                    'hints_refused latencies steps policy backend level version config')
 Gpu = namedtuple('Gpu', 'gpu flags slots slots_online slots_offline slots_reserved cycles '
                  'denied_by_budget denied_by_cost trips name tripped_by')
 Row = namedtuple('Row', 'key pid gpu uid job_class priority flags queues comm started_ns preempted '
@@ -185,7 +186,7 @@ def event_of(body):
 class Daemon:
     """Ready when it is made; its directory goes with it."""
 
-    def __init__(self, config='', args=(), device='model'):
+    def __init__(self, config='', args=(), device=DEVICE):
         self.dir = tempfile.mkdtemp(prefix='gpreempt-')
         os.chmod(self.dir, 0o755)
         self.run_dir = os.path.join(self.dir, 'run')

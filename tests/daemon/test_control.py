@@ -614,6 +614,7 @@ class Life(rig.Case):
     def test_options_that_make_no_sense_are_usage(self):
         for args in (['--what'], ['-x'], ['--device'], ['--config'], ['--run-dir'], ['argument'],
                      ['--device', 'gpu'], ['--device', ''], ['--device', 'model:mi9'],
+                     ['--device', 'model', '--level', 'K1'], ['--device', 'nvrm', '--level', 'K2'],
                      ['--run-dir', ''], ['--check-config', 'a', 'b']):
             with self.subTest(args=args):
                 d = rig.tempfile.mkdtemp(prefix='gpreempt-')
@@ -623,6 +624,25 @@ class Life(rig.Case):
                 status, out, err = run(*args)
                 self.assertEqual((status, out), (USAGE, ''), err)
                 self.assertRegex(err, r'^gpreemptd: .*; hint: .*\n$')
+
+    def test_the_level_is_the_highest_there_is_or_the_one_that_is_asked_for(self):
+        with_ext = 'model:mi308x,ext=1'
+        for device, args, level in (('model', [], 'K2'), (with_ext, [], 'K3'),
+                                    (with_ext, ['--level', 'k2'], 'K2'),
+                                    (with_ext, ['--level', 'K3'], 'K3')):
+            with self.subTest(device=device, args=args):
+                d = self.daemon(device=device, args=args)
+                with d.client() as c:
+                    self.assertEqual(c.status().level, level)
+                self.assertIn(f'level {level},', d.said())
+                self.assertEqual(d.end(), DONE)
+
+    def test_a_level_that_is_not_there_is_told_as_such(self):
+        with rig.tempfile.TemporaryDirectory() as d:
+            status, out, err = run('--device', 'model', '--level', 'K3', '--run-dir',
+                                   os.path.join(d, 'run'))
+        self.assertEqual((status, out), (FAILED, ''), err)
+        self.assertIn('no extension', err)
 
     def test_what_cannot_be_is_told_in_one_line(self):
         d = self.daemon()
