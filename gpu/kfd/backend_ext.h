@@ -16,7 +16,7 @@
 #include "gpu/kfd/backend_internal.h"
 #include "gpu/kfd/ext.h"
 
-#define HOLD_NS (1500 * NSEC_PER_MSEC)
+#define HOLD_NS NSEC_PER_SEC
 #define NEVER_NS UINT64_MAX
 
 /* What is held of a process: one queue, or all on a GPU or on any, also those to come. */

@@ -84,7 +84,7 @@ static void what_is_asked_in_one_turn_is_one_call(void **state)
 	ops_of(rig)->suspend(c, NULL, 0, 0, 3);
 	ext_rig_expect_no_call(rig);
 	submit(rig);
-	ext_rig_expect_call(rig, "unmap 1001:all 1002:4 1002:5 1003:all for 1500");
+	ext_rig_expect_call(rig, "unmap 1001:all 1002:4 1002:5 1003:all for 1000");
 	ext_rig_expect(rig, GPU_SUSPEND, 0, 3);
 	ext_rig_expect(rig, GPU_SUSPEND, 0, 2);
 	ext_rig_expect(rig, GPU_SUSPEND, 0, 3);
@@ -104,12 +104,12 @@ static void one_leaves_and_another_comes_back_in_one_call(void **state)
 
 	ops_of(rig)->suspend(a, NULL, 0, 0, 1);
 	submit(rig);
-	ext_rig_expect_call(rig, "unmap 1001:all for 1500");
+	ext_rig_expect_call(rig, "unmap 1001:all for 1000");
 	ext_rig_expect(rig, GPU_SUSPEND, 0, 3);
 	ops_of(rig)->resume(a, NULL, 0, 2);
 	ops_of(rig)->suspend(b, NULL, 0, 0, 3);
 	submit(rig);
-	ext_rig_expect_call(rig, "switch 1002:all | 1001:all for 1500");
+	ext_rig_expect_call(rig, "switch 1002:all | 1001:all for 1000");
 	ext_rig_expect(rig, GPU_RESUME, 0, 3);
 	ext_rig_expect(rig, GPU_SUSPEND, 0, 3);
 }
@@ -133,7 +133,7 @@ static void orders_of_one_target_keep_their_order(void **state)
 		assert_ptr_equal(done.target, t);
 		assert_int_equal(done.cookie, i);
 		assert_int_equal(done.verb, i % 2 ? GPU_RESUME : GPU_SUSPEND);
-		ext_rig_expect_call(rig, i % 2 ? "map 1001:all" : "unmap 1001:all for 1500");
+		ext_rig_expect_call(rig, i % 2 ? "map 1001:all" : "unmap 1001:all for 1000");
 	}
 }
 
@@ -146,14 +146,14 @@ static void what_came_while_a_call_was_on_its_way_goes_together(void **state)
 	rig->gate_shut = true;
 	ops_of(rig)->suspend(a, NULL, 0, 0, 1);
 	submit(rig);
-	ext_rig_expect_call(rig, "unmap 1001:all for 1500");
+	ext_rig_expect_call(rig, "unmap 1001:all for 1000");
 	ops_of(rig)->suspend(b, NULL, 0, 0, 2);
 	submit(rig);
 	ops_of(rig)->suspend(c, NULL, 0, 0, 3);
 	submit(rig);
 	ext_rig_expect_no_call(rig);
 	ext_rig_open_gate(rig);
-	ext_rig_expect_call(rig, "unmap 1002:all 1003:all for 1500");
+	ext_rig_expect_call(rig, "unmap 1002:all 1003:all for 1000");
 }
 
 /* A call takes eight entries here. */
@@ -166,8 +166,8 @@ static void more_than_one_call_takes_are_several(void **state)
 	ops_of(rig)->suspend(a, ids, 6, 0, 1);
 	ops_of(rig)->suspend(b, ids, 3, 0, 2);
 	submit(rig);
-	ext_rig_expect_call(rig, "unmap 1001:0 1001:1 1001:2 1001:3 1001:4 1001:5 for 1500");
-	ext_rig_expect_call(rig, "unmap 1002:0 1002:1 1002:2 for 1500");
+	ext_rig_expect_call(rig, "unmap 1001:0 1001:1 1001:2 1001:3 1001:4 1001:5 for 1000");
+	ext_rig_expect_call(rig, "unmap 1002:0 1002:1 1002:2 for 1000");
 	ext_rig_expect(rig, GPU_SUSPEND, 0, 6);
 	ext_rig_expect(rig, GPU_SUSPEND, 0, 3);
 	ops_of(rig)->suspend(b, ids, 9, 0, 3);
@@ -189,7 +189,7 @@ static void what_is_on_already_costs_no_call(void **state)
 	ext_rig_expect(rig, GPU_RESUME, 0, 0);
 	ops_of(rig)->suspend(t, some, 2, 0, 2);
 	submit(rig);
-	ext_rig_expect_call(rig, "unmap 1001:1 1001:2 for 1500");
+	ext_rig_expect_call(rig, "unmap 1001:1 1001:2 for 1000");
 	ext_rig_expect(rig, GPU_SUSPEND, 0, 2);
 	ops_of(rig)->resume(t, other, 2, 3);
 	submit(rig);
@@ -222,7 +222,7 @@ static void of_all_a_gpu_comes_back_and_the_other_stays(void **state)
 	set_queues(rig, queues);
 	ops_of(rig)->suspend(t, NULL, 0, 0, 1);
 	submit(rig);
-	ext_rig_expect_call(rig, "unmap 1001:all for 1500");
+	ext_rig_expect_call(rig, "unmap 1001:all for 1000");
 	ext_rig_expect(rig, GPU_SUSPEND, 0, 3);
 	ops_of(rig)->resume(t, first, 2, 2);
 	submit(rig);
@@ -231,7 +231,7 @@ static void of_all_a_gpu_comes_back_and_the_other_stays(void **state)
 	ext_rig_expect_call(rig, line);
 	ext_rig_expect(rig, GPU_RESUME, 0, 3);
 	ext_rig_move_clock(rig, NSEC_PER_SEC);
-	snprintf(line, sizeof(line), "unmap 1001:all@%u for 1500", rig->gpus[1]);
+	snprintf(line, sizeof(line), "unmap 1001:all@%u for 1000", rig->gpus[1]);
 	ext_rig_expect_call(rig, line);
 }
 
@@ -247,13 +247,13 @@ static void of_all_one_queue_comes_back_and_the_others_stay(void **state)
 	ops_of(rig)->suspend(t, NULL, 0, 0, 1);
 	ops_of(rig)->resume(t, one, 1, 2);
 	submit(rig);
-	ext_rig_expect_call(rig, "unmap 1001:all for 1500");
+	ext_rig_expect_call(rig, "unmap 1001:all for 1000");
 	ext_rig_expect_call(rig, "stats 1001");
 	ext_rig_expect_call(rig, "map 1001:2");
 	ext_rig_expect(rig, GPU_SUSPEND, 0, 3);
 	ext_rig_expect(rig, GPU_RESUME, 0, 1);
 	ext_rig_move_clock(rig, NSEC_PER_SEC);
-	snprintf(line, sizeof(line), "unmap 1001:all@%u 1001:1 for 1500", rig->gpus[1]);
+	snprintf(line, sizeof(line), "unmap 1001:all@%u 1001:1 for 1000", rig->gpus[1]);
 	ext_rig_expect_call(rig, line);
 	ops_of(rig)->resume(t, last, 1, 3);
 	submit(rig);
@@ -262,7 +262,7 @@ static void of_all_one_queue_comes_back_and_the_others_stay(void **state)
 	ext_rig_expect_call(rig, line);
 	ext_rig_expect(rig, GPU_RESUME, 0, 3);
 	ext_rig_move_clock(rig, NSEC_PER_SEC);
-	ext_rig_expect_call(rig, "unmap 1001:1 for 1500");
+	ext_rig_expect_call(rig, "unmap 1001:1 for 1000");
 }
 
 /* ---- time ---- */
@@ -289,16 +289,16 @@ static void a_longer_one_is_renewed_up_to_its_end(void **state)
 	struct ext_rig *rig = *state;
 	struct gpu_target *a = ext_rig_attach(rig, OFFLINE), *b = ext_rig_attach(rig, ONLINE);
 
-	ops_of(rig)->suspend(a, NULL, 0, 2 * NSEC_PER_SEC, 1);
+	ops_of(rig)->suspend(a, NULL, 0, 1400 * NSEC_PER_MSEC, 1);
 	ops_of(rig)->suspend(b, NULL, 0, 0, 1);
 	submit(rig);
-	ext_rig_expect_call(rig, "unmap 1001:all 1002:all for 1500");
+	ext_rig_expect_call(rig, "unmap 1001:all 1002:all for 1000");
 	ext_rig_expect(rig, GPU_SUSPEND, 0, 3);
 	ext_rig_expect(rig, GPU_SUSPEND, 0, 3);
-	ext_rig_move_clock(rig, 750 * NSEC_PER_MSEC);
-	ext_rig_expect_call(rig, "unmap 1002:all 1001:all for 1250");
-	ext_rig_move_clock(rig, 750 * NSEC_PER_MSEC);
-	ext_rig_expect_call(rig, "unmap 1002:all for 1500"); /* the other has its time */
+	ext_rig_move_clock(rig, 500 * NSEC_PER_MSEC);
+	ext_rig_expect_call(rig, "unmap 1002:all 1001:all for 900");
+	ext_rig_move_clock(rig, 500 * NSEC_PER_MSEC);
+	ext_rig_expect_call(rig, "unmap 1002:all for 1000"); /* the other has its time */
 	ops_of(rig)->release(b, 2);
 	submit(rig);
 	ext_rig_expect_call(rig, "map 1002:all");
@@ -313,7 +313,7 @@ static void holds_of_very_different_times_are_different_calls(void **state)
 	ops_of(rig)->suspend(b, NULL, 0, 0, 1);
 	submit(rig);
 	ext_rig_expect_call(rig, "unmap 1001:all for 10");
-	ext_rig_expect_call(rig, "unmap 1002:all for 1500");
+	ext_rig_expect_call(rig, "unmap 1002:all for 1000");
 }
 
 static void a_hold_that_is_over_before_it_began_is_not_made(void **state)
@@ -335,12 +335,12 @@ static void what_cannot_be_renewed_is_let_go_and_told(void **state)
 
 	ops_of(rig)->suspend(t, NULL, 0, 0, 1);
 	submit(rig);
-	ext_rig_expect_call(rig, "unmap 1001:all for 1500");
+	ext_rig_expect_call(rig, "unmap 1001:all for 1000");
 	ext_rig_expect(rig, GPU_SUSPEND, 0, 3);
 	rig->failing = OFFLINE;
 	rig->failure = -EBUSY;
 	ext_rig_move_clock(rig, NSEC_PER_SEC);
-	ext_rig_expect_call(rig, "unmap 1001:all for 1500");
+	ext_rig_expect_call(rig, "unmap 1001:all for 1000");
 	ext_rig_expect_call(rig, "map 1001:all");
 	ext_rig_expect(rig, GPU_ENDED, -EBUSY, 0);
 }
@@ -361,7 +361,7 @@ static void a_gpu_that_fails_is_named_and_nothing_is_kept(void **state)
 	ops_of(rig)->suspend(a, NULL, 0, 0, 1);
 	ops_of(rig)->suspend(b, NULL, 0, 0, 2);
 	submit(rig);
-	ext_rig_expect_call(rig, "unmap 1001:all 1002:all for 1500");
+	ext_rig_expect_call(rig, "unmap 1001:all 1002:all for 1000");
 	ext_rig_expect_call(rig, "stats 1002");
 	ext_rig_expect_call(rig, "map 1002:all");
 	ext_rig_expect(rig, GPU_SUSPEND, 0, 3);
@@ -371,7 +371,7 @@ static void a_gpu_that_fails_is_named_and_nothing_is_kept(void **state)
 	assert_int_equal(done.gpu, rig->gpus[1]);
 	assert_non_null(strstr(done.why, "process 1002 could not be taken off GPU"));
 	ext_rig_move_clock(rig, NSEC_PER_SEC);
-	ext_rig_expect_call(rig, "unmap 1001:all for 1500"); /* only that is renewed */
+	ext_rig_expect_call(rig, "unmap 1001:all for 1000"); /* only that is renewed */
 }
 
 static void what_was_held_before_stays_when_more_fails(void **state)
@@ -382,18 +382,18 @@ static void what_was_held_before_stays_when_more_fails(void **state)
 
 	ops_of(rig)->suspend(t, first, 1, 0, 1);
 	submit(rig);
-	ext_rig_expect_call(rig, "unmap 1001:1 for 1500");
+	ext_rig_expect_call(rig, "unmap 1001:1 for 1000");
 	ext_rig_expect(rig, GPU_SUSPEND, 0, 1);
 	rig->failing = OFFLINE;
 	rig->failure = -EBUSY;
 	ops_of(rig)->suspend(t, more, 2, 0, 2);
 	submit(rig);
-	ext_rig_expect_call(rig, "unmap 1001:1 1001:3 for 1500");
+	ext_rig_expect_call(rig, "unmap 1001:1 1001:3 for 1000");
 	ext_rig_expect_call(rig, "map 1001:3");
 	ext_rig_expect(rig, GPU_SUSPEND, -EBUSY, 0);
 	rig->failing = 0;
 	ext_rig_move_clock(rig, NSEC_PER_SEC);
-	ext_rig_expect_call(rig, "unmap 1001:1 for 1500");
+	ext_rig_expect_call(rig, "unmap 1001:1 for 1000");
 }
 
 static void a_call_that_was_not_tried_is_nobodys_failure(void **state)
@@ -421,10 +421,10 @@ static void queues_that_are_gone_are_as_good_as_off(void **state)
 	rig->failure = -ENOENT;
 	ops_of(rig)->suspend(t, ids, 1, 0, 1);
 	submit(rig);
-	ext_rig_expect_call(rig, "unmap 1001:77 for 1500");
+	ext_rig_expect_call(rig, "unmap 1001:77 for 1000");
 	ext_rig_expect(rig, GPU_SUSPEND, 0, 0);
 	ext_rig_move_clock(rig, NSEC_PER_SEC);
-	ext_rig_expect_call(rig, "unmap 1001:77 for 1500");
+	ext_rig_expect_call(rig, "unmap 1001:77 for 1000");
 	ext_rig_move_clock(rig, NSEC_PER_SEC); /* and is asked for no more */
 	ops_of(rig)->resume(t, NULL, 0, 2);
 	submit(rig);
@@ -479,7 +479,7 @@ static void the_end_of_a_process_is_told_once(void **state)
 
 	ops_of(rig)->suspend(t, NULL, 0, 0, 1);
 	submit(rig);
-	ext_rig_expect_call(rig, "unmap 1001:all for 1500");
+	ext_rig_expect_call(rig, "unmap 1001:all for 1000");
 	ext_rig_expect(rig, GPU_SUSPEND, 0, 3);
 	closep(&rig->exits[1]);
 	rig->exits[1] = -1;
@@ -501,7 +501,7 @@ static void the_driver_may_know_of_an_end_first(void **state)
 	rig->failure = -ESRCH;
 	ops_of(rig)->suspend(t, NULL, 0, 0, 1);
 	submit(rig);
-	ext_rig_expect_call(rig, "unmap 1002:all for 1500");
+	ext_rig_expect_call(rig, "unmap 1002:all for 1000");
 	ext_rig_expect(rig, GPU_SUSPEND, -ESRCH, 0);
 	ext_rig_expect(rig, GPU_ENDED, -ESRCH, 0);
 	ext_rig_expect_no_call(rig);
@@ -515,7 +515,7 @@ static void closing_lets_everybody_go(void **state)
 	ops_of(rig)->suspend(a, NULL, 0, 0, 1);
 	ops_of(rig)->suspend(b, NULL, 0, 0, 2);
 	submit(rig);
-	ext_rig_expect_call(rig, "unmap 1001:all 1002:all for 1500");
+	ext_rig_expect_call(rig, "unmap 1001:all 1002:all for 1000");
 	ops_of(rig)->attach(rig->b, EMPTY, 3, &c);
 	ops_of(rig)->suspend(c, NULL, 0, 0, 4); /* that nobody has submitted */
 	ext_rig_close_backend(rig);

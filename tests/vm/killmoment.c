@@ -94,7 +94,7 @@ static bool is_in_ioctl(int thread)
 	if (n <= 0)
 		return false;
 	text[n] = '\0';
-	return strstr(text, "kfd_ioctl") != NULL;
+	return strstr(text, "kfd_ioctl") || strstr(text, "gp_ioctl"); /* or the extension's */
 }
 
 static struct sight look(const struct victim *v)

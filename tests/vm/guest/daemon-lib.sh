@@ -2,6 +2,8 @@
 # For the daemon's parts, sourced: the daemon, online jobs, and what it says of them.
 gpreemptd=$BUILD/cmd/gpreemptd/gpreemptd
 RUN=/run/gpreempt
+LEVEL=K2
+[ "$KFDSIM_MODULE" != kfdsim-ext ] || LEVEL=K3
 BOUND_MS=$((100 * ${SLOWNESS:-1})) # from a request's doorbell until nobody else starts anything
 
 # start_daemon [LINE]...: more lines of its configuration, which come first. Sets $daemon when it
@@ -36,6 +38,7 @@ start_daemon_again()
 	until "$gpreempt" status >"$TMPDIR/status" 2>&1; do
 		kill -0 $daemon || { tail -n 5 "$TMPDIR/daemon.log" && return 1; }
 	done
+	grep -q "level $LEVEL" "$TMPDIR/status" || { cat "$TMPDIR/status" && return 1; }
 }
 
 # It ends by itself and well.
