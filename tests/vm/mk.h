@@ -45,6 +45,8 @@ struct mk_gpu {
  */
 void mk_gpu_open(struct mk_gpu *gpu, unsigned int index);
 void mk_gpu_open_only(struct mk_gpu *gpu, unsigned int index);
+/* One more GPU of a process that did mk_gpu_open(); its packets raise no event. */
+void mk_gpu_also(struct mk_gpu *gpu, const struct mk_gpu *first, unsigned int index);
 void mk_gpu_runtime(struct mk_gpu *gpu, bool enable); /* as a debuggable runtime does first */
 /* GPU-visible memory, zeroed; with a handle always the driver's. */
 void *mk_alloc(struct mk_gpu *gpu, size_t size, uint64_t *ret_handle);

@@ -151,15 +151,21 @@ static void create_event(struct mk_gpu *gpu)
 	gpu->mailbox = (uintptr_t)(page + e.event_slot_index);
 }
 
-static void acquire_vm(struct mk_gpu *gpu)
+static void open_drm(struct mk_gpu *gpu)
 {
-	struct kfd_ioctl_acquire_vm_args vm = { .gpu_id = gpu->gpu_id };
 	char path[64];
 
 	snprintf(path, sizeof(path), "/dev/dri/renderD%u", gpu->render_minor);
 	gpu->drm = open(path, O_RDWR | O_CLOEXEC);
 	if (gpu->drm < 0)
 		mk_die("%s", path);
+}
+
+static void acquire_vm(struct mk_gpu *gpu)
+{
+	struct kfd_ioctl_acquire_vm_args vm = { .gpu_id = gpu->gpu_id };
+
+	open_drm(gpu);
 	vm.drm_fd = (uint32_t)gpu->drm;
 	if (ioctl(gpu->kfd, AMDKFD_IOC_ACQUIRE_VM, &vm))
 		mk_die("ACQUIRE_VM");
@@ -195,6 +201,17 @@ void mk_gpu_open_only(struct mk_gpu *gpu, unsigned int index)
 {
 	open_driver(gpu, index);
 	create_event(gpu);
+}
+
+void mk_gpu_also(struct mk_gpu *gpu, const struct mk_gpu *first, unsigned int index)
+{
+	memset(gpu, 0, sizeof(*gpu));
+	if (!find_gpu(gpu, index)) {
+		errno = ENODEV;
+		mk_die("GPU %u", index);
+	}
+	gpu->kfd = first->kfd;
+	open_drm(gpu);
 }
 
 void mk_gpu_runtime(struct mk_gpu *gpu, bool enable)
