@@ -175,12 +175,12 @@ class BrokenOutput(Case):
                               '--device', 'model', 'monitor', '1001', '--duration', '900000'],
                              stderr=subprocess.PIPE)
         self.addCleanup(p.stderr.close)
+        self.addCleanup(p.wait, timeout=30)
+        self.addCleanup(p.kill)  # whatever else fails: its time is a model's, and costs a core
         while not os.path.exists(f'/proc/{p.pid}/fd/3'):  # its own descriptors come after these
             select.select([p.stderr], [], [], 0.01)
         for fd in (0, 1):
             self.assertEqual(os.readlink(f'/proc/{p.pid}/fd/{fd}'), '/dev/null')
-        p.kill()
-        p.wait(timeout=30)
 
 
 class Signals(Case):
