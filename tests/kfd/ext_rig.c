@@ -90,8 +90,9 @@ static int answer_stats(struct kfd_gpreempt_stats *s)
 	log_line(line);
 	if (s->pid == (uint32_t)the_rig->unknown)
 		return the_rig->unknown_result;
-	memcpy((void *)(uintptr_t)s->queues, the_rig->queues,
-	       MIN(s->n, the_rig->n_queues) * sizeof(*the_rig->queues));
+	if (the_rig->n_queues)
+		memcpy((void *)(uintptr_t)s->queues, the_rig->queues,
+		       MIN(s->n, the_rig->n_queues) * sizeof(*the_rig->queues));
 	s->n = the_rig->n_queues;
 	return 0;
 }
