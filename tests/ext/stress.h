@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Everything at once: processes with queues (targets) that come and go in every way there is, and
+ * processes that hold them through the extension (holders), for the guest.
+ *
+ * They are children of one process and share its struct world. Who breaks a rule that all keep
+ * says so and counts it: the run has failed.
+ */
+#ifndef GPREEMPT_TESTS_EXT_STRESS_H
+#define GPREEMPT_TESTS_EXT_STRESS_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/types.h>
+
+#include "abi/kfd_gpreempt.h"
+
+#define STRESS_TARGETS 6u
+#define STRESS_MAX_GPUS 8u
+#define STRESS_QUEUES 4u /* of a target, at most */
+#define STRESS_DEVICE "/dev/" KFD_GPREEMPT_DEVICE
+
+struct world {
+	atomic_bool stop; /* targets finish what they have and leave */
+	unsigned int n_gpus;
+	uint32_t gpu_ids[STRESS_MAX_GPUS];
+	atomic_uint drain_ms; /* how long a queue may stand still at the end */
+	struct {
+		_Atomic pid_t pid; /* 0: none just now */
+		atomic_int kfd; /* its descriptor of the driver */
+	} targets[STRESS_TARGETS];
+
+	/* what was done */
+	atomic_ulong batches, entries, taken_off, tickets, singles, stops, binds, looks;
+	atomic_ulong queues, forks, execs, evictions, sessions, suspends, own_holds, packets;
+	atomic_ulong right; /* targets that came to their end */
+	atomic_ulong broken; /* rules */
+};
+
+#define stress_broken(w, ...) \
+	do { \
+		fprintf(stderr, "# broken: " __VA_ARGS__); \
+		fputc('\n', stderr); \
+		atomic_fetch_add(&(w)->broken, 1); \
+	} while (0)
+
+static inline unsigned int stress_below(unsigned int *seed, unsigned int n)
+{
+	return (unsigned int)rand_r(seed) % n;
+}
+
+uint64_t stress_now_ms(void);
+
+/* A child's whole life; @memory is the world's file, for after exec. */
+_Noreturn void stress_target(struct world *w, int memory, unsigned int slot, unsigned int seed);
+_Noreturn void stress_holder(struct world *w, unsigned int seed);
+_Noreturn void stress_debugger(struct world *w, unsigned int seed);
+
+#endif
