@@ -197,6 +197,28 @@ static void free_all(const struct batch *b)
 			ext_note_free(b->procs[i]->ext);
 }
 
+static void begin(const struct batch *b)
+{
+	struct gpreempt_ctx *ctx = b->procs[0]->ctx;
+
+	ctx_call_begin(ctx);
+	ext_enter(ctx->ext);
+}
+
+static int end(struct batch *b, int r, struct gpreempt_timing *timing)
+{
+	struct gpreempt_ctx *ctx = b->procs[0]->ctx;
+
+	ext_leave(ctx->ext);
+	ctx_call_end(ctx);
+	free(b->entries);
+	if (r < 0)
+		return r;
+	timing->call_ns = b->call.took_ns;
+	timing->queues = b->queues;
+	return 0;
+}
+
 int ext_suspend(struct gpreempt_process *const *procs, size_t n, const uint32_t *ids, size_t n_ids,
 		const struct gpreempt_suspend_options *options, struct gpreempt_timing *timing)
 {
@@ -211,18 +233,13 @@ int ext_suspend(struct gpreempt_process *const *procs, size_t n, const uint32_t 
 	if (r < 0)
 		return r;
 	save_ns_before = model_save_ns(ctx);
-	ctx_call_begin(ctx);
-	ext_enter(ctx->ext);
+	begin(&b);
 	r = suspend_here(&b, ids, n_ids, &o);
 	if (r < 0)
 		free_all(&b);
-	ext_leave(ctx->ext);
-	ctx_call_end(ctx);
-	free(b.entries);
+	r = end(&b, r, timing);
 	if (r < 0)
 		return r;
-	timing->call_ns = b.call.took_ns;
-	timing->queues = b.queues;
 	timing->has_save_ns = gpreempt_is_modelled(ctx);
 	timing->save_ns = model_save_ns(ctx) - save_ns_before;
 	return 0;
@@ -273,21 +290,10 @@ static int resume_here(struct batch *b)
 
 int ext_resume(struct gpreempt_process *const *procs, size_t n, struct gpreempt_timing *timing)
 {
-	struct gpreempt_ctx *ctx = procs[0]->ctx;
 	struct batch b = { .procs = procs, .n = n };
-	int r;
 
-	ctx_call_begin(ctx);
-	ext_enter(ctx->ext);
-	r = resume_here(&b);
-	ext_leave(ctx->ext);
-	ctx_call_end(ctx);
-	free(b.entries);
-	if (r < 0)
-		return r;
-	timing->call_ns = b.call.took_ns;
-	timing->queues = b.queues;
-	return 0;
+	begin(&b);
+	return end(&b, resume_here(&b), timing);
 }
 
 bool ext_holds(const struct gpreempt_process *p)
