@@ -57,11 +57,13 @@ static void a_hold_that_ends_during_another_cycle_ends_after_it(void **state)
 {
 	struct rig *r = *state;
 	struct model_fault slow = { .kind = MODEL_FAULT_SLOW, .ns = 20 * NSEC_PER_MSEC };
-	uint64_t file = ext_rig(r, 3);
+	uint64_t file = ext_rig(r, 3), began;
 
 	assert_int_equal(ext_hold_ms(r, file, TARGET, 0, 10), 0);
 	model_fault_set(r->m, &slow);
+	began = model_now_ns(r->m);
 	assert_int_equal(ext_hold_ms(r, file, TARGET, 1, 1000), 0);
+	assert_true(model_now_ns(r->m) - began >= 40 * NSEC_PER_MSEC); /* one after the other */
 	assert_true(rig_queue_stats(r, 0).mapped);
 	assert_false(rig_queue_stats(r, 1).mapped);
 	assert_true(rig_queue_stats(r, 2).mapped);
