@@ -4,13 +4,13 @@
 
 #include "lib/internal.h"
 
-static int needs_extension(struct gpreempt_ctx *ctx, const char *what)
+static int needs_another_driver(struct gpreempt_ctx *ctx, const char *what)
 {
 	if (ctx->vendor)
 		return ctx->vendor->cannot(ctx, what, "see what works here with: gpreempt doctor");
 	return ctx_fail(ctx, -EOPNOTSUPP, GPREEMPT_ERROR_REFUSED,
 			"see what works here with: gpreempt doctor",
-			"a %s needs the kernel extension, which is not loaded", what);
+			"a %s needs more than this driver can do", what);
 }
 
 EXPORT int gpreempt_self_test(struct gpreempt_ctx *ctx, uint32_t index,
@@ -33,11 +33,11 @@ EXPORT int gpreempt_self_test(struct gpreempt_ctx *ctx, uint32_t index,
 EXPORT int gpreempt_set_queue_policy(struct gpreempt_ctx *ctx, pid_t pid, uint32_t queue_id,
 				     uint32_t flags)
 {
-	return needs_extension(ctx, "queue policy");
+	return needs_another_driver(ctx, "queue policy");
 }
 
 EXPORT int gpreempt_set_hqd_reservation(struct gpreempt_ctx *ctx, uint32_t gpu_id,
 					uint32_t online_percent, uint32_t offline_percent)
 {
-	return needs_extension(ctx, "reservation of hardware queues");
+	return needs_another_driver(ctx, "reservation of hardware queues");
 }

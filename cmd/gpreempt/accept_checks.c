@@ -308,7 +308,7 @@ static void check_detach(struct accept *a, struct outcome *o)
 		outcome_pass(
 			o, median_us(&detach),
 			"median of %d; attaching takes %.1f us; the machine has %zu GPU%s, each "
-			"taken through one cycle to attach and up to four to detach",
+			"taken by level K2 through one cycle to attach and up to four to detach",
 			ATTACH_ROUNDS, median_us(&attach), a->n_gpus, a->n_gpus == 1 ? "" : "s");
 	figures_done(&attach);
 	figures_done(&detach);
@@ -352,7 +352,7 @@ static void check_crowd(struct accept *a, struct outcome *o)
 
 static void check_static(struct accept *a, struct outcome *o)
 {
-	outcome_skip(o, "needs the kernel extension (level K3): the stock driver maps none");
+	outcome_skip(o, "no driver maps any, with the kernel extension (level K3) neither");
 }
 
 static void check_timeout(struct accept *a, struct outcome *o)
