@@ -2,6 +2,7 @@
 # For the daemon's parts, sourced: the daemon, online jobs, and what it says of them.
 gpreemptd=$BUILD/cmd/gpreemptd/gpreemptd
 RUN=/run/gpreempt
+rights=() # a command that leaves it fewer
 LEVEL=K2
 [ "$KFDSIM_MODULE" != kfdsim-ext ] || LEVEL=K3
 BOUND_MS=$((100 * ${SLOWNESS:-1})) # from a request's doorbell until nobody else starts anything
@@ -32,7 +33,7 @@ start_daemon()
 
 start_daemon_again()
 {
-	"$gpreemptd" --device kfd --config "$TMPDIR/gpreempt.conf" --run-dir "$RUN" \
+	"${rights[@]}" "$gpreemptd" --device kfd --config "$TMPDIR/gpreempt.conf" --run-dir "$RUN" \
 		>>"$TMPDIR/daemon.log" 2>&1 &
 	daemon=$!
 	until "$gpreempt" status >"$TMPDIR/status" 2>&1; do
