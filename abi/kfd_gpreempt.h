@@ -68,9 +68,9 @@ ABI_SIZE(struct kfd_gpreempt_bind, 8);
  *   -EPERM       no right to it
  *   -ENOENT      it has no such queue (there)
  *   -EBUSY       another file holds it
- *   -EALREADY    to be mapped, but not unmapped through this file
+ *   -EALREADY    to be mapped, but nobody holds it
  *   -EIO, -ETIME the preemption failed, or a reset is going on: leave this GPU alone
- *   -ECANCELED   not tried
+ * Of all queues of a process the first error counts; others may be off: "queues" tells how many.
  */
 struct kfd_gpreempt_entry {
 	uint32_t pid; /* in the caller's namespace; any thread's will do */
@@ -89,7 +89,7 @@ ABI_SIZE(struct kfd_gpreempt_entry, 32);
  * Only the victims leave the GPU, where that is allowed and possible: run lists that are
  * over-subscribed, queues with global wave sync, MES and mapping need no or another way. Without
  * it every queue of the GPU stands still for a moment. Off unless amdgpu.gpreempt_victims_only=1:
- * no firmware was ever seen doing it.
+ * no firmware was ever seen doing it. -EOPNOTSUPP where it is off.
  */
 #define KFD_GPREEMPT_VICTIMS_ONLY 0x2u
 /* Of SELECTIVE_UNMAP. The first two are always so; the third does not exist and is refused. */
@@ -101,8 +101,10 @@ ABI_SIZE(struct kfd_gpreempt_entry, 32);
  * Unmaps the first n_unmap entries and maps the n_map that follow; each GPU is cycled once, all
  * GPUs at the same time. Returns how many entries have the result 0; everything else is in the
  * entries. Negative only when nothing was tried:
- *   -EINVAL  too many or no entries, a flag or a field that must be 0, more time than allowed
- *   -ENOSPC  too many tickets
+ *   -EINVAL  too many or no entries, of a kind the call is not for, none of a kind it is for; an
+ *            unknown flag, a field that must be 0, a grace or a time out of its range
+ *   -ENOSPC  too many tickets; what has a timeout may become one, too
+ *   -EOPNOTSUPP  tickets on /dev/kfd, which cannot be waited for
  *   -ETIME   it is still going on after timeout_ms: now it has a ticket
  */
 struct kfd_gpreempt_batch {
@@ -115,7 +117,7 @@ struct kfd_gpreempt_batch {
 	uint32_t timeout_ms; /* to wait for the hardware; 0: as long as the driver does */
 	uint64_t ticket; /* out: ASYNC, or -ETIME */
 	uint32_t cycles; /* out: GPUs on which everything had to stand still */
-	uint32_t victims; /* out: GPUs on which only the victims did */
+	uint32_t victims; /* out: GPUs on which only the victims did, as ever with MES */
 	uint64_t fence_ns; /* out: waited for hardware, on the slowest GPU */
 	uint64_t took_ns; /* out: the call, up to when all was done */
 };
@@ -141,7 +143,8 @@ ABI_SIZE(struct kfd_gpreempt_one, 48);
 
 /*
  * What became of a ticket. poll(2) tells POLLIN while one can be collected. -ENOENT: no such
- * ticket; -EAGAIN: not done yet; -ENOSPC: n is smaller than the batch was.
+ * ticket; -EAGAIN: not done yet, or none is; -ENOSPC: n is smaller than the batch was. Whatever
+ * else goes wrong, it is collected. Not on /dev/kfd, as BIND: -EINVAL.
  */
 struct kfd_gpreempt_collect {
 	uint64_t ticket; /* 0: the oldest that is done; out: which */
@@ -156,11 +159,12 @@ ABI_SIZE(struct kfd_gpreempt_collect, 48);
 /*
  * The brake: nothing of any process runs on the GPU, nothing that is created meanwhile either,
  * until every STOP was followed by a START of the same file, its time is over or the file is
- * closed. CAP_SYS_ADMIN. -ENODEV: no such GPU; START: -EALREADY, not stopped by this file.
+ * closed. CAP_SYS_ADMIN, and not on /dev/kfd: -EPERM. -ENODEV: no such GPU; START: -EALREADY, not
+ * stopped by this file.
  */
 struct kfd_gpreempt_stop {
 	uint32_t gpu_id;
-	uint32_t hold_ms; /* 0: the longest; each STOP sets the time anew */
+	uint32_t hold_ms; /* 0: the longest; each STOP sets the time anew. START: 0 */
 	uint32_t stops; /* out: of this file that are not undone */
 	uint32_t pad;
 };
@@ -207,7 +211,7 @@ struct kfd_gpreempt_queue {
 	uint32_t priority; /* 0..15 */
 	uint32_t percent;
 	uint32_t flags;
-	uint32_t preemptions; /* how often it was taken off the run list for a hold or a stop */
+	uint32_t preemptions; /* how often holds and stops of it began */
 	uint32_t preempted_by; /* pid of who did so last, in the caller's namespace; 0: nobody */
 	uint64_t held_ns; /* in all, up to now */
 	uint64_t last_latency_ns, max_latency_ns; /* from the call to the hardware's answer */

@@ -51,7 +51,8 @@ static bool is_part_of(const struct model_queue *q, const struct ext_item *item,
 		       const struct ext_change *c)
 {
 	return q->gpu == c->gpu && q->ext.mark == c->mark &&
-	       (item->gpu_id == KFD_GPREEMPT_ANY_GPU || item->gpu_id == c->gpu->id);
+	       (item->gpu_id == KFD_GPREEMPT_ANY_GPU || item->gpu_id == c->gpu->id) &&
+	       (item->queue_id == KFD_GPREEMPT_ALL_QUEUES || item->queue_id == q->id);
 }
 
 /* Everything of the process that was to change there, and who lost a queue in a reset. */

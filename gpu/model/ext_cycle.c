@@ -103,7 +103,7 @@ static void over(struct hw_unmap_part *part)
 	else if (!model_is_mes(c->gpu))
 		r = model_unmap_end(c->gpu, &part->op, r);
 	else if (model_unmap_end(c->gpu, &part->op, r < 0 ? -ETIME : 0) < 0)
-		r = -ETIMEDOUT;
+		r = -ETIME;
 	finish(c, r);
 }
 

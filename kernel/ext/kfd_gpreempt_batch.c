@@ -68,6 +68,12 @@ static bool is_for(const struct gp_item *item, const struct kfd_node *node)
 	return item->process && (item->gpu_id == KFD_GPREEMPT_ANY_GPU || item->gpu_id == node->id);
 }
 
+static bool is_one_of(const struct gp_item *item, const struct queue *q)
+{
+	return item->queue_id == KFD_GPREEMPT_ALL_QUEUES ||
+	       item->queue_id == q->properties.queue_id;
+}
+
 static struct kfd_gpreempt_hold *hold_of(const struct gp_batch *b, struct queue *q)
 {
 	return b->reason == KFD_GPREEMPT_BY_HOLDER ? &q->gpreempt.holder : &q->gpreempt.itself;
@@ -151,7 +157,7 @@ static void do_item(struct gp_batch *b, struct gp_item *item, struct device_queu
 		return;
 	}
 	list_for_each_entry(q, &pdd->qpd.queues_list, list) {
-		if (!all && q->properties.queue_id != item->queue_id)
+		if (!is_one_of(item, q))
 			continue;
 		one = item->map ? map_queue(b, dqm, &pdd->qpd, q, c) :
 				  unmap_queue(b, dqm, &pdd->qpd, q, c);
@@ -180,7 +186,7 @@ static void note_failure(struct gp_batch *b, struct device_queue_manager *dqm,
 		if (!pdd || !(error || (c->queue_reset && pdd->has_reset_queue)))
 			continue;
 		list_for_each_entry(q, &pdd->qpd.queues_list, list) {
-			if (q->gpreempt.mark == c->mark)
+			if (q->gpreempt.mark == c->mark && is_one_of(item, q))
 				note_result(b, item, true, error ?: -EIO, 0);
 		}
 	}

@@ -51,7 +51,7 @@ static int gp_off(struct device_queue_manager *dqm, struct qcm_process_device *q
 	if (gp_is_mes(dqm)) {
 		r = remove_queue_mes(dqm, q, qpd);
 		if (r)
-			return r;
+			return r == -EIO ? r : -ETIME;
 	}
 	decrement_queue_count(dqm, qpd, q);
 	q->properties.is_active = false;
@@ -70,7 +70,7 @@ static int gp_on(struct device_queue_manager *dqm, struct qcm_process_device *qp
 	if (gp_is_mes(dqm)) {
 		r = add_queue_mes(dqm, q, qpd);
 		if (r)
-			return r;
+			return r == -EIO ? r : -ETIME;
 	}
 	q->properties.is_active = true;
 	increment_queue_count(dqm, qpd, q);
@@ -251,6 +251,30 @@ static int gp_unmap_victims(struct device_queue_manager *dqm, const struct gp_ch
 	return r;
 }
 
+static bool gp_is_sdma(const struct queue *q)
+{
+	return q->properties.type != KFD_QUEUE_TYPE_COMPUTE;
+}
+
+/* By doorbell the packet takes compute queues: of which engine another is it cannot say. */
+static bool gp_needs_sdma_doorbell(struct device_queue_manager *dqm, u64 mark)
+{
+	struct device_process_node *cur;
+	struct queue *q;
+
+	list_for_each_entry(cur, &dqm->queues, list) {
+		bool sdma = false, active = false;
+
+		list_for_each_entry(q, &cur->qpd->queues_list, list) {
+			sdma |= q->gpreempt.mark == mark && gp_is_sdma(q);
+			active |= q->properties.is_active;
+		}
+		if (sdma && active)
+			return true;
+	}
+	return false;
+}
+
 /*
  * Firmware that goes round a chained list would bring them back. What it does about global wave
  * sync and about packets of older chips was not looked into.
@@ -258,7 +282,8 @@ static int gp_unmap_victims(struct device_queue_manager *dqm, const struct gp_ch
 static bool gp_can_take_victims_only(struct device_queue_manager *dqm, const struct gp_change *c)
 {
 	return c->victims_wanted && !c->on && !dqm->packet_mgr.is_over_subscription &&
-	       !dqm->gws_queue_count && KFD_GC_VERSION(dqm->dev) >= IP_VERSION(9, 0, 1);
+	       !dqm->gws_queue_count && KFD_GC_VERSION(dqm->dev) >= IP_VERSION(9, 0, 1) &&
+	       !gp_needs_sdma_doorbell(dqm, c->mark);
 }
 
 static void gp_note_latency(struct device_queue_manager *dqm, const struct gp_change *c)
