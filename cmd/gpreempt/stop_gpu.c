@@ -13,9 +13,10 @@ const char help_stop_gpu[] =
 	"  --for SECONDS       how long; it has to be said\n"
 	"  --yes               it stops the work of everybody on that GPU: say that it is meant\n"
 	"\n"
-	"GPU is an id as gpreempt doctor shows it. Nothing of any process runs on it, nothing that\n"
-	"is started meanwhile either, until the time is over, on Ctrl-C, or when this command ends\n"
-	"in any other way. No work is lost. Needs the kernel extension (level K3) and root.\n";
+	"GPU is an id as gpreempt doctor shows it. Nothing of any process runs on it, nothing\n"
+	"that is started meanwhile either, until the time is over, on Ctrl-C, or when this\n"
+	"command ends in any other way. No work is lost. Needs the kernel extension (level K3)\n"
+	"and root.\n";
 
 enum { OPTION_FOR = 2001, OPTION_YES };
 
@@ -59,7 +60,7 @@ static int parse(struct cli *cli, int argc, char **argv, struct stop *s)
 	if (status == EXIT_DONE && s->for_ns == 0)
 		return cli_usage(cli, "for how long? say --for SECONDS");
 	if (status == EXIT_DONE && !s->yes)
-		return cli_usage(cli, "this stops everybody's work on GPU %u: say --yes if it is meant",
+		return cli_usage(cli, "this stops all work on GPU %u: say --yes if it is meant",
 				 s->gpu_id);
 	return status;
 }
