@@ -713,6 +713,15 @@ static long gp_ioctl(struct file *file, unsigned int cmd, unsigned long arg)
 
 /* ---- files ---- */
 
+/* Of queues that do not exist yet: a process without any is in no list of a GPU's. */
+static void end_own_hold(struct kfd_process_device *pdd, u64 owner)
+{
+	dqm_lock(pdd->dev->dqm);
+	if (pdd->gpreempt.itself.owner == owner)
+		pdd->gpreempt.itself = (struct kfd_gpreempt_hold){ 0 };
+	dqm_unlock(pdd->dev->dqm);
+}
+
 /* Nobody else can end them: the process may be gone, but its number stands for the file. */
 void kfd_gpreempt_own_release(struct file *file)
 {
@@ -720,8 +729,12 @@ void kfd_gpreempt_own_release(struct file *file)
 	bool any = false;
 	unsigned int i;
 
-	for (i = 0; p && i < p->n_pdds; i++)
-		any |= READ_ONCE(p->pdds[i]->gpreempt.held_itself);
+	for (i = 0; p && i < p->n_pdds; i++) {
+		if (!READ_ONCE(p->pdds[i]->gpreempt.held_itself))
+			continue;
+		end_own_hold(p->pdds[i], gp_own_owner(file));
+		any = true;
+	}
 	if (any)
 		gp_end_holds_everywhere(gp_own_owner(file));
 }
