@@ -12,7 +12,7 @@
 #define WAVES 2
 #define STAND_MS 12
 #define RUN_MS 4000
-#define DONE_MS 20000
+#define DONE_MS 8000
 
 static struct {
 	struct mk_gpu gpus[MAX_GPUS];
