@@ -189,15 +189,24 @@ int amdgpu_ttm_tt_get_userptr(const struct ttm_buffer_object *tbo, uint64_t *use
 
 /* ---- errors that never happen here ---- */
 
-/* Asked over and over by who waits for the scheduler's fence, which is how we hear of orders. */
+/*
+ * Asked before each packet and then over and over by who waits for the scheduler's fence, which is
+ * how we hear of orders. A machine with GPUs has processors to spare for that; where there are but
+ * one or two, those who wait would keep our thread from answering, and each other from asking.
+ */
 bool amdgpu_amdkfd_is_fed(struct amdgpu_device *adev)
 {
 	struct sim_gpu *gpu = to_gpu(adev);
+	u64 began = ktime_get_ns();
 
-	if (!READ_ONCE(gpu->awaited_since_ns))
-		WRITE_ONCE(gpu->awaited_since_ns, ktime_get_ns());
 	if (READ_ONCE(gpu->preempt.phase) == SIM_PREEMPT_NONE)
 		sim_engine_wake();
+	if (!sim_hiq_is_awaited(gpu))
+		return false;
+	wait_event_timeout(gpu->changed, !sim_hiq_has_orders(gpu), 1);
+	mutex_lock(&gpu->lock);
+	gpu->count.fence_ns += ktime_get_ns() - began;
+	mutex_unlock(&gpu->lock);
 	return false;
 }
 

@@ -183,15 +183,13 @@ static void query_status(struct sim_gpu *gpu, const struct pm4_mes_query_status 
 	u64 *fence = sim_gart(gpu, sim_pair(p->addr_hi, p->addr_lo), sizeof(*fence));
 
 	gpu->count.queries++;
-	if (READ_ONCE(gpu->awaited_since_ns))
-		gpu->count.fence_ns += ktime_get_ns() - READ_ONCE(gpu->awaited_since_ns);
-	WRITE_ONCE(gpu->awaited_since_ns, 0);
 	sim_log(gpu, SIM_EV_QUERY, 0, 0, sim_pair(p->data_hi, p->data_lo), 0);
 	if (fence)
 		smp_store_release(fence, /* the packets before it are done */
 				  sim_pair(p->data_hi, p->data_lo));
 	else
 		bad_packet(gpu, p->ordinal1, p->addr_lo);
+	wake_up_all(&gpu->changed);
 }
 
 /* The only register amdkfd writes this way is CP_IQ_WAIT_TIME2. */
@@ -249,11 +247,33 @@ static bool one_packet(struct sim_gpu *gpu, u64 written, u64 now)
 	}
 	for (i = 0; i < pm4.dwords; i++)
 		packet[i] = ring[(hiq->read + i) % hiq->ring_dw];
-	hiq->read += pm4.dwords;
+	WRITE_ONCE(hiq->read, hiq->read + pm4.dwords);
 	execute(gpu, packet, pm4.opcode, now);
 	/* The ring may be written again once this is seen. */
 	smp_store_release(report, (u32)(hiq->read % hiq->ring_dw));
 	return true;
+}
+
+bool sim_hiq_has_orders(const struct sim_gpu *gpu)
+{
+	return READ_ONCE(gpu->preempt.phase) != SIM_PREEMPT_NONE ||
+	       READ_ONCE(gpu->hiq.read) < sim_doorbell(gpu, gpu->hiq.doorbell);
+}
+
+bool sim_hiq_is_awaited(struct sim_gpu *gpu)
+{
+	const u32 dwords = sizeof(struct pm4_mes_query_status) / sizeof(u32);
+	struct pm4 pm4 = { 0 };
+	const u32 *ring;
+	u64 written;
+
+	mutex_lock(&gpu->lock);
+	ring = gpu->hiq.loaded ? sim_gart(gpu, gpu->hiq.ring, gpu->hiq.ring_dw * 4) : NULL;
+	written = ring ? sim_doorbell(gpu, gpu->hiq.doorbell) : 0;
+	if (written >= dwords)
+		parse_header(ring[(written - dwords) % gpu->hiq.ring_dw], &pm4);
+	mutex_unlock(&gpu->lock);
+	return pm4.opcode == IT_QUERY_STATUS && pm4.dwords == dwords;
 }
 
 void sim_hiq_step(struct sim_gpu *gpu, u64 now)

@@ -175,7 +175,7 @@ struct sim_counters {
 	u64 packets, pm4, sdma, sdma_bytes, links; /* consumed; links of checksum chains */
 	u64 saves, saved_waves, saved_bytes, restores; /* of queues with something running */
 	u64 rotations, resets, queue_resets, tlb_flushes, irqs;
-	u64 fence_ns; /* in all, from when a fence was first looked at until it was written */
+	u64 fence_ns; /* in all, that somebody waited for a fence */
 	u64 bad; /* packets no firmware would take, or of which nobody knows what it would do */
 	u64 damaged; /* saved state that came back changed */
 	u32 last_reg, last_value;
@@ -219,7 +219,7 @@ struct sim_gpu {
 	bool registered; /* with DRM */
 
 	struct mutex lock;
-	wait_queue_head_t changed; /* after a preemption */
+	wait_queue_head_t changed; /* after a preemption, and when a fence was written */
 	struct list_head vms;
 	struct xarray gart;
 	void *bar;
@@ -238,7 +238,6 @@ struct sim_gpu {
 	u32 waves; /* on compute units */
 	u32 trap_mask; /* SPI_GDBG_TRAP_MASK of chips where it is global */
 	struct sim_preempt preempt;
-	u64 awaited_since_ns; /* somebody waits for the fence; 0: not */
 
 	struct sim_counters count;
 	struct sim_knobs knobs;
@@ -300,6 +299,8 @@ void sim_engine_wake(void); /* there is an order; may be called in vain */
 
 /* hiq.c */
 void sim_hiq_step(struct sim_gpu *gpu, u64 now);
+bool sim_hiq_has_orders(const struct sim_gpu *gpu); /* not all is done; needs no lock */
+bool sim_hiq_is_awaited(struct sim_gpu *gpu); /* the last of them is to write a fence */
 struct v9_mqd *sim_hiq_mqd(struct sim_gpu *gpu, unsigned int xcc);
 int sim_hiq_load(struct sim_gpu *gpu, void *mqd, u32 doorbell, unsigned int xcc);
 
