@@ -41,13 +41,26 @@ static bool drain(struct target *t, const struct mk_queue *q)
 	return !left;
 }
 
+/* The last packet has written its word before the queue says that it is behind it. */
+static bool becomes_right(struct target *t, const struct mk_queue *q)
+{
+	uint64_t since = stress_now_ms();
+
+	while (!mk_is_right(q) && stress_now_ms() - since < atomic_load(&t->w->drain_ms))
+		mk_wait(&t->gpu, WAIT_MS);
+	return mk_is_right(q);
+}
+
 static void judge(struct target *t, const struct mk_queue *q)
 {
 	if (!drain(t, q))
 		stress_broken(t->w, "target %u: queue %u stands still, %llu packets left", t->slot,
 			      q->id, (unsigned long long)mk_pending(q));
-	else if (!mk_is_right(q))
-		stress_broken(t->w, "target %u: queue %u has done something else", t->slot, q->id);
+	else if (!becomes_right(t, q))
+		stress_broken(t->w, "target %u: queue %u (kind %d): word %#llx for %#llx, read "
+			      "%llu of %llu", t->slot, q->id, q->kind, (unsigned long long)*q->word,
+			      (unsigned long long)q->expected, (unsigned long long)*q->read,
+			      (unsigned long long)q->written);
 	atomic_fetch_add(&t->w->packets, q->submitted - mk_pending(q));
 }
 
@@ -63,10 +76,11 @@ static void create(struct target *t, unsigned int i)
 	atomic_fetch_add(&t->w->queues, 1);
 }
 
-/* Empty, or in the middle of its work. */
+/* Empty, or in the middle of its work, which its memory then is not free of. */
 static void destroy(struct target *t, unsigned int i)
 {
-	if (stress_below(&t->seed, 2))
+	t->made[i] = stress_below(&t->seed, 2);
+	if (t->made[i])
 		judge(t, &t->qs[i]);
 	mk_queue_destroy(&t->qs[i]);
 	t->exists[i] = false;
