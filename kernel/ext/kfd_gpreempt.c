@@ -97,20 +97,32 @@ static bool may_name(const struct gp_caller *caller, struct kfd_process *p)
 	       is_bound(caller->file, task_tgid(p->lead_thread), p);
 }
 
+/* Of a process a thread that has not ended: the first may do so long before the others. */
+static struct pid *get_living_thread(u32 nr)
+{
+	struct task_struct *task, *t;
+	struct pid *found = NULL;
+
+	rcu_read_lock();
+	task = pid_task(find_vpid(nr), PIDTYPE_PID);
+	if (task) {
+		for_each_thread(task, t) {
+			if (found || !READ_ONCE(t->mm))
+				continue;
+			found = get_task_pid(t, PIDTYPE_PID);
+		}
+	}
+	rcu_read_unlock();
+	return found;
+}
+
 /* A reference to the process, or why not. */
 static struct kfd_process *find_process_for(const struct gp_caller *caller, u32 nr, u64 start_ticks)
 {
-	struct kfd_process *p;
-	struct pid *pid;
+	bool own = !nr && caller->own;
+	struct pid *pid = own ? get_task_pid(current, PIDTYPE_PID) : get_living_thread(nr);
+	struct kfd_process *p = pid ? kfd_lookup_process_by_pid(pid) : NULL;
 
-	if (!nr && caller->own) {
-		pid = get_pid(task_tgid(current));
-	} else {
-		pid = find_get_pid(nr);
-		if (!pid)
-			return ERR_PTR(-ESRCH);
-	}
-	p = kfd_lookup_process_by_pid(pid);
 	put_pid(pid);
 	if (!p)
 		return ERR_PTR(-ESRCH);

@@ -41,6 +41,19 @@ static void gp_note_on(struct queue *q)
 	s->since_ns = 0;
 }
 
+/* add_queue_mes(), remove_queue_mes(): each waits for the firmware. */
+static int gp_call_mes(int (*call)(struct device_queue_manager *dqm, struct queue *q,
+				   struct qcm_process_device *qpd),
+		       struct device_queue_manager *dqm, struct queue *q,
+		       struct qcm_process_device *qpd, struct gp_change *c)
+{
+	u64 began = ktime_get_ns();
+	int r = call(dqm, q, qpd);
+
+	c->cycle_ns += ktime_get_ns() - began;
+	return !r || r == -EIO ? r : -ETIME;
+}
+
 static int gp_off(struct device_queue_manager *dqm, struct qcm_process_device *qpd,
 		  struct queue *q, struct gp_change *c)
 {
@@ -49,9 +62,9 @@ static int gp_off(struct device_queue_manager *dqm, struct qcm_process_device *q
 	if (!q->properties.is_active)
 		return 0;
 	if (gp_is_mes(dqm)) {
-		r = remove_queue_mes(dqm, q, qpd);
+		r = gp_call_mes(remove_queue_mes, dqm, q, qpd, c);
 		if (r)
-			return r == -EIO ? r : -ETIME;
+			return r;
 	}
 	decrement_queue_count(dqm, qpd, q);
 	q->properties.is_active = false;
@@ -68,9 +81,9 @@ static int gp_on(struct device_queue_manager *dqm, struct qcm_process_device *qp
 	if (q->properties.is_active || !QUEUE_IS_ACTIVE(q->properties))
 		return 0;
 	if (gp_is_mes(dqm)) {
-		r = add_queue_mes(dqm, q, qpd);
+		r = gp_call_mes(add_queue_mes, dqm, q, qpd, c);
 		if (r)
-			return r == -EIO ? r : -ETIME;
+			return r;
 	}
 	q->properties.is_active = true;
 	increment_queue_count(dqm, qpd, q);
@@ -331,7 +344,7 @@ int gp_change_commit(struct device_queue_manager *dqm, struct gp_change *c)
 	} else {
 		c->victims = true;
 	}
-	c->cycle_ns = ktime_get_ns() - began;
+	c->cycle_ns += ktime_get_ns() - began;
 	c->queue_reset = gp_count_reset(dqm) != n_reset;
 	gp_note_latency(dqm, c);
 	return r;
