@@ -7,7 +7,7 @@
 #   make bench      figures, as JSON and as a table       make mutants   do tests notice bugs?
 #   make fuzz       FUZZ_SECONDS=600                      make test-asan test-tsan test-long test-vm
 #   make format     make format-check                     make test-vm-e2e test-vm-daemon
-#   make soak       SOAK_SECONDS=3600                     make test-vm-long
+#   make soak       SOAK_SECONDS=3600                     make test-vm-ext test-vm-long
 #   VERBOSE=1       shows the commands                    make mutants-driver
 #   make help       this                                  make test-vm-debug
 
@@ -19,7 +19,7 @@ SOAK_SECONDS ?= 3600
 BASE ?= HEAD
 
 # What "make test" runs, in this order. Each name is a stage of scripts/run-tests.
-TEST_STAGES := plain asan tsan vm vm-e2e vm-daemon
+TEST_STAGES := plain asan tsan vm vm-e2e vm-ext vm-daemon
 
 VERBOSE ?= 0
 ifneq ($(VERBOSE),1)
@@ -35,7 +35,7 @@ all:
 demo: all
 	$(B)/cmd/gpreempt/gpreempt demo
 
-test check test-asan test-tsan test-long test-vm test-vm-e2e test-vm-daemon \
+test check test-asan test-tsan test-long test-vm test-vm-e2e test-vm-ext test-vm-daemon \
 	test-vm-long test-vm-debug:
 	scripts/deps build test
 	scripts/run-tests $($@_STAGES)
@@ -47,6 +47,7 @@ test-tsan_STAGES := tsan
 test-long_STAGES := long
 test-vm_STAGES := vm
 test-vm-e2e_STAGES := vm-e2e
+test-vm-ext_STAGES := vm-ext
 test-vm-daemon_STAGES := vm-daemon
 test-vm-long_STAGES := vm-long
 test-vm-debug_STAGES := vm-debug
@@ -84,6 +85,6 @@ clean:
 help:
 	sed -n 's/^#   //p' Makefile
 
-.PHONY: all demo test check test-asan test-tsan test-long test-vm test-vm-e2e test-vm-daemon \
-	test-vm-long test-vm-debug fuzz soak mutants mutants-driver bench install format \
-	format-check clean help
+.PHONY: all demo test check test-asan test-tsan test-long test-vm test-vm-e2e test-vm-ext \
+	test-vm-daemon test-vm-long test-vm-debug fuzz soak mutants mutants-driver bench install \
+	format format-check clean help

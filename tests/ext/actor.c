@@ -104,8 +104,10 @@ struct actor *actor(uid_t uid)
 	if (a->pid < 0)
 		mk_die("fork");
 	if (!a->pid) {
-		for (unsigned int i = 0; i < n_actors; i++)
-			close(actors[i].channel);
+		for (unsigned int i = 0; i < n_actors; i++) {
+			if (actors[i].pid) /* its number may be ours by now */
+				close(actors[i].channel);
+		}
 		close(ends[0]);
 		become(uid);
 		serve(ends[1]);
@@ -126,13 +128,26 @@ void begin_in(struct actor *a, int (*function)(void *arg), void *arg)
 	a->works = true;
 }
 
+static _Noreturn void fail_ended(struct actor *a)
+{
+	int status = 0;
+
+	while (waitpid(a->pid, &status, 0) < 0 && errno == EINTR)
+		;
+	close(a->channel);
+	a->pid = 0;
+	fail_case("a process has ended, by signal %d, with status %d", WTERMSIG(status),
+		  WEXITSTATUS(status));
+}
+
 int end_in(struct actor *a)
 {
 	struct pollfd p = { .fd = a->channel, .events = POLLIN };
 	int r;
 
 	expect(poll(&p, 1, PATIENCE_MS) == 1, "a call of process %d does not return", a->pid);
-	expect(read(a->channel, &r, sizeof(r)) == sizeof(r), "process %d has ended", a->pid);
+	if (read(a->channel, &r, sizeof(r)) != sizeof(r))
+		fail_ended(a);
 	a->works = false;
 	return r;
 }

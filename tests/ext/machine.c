@@ -27,10 +27,10 @@ uint64_t now_ms(void)
 
 void let_pass(unsigned int ms)
 {
-	uint64_t until = now_ms() + ms;
+	uint64_t now = now_ms(), until = now + ms;
 
-	while (now_ms() < until)
-		poll(NULL, 0, (int)(until - now_ms()));
+	for (; now < until; now = now_ms())
+		poll(NULL, 0, (int)(until - now));
 }
 
 void find_machine(void)
