@@ -4,8 +4,8 @@ The extension of the driver beside the driver's own way, in a virtual machine wi
 counted by the software GPU and so exact; times are ratios within one guest, of medians or, over
 several GPUs, of the lowest.
 
-Time outside the fence wait is the call's wall time less what the software GPU says was spent waiting
-for its fences meanwhile (counter fence_ns).
+Time outside the fence wait is the call's wall time less what, as the software GPU says, was spent
+waiting for its fences meanwhile (counter fence_ns).
 """
 import json
 import os

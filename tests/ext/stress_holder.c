@@ -82,8 +82,8 @@ static void collect(struct holder *h, uint64_t ticket)
 	struct pollfd p = { .fd = h->fd, .events = POLLIN };
 
 	memset(es, 0, sizeof(es));
-	if (below(h, 2))
-		poll(&p, 1, (int)below(h, LONGEST_PAUSE_MS));
+	if (below(h, 4))
+		poll(&p, 1, (int)below(h, 4 * LONGEST_PAUSE_MS));
 	if (!ioctl(h->fd, KFD_GPREEMPT_COLLECT, &c))
 		judge_entries(h, es, c.n);
 	else if (errno != EAGAIN && errno != ENOENT)
@@ -107,7 +107,7 @@ static void batch(struct holder *h)
 			 (below(h, 4) ? 0 : KFD_GPREEMPT_ASYNC),
 		.grace = below(h, 3) ? KFD_GPREEMPT_DEFAULT_GRACE : 1 + below(h, 255),
 		.hold_ms = 1 + below(h, LONGEST_HOLD_MS),
-		.timeout_ms = below(h, 4) ? 0 : 1 + below(h, 3),
+		.timeout_ms = below(h, 2) ? 0 : 1 + below(h, LONGEST_PAUSE_MS),
 	};
 
 	b.n_map = n - b.n_unmap;
@@ -230,13 +230,18 @@ static void do_something(struct holder *h)
 	poll(NULL, 0, (int)below(h, LONGEST_PAUSE_MS));
 }
 
+/* Mostly after what it can get hold of: what others wait for must not be part of that. */
 static void *second_thread(void *arg)
 {
 	struct holder h = *(struct holder *)arg;
 
 	h.seed++;
-	while (!atomic_load(&h.w->stop))
-		do_something(&h);
+	while (!atomic_load(&h.w->stop)) {
+		if (below(&h, 4))
+			collect(&h, 0);
+		else
+			do_something(&h);
+	}
 	return NULL;
 }
 
