@@ -244,11 +244,12 @@ static bool is_free(struct director *d)
 	return true;
 }
 
-/* Targets hold their own queues, too, but nobody for long. */
+/* What targets hold of their own queues they do not hold for long. */
 static uint64_t release_all(struct director *d)
 {
 	uint64_t began;
 
+	atomic_store(&d->w->calm, true);
 	for (unsigned int i = STRESS_TARGETS; i < CHILDREN; i++) {
 		if (d->children[i])
 			kill(d->children[i], SIGKILL);

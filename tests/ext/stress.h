@@ -24,7 +24,8 @@
 #define STRESS_DEVICE "/dev/" KFD_GPREEMPT_DEVICE
 
 struct world {
-	atomic_bool stop; /* targets finish what they have and leave */
+	atomic_bool calm; /* targets hold nothing of their own any more */
+	atomic_bool stop; /* they finish what they have and leave */
 	unsigned int n_gpus;
 	uint32_t gpu_ids[STRESS_MAX_GPUS];
 	atomic_uint drain_ms; /* how long a queue may stand still at the end */

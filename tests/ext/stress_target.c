@@ -183,7 +183,8 @@ static void do_something(struct target *t)
 		get_evicted(t);
 		break;
 	case 9 ... 11:
-		hold_own(t);
+		if (!atomic_load(&t->w->calm))
+			hold_own(t);
 		break;
 	case 12:
 		if (!stress_below(&t->seed, 4))
