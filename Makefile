@@ -8,7 +8,7 @@
 #   make fuzz       FUZZ_SECONDS=600                      make test-asan test-tsan test-long test-vm
 #   make format     make format-check                     make test-vm-e2e test-vm-daemon
 #   make soak       SOAK_SECONDS=3600                     make test-vm-ext test-vm-long
-#   VERBOSE=1       shows the commands                    make mutants-driver
+#   VERBOSE=1       shows the commands                    make mutants-driver mutants-ext
 #   make help       this                                  make test-vm-debug
 
 B := build
@@ -66,6 +66,9 @@ mutants:
 mutants-driver: all
 	tests/mutants/run-driver $(MUTANT)
 
+mutants-ext: all
+	tests/mutants/run-driver --ext $(MUTANT)
+
 bench: all
 	bench/run $(B)
 
@@ -86,5 +89,5 @@ help:
 	sed -n 's/^#   //p' Makefile
 
 .PHONY: all demo test check test-asan test-tsan test-long test-vm test-vm-e2e test-vm-ext \
-	test-vm-daemon test-vm-long test-vm-debug fuzz soak mutants mutants-driver bench install \
-	format format-check clean help
+	test-vm-daemon test-vm-long test-vm-debug fuzz soak mutants mutants-driver mutants-ext bench \
+	install format format-check clean help
