@@ -58,6 +58,8 @@ const char *result_name(long r); /* "-EBUSY" */
 uint64_t now_ms(void);
 void let_pass(unsigned int ms); /* time itself, where it is what matters */
 extern unsigned int slowness; /* of this kernel */
+/* @ms, or where the kernel watches itself so much longer as calls take then. */
+uint32_t lasting(uint32_t ms);
 
 /* ---- the machine ---- */
 

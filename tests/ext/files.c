@@ -130,7 +130,7 @@ static void killed_holder(void)
 	kill_actor(them);
 	expect_runs(a);
 	expect_runs(b);
-	expect(now_ms() - began < 500 * slowness, "it took %llu ms",
+	expect(now_ms() - began < lasting(500), "it took %llu ms",
 	       (unsigned long long)(now_ms() - began));
 	expect_all_done(a);
 	expect_all_done(b);

@@ -16,7 +16,7 @@ static void expect_end(struct actor *a, uint64_t began, unsigned int early)
 	expect_runs(a);
 	took = now_ms() - began;
 	expect(took >= early, "a hold of %u ms ended after %llu", early, (unsigned long long)took);
-	expect(took <= early + LATE_MS * slowness, "a hold of %u ms ended after %llu", early,
+	expect(took <= early + lasting(LATE_MS), "a hold of %u ms ended after %llu", early,
 	       (unsigned long long)took);
 	expect_is("held", hqd(0).held, 0);
 }
@@ -65,9 +65,9 @@ static void over_in_time(void)
 
 	give(a, 60);
 	began = now_ms();
-	expect_is("hold", hold_for(fd, a, 80), 0);
+	expect_is("hold", hold_for(fd, a, lasting(80)), 0);
 	expect_stands(a);
-	expect_end(a, began, 80);
+	expect_end(a, began, lasting(80));
 	expect_all_done(a);
 	expect_is("remap of what is over", let_go(fd, a), 0);
 }
@@ -80,16 +80,16 @@ static void renewed(void)
 	int fd = open_ext();
 
 	give(a, 60);
-	expect_is("hold", hold_for(fd, a, 120), 0);
+	expect_is("hold", hold_for(fd, a, lasting(120)), 0);
 	m = meter(0);
-	let_pass(60);
+	let_pass(lasting(60));
 	began = now_ms();
-	expect_is("renewed", hold_for(fd, a, 180), 0);
+	expect_is("renewed", hold_for(fd, a, lasting(180)), 0);
 	expect_no_work(m, 0);
-	let_pass(110);
+	let_pass(lasting(110));
 	expect_stands(a);
 	expect_no_work(m, 0);
-	expect_end(a, began, 180);
+	expect_end(a, began, lasting(180));
 	expect_all_done(a);
 }
 
@@ -102,8 +102,8 @@ static void shortened(void)
 	give(a, 60);
 	expect_is("hold", hold_for(fd, a, 30000), 0);
 	began = now_ms();
-	expect_is("shorter", hold_for(fd, a, 50), 0);
-	expect_end(a, began, 50);
+	expect_is("shorter", hold_for(fd, a, lasting(50)), 0);
+	expect_end(a, began, lasting(50));
 }
 
 static void each_its_own_time(void)
@@ -114,8 +114,8 @@ static void each_its_own_time(void)
 	int fd = open_ext();
 
 	give(a, 100);
-	second->hold_ms = 200;
-	first->hold_ms = 60;
+	second->hold_ms = lasting(200);
+	first->hold_ms = lasting(60);
 	began = now_ms();
 	expect_is("the longer", ext(fd, KFD_GPREEMPT_PREEMPT_QUEUE, second), 0);
 	expect_is("the shorter", ext(fd, KFD_GPREEMPT_PREEMPT_QUEUE, first), 0);
@@ -123,7 +123,7 @@ static void each_its_own_time(void)
 	expect_queue_runs(a, 0);
 	expect_queue_stands(a, 1);
 	expect_queue_runs(a, 1);
-	expect(now_ms() - began >= 200, "the longer hold ended with the shorter");
+	expect(now_ms() - began >= lasting(200), "the longer hold ended with the shorter");
 	expect_all_done(a);
 }
 
@@ -148,10 +148,10 @@ static void own_hold_over(void)
 	uint64_t began = now_ms();
 
 	give(a, 40);
-	b->hold_ms = 80;
+	b->hold_ms = lasting(80);
 	expect_is("hold", kfd_call(a, UNMAP, b), 1);
 	expect_stands(a);
-	expect_end(a, began, 80);
+	expect_end(a, began, lasting(80));
 }
 
 static void many_times(void)

@@ -13,6 +13,7 @@
 #define NODES "/sys/class/kfd/kfd/topology/nodes"
 #define MAX_NODES 16
 #define SETTLE_MS 3000
+#define WATCHED 10 /* times as long, calls and processes take */
 
 struct machine machine;
 unsigned int slowness = 1;
@@ -31,6 +32,11 @@ void let_pass(unsigned int ms)
 
 	for (; now < until; now = now_ms())
 		poll(NULL, 0, (int)(until - now));
+}
+
+uint32_t lasting(uint32_t ms)
+{
+	return slowness > 1 ? ms * WATCHED : ms;
 }
 
 void find_machine(void)
