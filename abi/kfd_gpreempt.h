@@ -144,7 +144,7 @@ ABI_SIZE(struct kfd_gpreempt_one, 48);
 /*
  * What became of a ticket. poll(2) tells POLLIN while one can be collected. -ENOENT: no such
  * ticket; -EAGAIN: not done yet, or none is; -ENOSPC: n is smaller than the batch was. Whatever
- * else goes wrong, it is collected. Not on /dev/kfd, as BIND: -EINVAL.
+ * else goes wrong, it is collected.
  */
 struct kfd_gpreempt_collect {
 	uint64_t ticket; /* 0: the oldest that is done; out: which */
@@ -159,8 +159,7 @@ ABI_SIZE(struct kfd_gpreempt_collect, 48);
 /*
  * The brake: nothing of any process runs on the GPU, nothing that is created meanwhile either,
  * until every STOP was followed by a START of the same file, its time is over or the file is
- * closed. CAP_SYS_ADMIN, and not on /dev/kfd: -EPERM. -ENODEV: no such GPU; START: -EALREADY, not
- * stopped by this file.
+ * closed. CAP_SYS_ADMIN. -ENODEV: no such GPU; START: -EALREADY, not stopped by this file.
  */
 struct kfd_gpreempt_stop {
 	uint32_t gpu_id;
@@ -201,6 +200,7 @@ ABI_SIZE(struct kfd_gpreempt_hqd, 40);
 #define KFD_GPREEMPT_QUEUE_STOPPED 0x20u /* with its GPU */
 #define KFD_GPREEMPT_QUEUE_GWS 0x40u
 #define KFD_GPREEMPT_QUEUE_MINE 0x80u /* held through this file */
+#define KFD_GPREEMPT_QUEUE_SCHEDULED 0x100u /* held by the scheduler in the driver */
 
 struct kfd_gpreempt_queue {
 	uint64_t ring_base, write_ptr, read_ptr, cwsr_base; /* addresses in its process */
@@ -227,9 +227,131 @@ struct kfd_gpreempt_stats {
 };
 ABI_SIZE(struct kfd_gpreempt_stats, 24);
 
-/* Numbers that neither the driver nor AMD's own packages use. */
+/*
+ * ---- the scheduler in the driver ----
+ *
+ * It does for a GPU what gpreemptd does, with the same policies: looks at the queues of processes
+ * that have a class, and holds offline ones while online ones need the GPU. What it holds ends by
+ * itself after hold_max_ms, whatever becomes of it. Processes without a class it leaves alone.
+ */
+
+#define KFD_GPREEMPT_NO_CLASS 0u
+#define KFD_GPREEMPT_ONLINE 1u
+#define KFD_GPREEMPT_OFFLINE 2u
+
+/* kfd_gpreempt_class.flags */
+#define KFD_GPREEMPT_CLASS_CRITICAL 0x1u /* latency-critical: looked at more often */
+
+/*
+ * The class of a process and of queues it creates later, or of one queue. ONLINE, any figure that
+ * is more than others have, and what an administrator has set before need CAP_SYS_ADMIN: -EPERM.
+ * -ENOENT: no such queue.
+ */
+struct kfd_gpreempt_class {
+	uint32_t pid;
+	uint32_t queue_id; /* or KFD_GPREEMPT_ALL_QUEUES */
+	uint32_t class;
+	uint32_t flags;
+	uint32_t priority; /* within its class, 0..255; more is more urgent */
+	uint32_t weight; /* of an offline process under the policy "share"; 0 counts as 1 */
+	uint64_t target_ns; /* within which a burst should be done; 0: none */
+	uint64_t wait_bound_ns; /* it has work and is held no longer; 0: hold_max_ms */
+	uint64_t start_ticks;
+};
+ABI_SIZE(struct kfd_gpreempt_class, 48);
+
+/* kfd_gpreempt_policy.flags */
+#define KFD_GPREEMPT_LAZY_ACTIVATION 0x1u /* no slot before there is work */
+#define KFD_GPREEMPT_AUTO_DEACTIVATION 0x2u /* and none while there is none */
+#define KFD_GPREEMPT_PREEMPTIBLE 0x4u /* the default of offline processes */
+
+/* Of a process as a whole: to have some of its queues on and others off could make it wait for
+ * itself. The same rights as for its class.
+ */
+struct kfd_gpreempt_policy {
+	uint32_t pid;
+	uint32_t flags;
+	uint64_t start_ticks;
+};
+ABI_SIZE(struct kfd_gpreempt_policy, 16);
+
+/* Work of an online process is about to come; as its class allows. -EPERM: it is not online. */
+struct kfd_gpreempt_hint {
+	uint32_t pid;
+	uint32_t gpu_id; /* or KFD_GPREEMPT_ANY_GPU */
+	uint64_t ahead_ns; /* in so long */
+	uint64_t for_ns; /* it takes; 0: not known */
+	uint64_t start_ticks;
+};
+ABI_SIZE(struct kfd_gpreempt_hint, 32);
+
+/* kfd_gpreempt_monitor.flags */
+#define KFD_GPREEMPT_MONITOR_ON 0x1u
+#define KFD_GPREEMPT_MONITOR_KICK 0x2u /* look now; nothing else is changed */
+#define KFD_GPREEMPT_MONITOR_REARM 0x4u /* after a failed preemption; nothing else is changed */
+
+#define KFD_GPREEMPT_POLICY_NAME 16
+
+/*
+ * The scheduler of a GPU: CAP_SYS_ADMIN. Stays as it is set until it is set anew or the module
+ * goes. 0 in a figure: its default. -ENODEV; -EINVAL: no such policy, a figure out of its range;
+ * -ENOENT: KICK or REARM of one that is off. Of several GPUs the first error ends it.
+ */
+struct kfd_gpreempt_monitor {
+	uint32_t gpu_id; /* or KFD_GPREEMPT_ANY_GPU: all */
+	uint32_t flags;
+	char policy[KFD_GPREEMPT_POLICY_NAME]; /* "priority", ...; "": the default */
+	uint32_t interval_us; /* between looks, while something could be preempted: 100..1000000 */
+	uint32_t critical_interval_us; /* where a latency-critical process is */
+	uint32_t turn_ms; /* of the policies that take turns */
+	uint32_t hold_max_ms; /* 1..60000 */
+	uint32_t cycles_per_s; /* of the run list, at most */
+	uint32_t pad;
+};
+ABI_SIZE(struct kfd_gpreempt_monitor, 48);
+
+/*
+ * Slots kept for online queues, and how many offline ones may have at most: processes beyond that
+ * wait for their turn. CAP_SYS_ADMIN. Both 0: nothing is kept, nobody waits. -ENOENT: the scheduler
+ * is off; else as SET_MONITOR.
+ */
+struct kfd_gpreempt_reservation {
+	uint32_t gpu_id; /* or KFD_GPREEMPT_ANY_GPU */
+	uint32_t online_permille;
+	uint32_t offline_permille;
+	uint32_t low_water; /* free slots below which idle offline processes lose theirs */
+};
+ABI_SIZE(struct kfd_gpreempt_reservation, 16);
+
+/* What read(2) of /dev/kfd_gpreempt gives after SUBSCRIBE, whole ones only; CAP_SYS_ADMIN. */
+enum kfd_gpreempt_event_kind {
+	KFD_GPREEMPT_EVENT_LOST, /* count: so many before this one found no room */
+	KFD_GPREEMPT_EVENT_HELD, /* pid was taken off, for by_pid; took_ns */
+	KFD_GPREEMPT_EVENT_RESUMED, /* pid was put on; took_ns: was off for so long */
+	KFD_GPREEMPT_EVENT_TRIPPED, /* a preemption failed: the scheduler leaves this GPU alone */
+};
+
+struct kfd_gpreempt_event {
+	uint64_t at_ns; /* CLOCK_MONOTONIC */
+	uint32_t kind;
+	uint32_t gpu_id;
+	uint32_t pid, by_pid; /* as seen from the first pid namespace */
+	uint32_t count;
+	uint32_t pad;
+	uint64_t took_ns;
+};
+ABI_SIZE(struct kfd_gpreempt_event, 40);
+
+struct kfd_gpreempt_subscribe {
+	uint32_t on;
+	uint32_t pad;
+};
+ABI_SIZE(struct kfd_gpreempt_subscribe, 8);
+
+/* Numbers that neither the driver nor AMD's own packages use; /dev/kfd has those up to 0xCF. */
 #define KFD_GPREEMPT_COMMAND_START 0xC0
-#define KFD_GPREEMPT_COMMAND_END 0xD0
+#define KFD_GPREEMPT_OWN_COMMAND_END 0xD0
+#define KFD_GPREEMPT_COMMAND_END 0xE0
 #define KFD_GPREEMPT_IOWR(nr, type) _IOWR('K', nr, type)
 
 #define KFD_GPREEMPT_GET_VERSION KFD_GPREEMPT_IOWR(0xC0, struct kfd_gpreempt_version)
@@ -240,11 +362,18 @@ ABI_SIZE(struct kfd_gpreempt_stats, 24);
 #define KFD_GPREEMPT_PREEMPT_QUEUE KFD_GPREEMPT_IOWR(0xC5, struct kfd_gpreempt_one)
 #define KFD_GPREEMPT_RESUME_QUEUE KFD_GPREEMPT_IOWR(0xC6, struct kfd_gpreempt_one)
 #define KFD_GPREEMPT_SET_QUEUE_STATE KFD_GPREEMPT_IOWR(0xC7, struct kfd_gpreempt_one)
-#define KFD_GPREEMPT_COLLECT KFD_GPREEMPT_IOWR(0xC8, struct kfd_gpreempt_collect)
-#define KFD_GPREEMPT_STOP_SCHED KFD_GPREEMPT_IOWR(0xC9, struct kfd_gpreempt_stop)
-#define KFD_GPREEMPT_START_SCHED KFD_GPREEMPT_IOWR(0xCA, struct kfd_gpreempt_stop)
-#define KFD_GPREEMPT_GET_HQD_STATUS KFD_GPREEMPT_IOWR(0xCB, struct kfd_gpreempt_hqd)
-#define KFD_GPREEMPT_GET_STATS KFD_GPREEMPT_IOWR(0xCC, struct kfd_gpreempt_stats)
-#define KFD_GPREEMPT_BIND KFD_GPREEMPT_IOWR(0xCD, struct kfd_gpreempt_bind)
+#define KFD_GPREEMPT_GET_HQD_STATUS KFD_GPREEMPT_IOWR(0xC8, struct kfd_gpreempt_hqd)
+#define KFD_GPREEMPT_GET_STATS KFD_GPREEMPT_IOWR(0xC9, struct kfd_gpreempt_stats)
+#define KFD_GPREEMPT_SET_CLASS KFD_GPREEMPT_IOWR(0xCA, struct kfd_gpreempt_class)
+#define KFD_GPREEMPT_SET_QUEUE_POLICY KFD_GPREEMPT_IOWR(0xCB, struct kfd_gpreempt_policy)
+#define KFD_GPREEMPT_HINT KFD_GPREEMPT_IOWR(0xCC, struct kfd_gpreempt_hint)
+
+#define KFD_GPREEMPT_BIND KFD_GPREEMPT_IOWR(0xD0, struct kfd_gpreempt_bind)
+#define KFD_GPREEMPT_COLLECT KFD_GPREEMPT_IOWR(0xD1, struct kfd_gpreempt_collect)
+#define KFD_GPREEMPT_STOP_SCHED KFD_GPREEMPT_IOWR(0xD2, struct kfd_gpreempt_stop)
+#define KFD_GPREEMPT_START_SCHED KFD_GPREEMPT_IOWR(0xD3, struct kfd_gpreempt_stop)
+#define KFD_GPREEMPT_SET_MONITOR KFD_GPREEMPT_IOWR(0xD4, struct kfd_gpreempt_monitor)
+#define KFD_GPREEMPT_SET_HQD_RESERVATION KFD_GPREEMPT_IOWR(0xD5, struct kfd_gpreempt_reservation)
+#define KFD_GPREEMPT_SUBSCRIBE KFD_GPREEMPT_IOWR(0xD6, struct kfd_gpreempt_subscribe)
 
 #endif

@@ -13,6 +13,9 @@
 #ifndef UINT64_MAX
 #define UINT64_MAX U64_MAX
 #endif
+#ifndef INT64_MAX
+#define INT64_MAX S64_MAX
+#endif
 #else
 #include <assert.h>
 #include <stdbool.h>

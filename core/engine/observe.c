@@ -102,7 +102,7 @@ static void forget_loose(struct engine *e)
 }
 
 /* Out of line, like all that is rare: the loop below needs the registers. */
-__attribute__((noinline)) static void note_change(struct engine *e, struct engine_queue *q,
+__attribute__((__noinline__)) static void note_change(struct engine *e, struct engine_queue *q,
 						  bool work, bool moved)
 {
 	struct engine_job *j = &e->jobs[q->job & ((1u << JOB_INDEX_BITS) - 1)];

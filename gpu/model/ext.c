@@ -301,7 +301,8 @@ static int run_command(struct ext_call *c, unsigned long request, void *arg)
 
 bool model_ext_is_command(const struct model *m, unsigned int nr)
 {
-	return m->config.ext && nr >= KFD_GPREEMPT_COMMAND_START && nr < KFD_GPREEMPT_COMMAND_END;
+	return m->config.ext && nr >= KFD_GPREEMPT_COMMAND_START &&
+	       nr < KFD_GPREEMPT_OWN_COMMAND_END;
 }
 
 static struct ext_file *own_file(struct model *m, struct model_proc *p)

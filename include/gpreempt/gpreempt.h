@@ -17,9 +17,9 @@
  * a job from a tracer that would stop it at its next signal. It is made undumpable for the same
  * reason (gpreempt_attach()). Pid 1 of a container cannot be guarded and is refused.
  *
- * On level K3, the kernel extension, there is neither a guard nor a tracer: the driver itself lets go
- * when the process ends, or when it stops or hangs and does not renew its holds, which a thread of
- * the library does.
+ * On level K3, the kernel extension, there is neither a guard nor a tracer: the driver itself lets
+ * go when the process ends, or when it stops or hangs and does not renew its holds, which a thread
+ * of the library does.
  *
  * A program that waits for any child (waitpid(-1)) may see stops of attached processes: they
  * are not its children, and it should pass over them. It delays their signals a little.

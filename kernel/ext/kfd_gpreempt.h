@@ -25,6 +25,7 @@ enum kfd_gpreempt_reason {
 	KFD_GPREEMPT_BY_HOLDER = 1, /* a file of /dev/kfd_gpreempt */
 	KFD_GPREEMPT_BY_ITSELF = 2, /* its process, through /dev/kfd */
 	KFD_GPREEMPT_BY_STOP = 4, /* its GPU is stopped */
+	KFD_GPREEMPT_BY_SCHEDULER = 8, /* ours, in the driver */
 };
 
 struct kfd_gpreempt_node; /* member "gpreempt" of struct device_queue_manager; may be NULL */
@@ -36,22 +37,37 @@ struct kfd_gpreempt_hold {
 
 /* Member "gpreempt" of struct queue. */
 struct kfd_gpreempt_queue_state {
-	struct kfd_gpreempt_hold holder, itself;
+	struct kfd_gpreempt_hold holder, itself, scheduler;
+	u8 class; /* its own, KFD_GPREEMPT_NO_CLASS: its process's */
+	bool class_by_admin;
 	struct pid *by; /* who took it off last */
 	u32 preemptions;
 	u64 since_ns; /* off since; 0: on */
 	u64 held_ns; /* before that */
 	u64 last_latency_ns, max_latency_ns;
 	u64 mark; /* of the change that it was part of last */
+	bool lost; /* the driver reset it: it never runs again */
+	bool retry; /* it should be on, and could not be put there */
 };
 
 /* Member "gpreempt" of struct kfd_process_device: queues created from now on are born held. */
 struct kfd_gpreempt_process_state {
-	struct kfd_gpreempt_hold holder, itself;
+	struct kfd_gpreempt_hold holder, itself, scheduler;
 	bool held_itself; /* ever */
 };
 
-/* kfd_module.c: before the first node, after the last. Without it the rest does nothing. */
+/* Member "gpreempt" of struct kfd_process; kfd_gpreempt_class.c has its lock. */
+struct kfd_gpreempt_class_state {
+	u8 class; /* KFD_GPREEMPT_ONLINE, ... */
+	u8 priority;
+	bool critical;
+	bool by_admin; /* only another one changes it */
+	bool lazy, auto_deactivate, fixed;
+	u32 weight;
+	u64 target_ns, wait_bound_ns;
+};
+
+/* kfd_module.c: before the first node; the end may come before or after the last. */
 int kfd_gpreempt_init(void);
 void kfd_gpreempt_exit(void);
 

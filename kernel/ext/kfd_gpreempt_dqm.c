@@ -10,10 +10,12 @@
 #include <linux/pid.h>
 
 #include "kfd_gpreempt_internal.h"
+#include "kfd_gpreempt_trace.h"
 #include "kfd_pm4_headers_ai.h"
 #include "kfd_pm4_opcodes.h"
 
 #define GP_DOORBELLS 4 /* of one UNMAP_QUEUES */
+#define GP_RETRY_NS (100 * (u64)NSEC_PER_MSEC)
 #define GP_UNMAPS_PER_FENCE 32 /* the ring has room for more than twice as many */
 
 static bool gp_is_mes(const struct device_queue_manager *dqm)
@@ -78,12 +80,15 @@ static int gp_on(struct device_queue_manager *dqm, struct qcm_process_device *qp
 {
 	int r;
 
-	if (q->properties.is_active || !QUEUE_IS_ACTIVE(q->properties))
+	q->gpreempt.retry = false;
+	if (q->properties.is_active || q->gpreempt.lost || !QUEUE_IS_ACTIVE(q->properties))
 		return 0;
 	if (gp_is_mes(dqm)) {
 		r = gp_call_mes(add_queue_mes, dqm, q, qpd, c);
-		if (r)
+		if (r) {
+			q->gpreempt.retry = dqm->gpreempt->retry = r == -EIO;
 			return r;
+		}
 	}
 	q->properties.is_active = true;
 	increment_queue_count(dqm, qpd, q);
@@ -109,14 +114,13 @@ int gp_set_reasons(struct device_queue_manager *dqm, struct qcm_process_device *
 			gp_note_off(q, c);
 		return r;
 	}
-	/* One that MES does not take back is lost with its GPU, which is about to be reset. */
 	gp_note_on(q);
 	return gp_on(dqm, qpd, q, c);
 }
 
 /* ---- the hardware ---- */
 
-/* As after any UNMAP_QUEUES of the driver. */
+/* -EAGAIN: somebody does not yield. */
 static int gp_wait_for_fence(struct device_queue_manager *dqm)
 {
 	struct mqd_manager *mqd_mgr = dqm->mqd_mgrs[KFD_MQD_TYPE_HIQ];
@@ -129,12 +133,9 @@ static int gp_wait_for_fence(struct device_queue_manager *dqm)
 		kfd_hws_hang(dqm);
 		return r;
 	}
-	if (mqd_mgr->check_preemption_failed(mqd_mgr, dqm->packet_mgr.priv_queue->queue->mqd) &&
-	    reset_queues_on_hws_hang(dqm)) {
-		dqm->is_hws_hang = true;
-		kfd_hws_hang(dqm);
-		return -ETIME;
-	}
+	/* Which queue it is can be told, by who is still there, only once all others are off. */
+	if (mqd_mgr->check_preemption_failed(mqd_mgr, dqm->packet_mgr.priv_queue->queue->mqd))
+		return -EAGAIN;
 	return 0;
 }
 
@@ -258,8 +259,8 @@ static int gp_unmap_victims(struct device_queue_manager *dqm, const struct gp_ch
 	r = graced ? pm_update_grace_period(&dqm->packet_mgr, c->grace) : 0;
 	if (!r)
 		r = gp_send_unmaps(dqm, c->mark);
-	if (!r && graced)
-		r = pm_update_grace_period(&dqm->packet_mgr, USE_DEFAULT_GRACE_PERIOD);
+	if (graced && pm_update_grace_period(&dqm->packet_mgr, USE_DEFAULT_GRACE_PERIOD))
+		dev_err(dqm->dev->adev->dev, "gpreempt: the grace period could not be reset\n");
 	up_read(&dqm->dev->adev->reset_domain->sem);
 	return r;
 }
@@ -294,8 +295,9 @@ static bool gp_needs_sdma_doorbell(struct device_queue_manager *dqm, u64 mark)
  */
 static bool gp_can_take_victims_only(struct device_queue_manager *dqm, const struct gp_change *c)
 {
-	return c->victims_wanted && !c->on && !dqm->packet_mgr.is_over_subscription &&
-	       !dqm->gws_queue_count && KFD_GC_VERSION(dqm->dev) >= IP_VERSION(9, 0, 1) &&
+	return c->victims_wanted && !c->on && dqm->active_runlist &&
+	       !dqm->packet_mgr.is_over_subscription && !dqm->gws_queue_count &&
+	       KFD_GC_VERSION(dqm->dev) >= IP_VERSION(9, 0, 1) &&
 	       !gp_needs_sdma_doorbell(dqm, c->mark);
 }
 
@@ -325,28 +327,68 @@ static unsigned int gp_count_reset(struct device_queue_manager *dqm)
 	return n;
 }
 
+/* Where something goes wrong half-way the driver's own way puts it right. */
+static int gp_ask_hws(struct device_queue_manager *dqm, struct gp_change *c)
+{
+	int r;
+
+	if (gp_can_take_victims_only(dqm, c)) {
+		c->victims = true;
+		r = gp_unmap_victims(dqm, c);
+		if (!r || r == -ETIME || r == -EIO)
+			return r;
+		c->victims = false;
+	}
+	c->cycled = true;
+	return execute_queues_cpsch(dqm, KFD_UNMAP_QUEUES_FILTER_DYNAMIC_QUEUES, 0, c->grace);
+}
+
+/* What could not be put on the last time; whoever held it may be gone. */
+static int gp_try_again(struct device_queue_manager *dqm, struct gp_change *c)
+{
+	struct device_process_node *cur;
+	struct queue *q;
+	int r, first = 0;
+
+	dqm->gpreempt->retry = false;
+	list_for_each_entry(cur, &dqm->queues, list) {
+		list_for_each_entry(q, &cur->qpd->queues_list, list) {
+			if (!q->gpreempt.retry)
+				continue;
+			r = gp_on(dqm, cur->qpd, q, c);
+			first = first ?: r;
+		}
+	}
+	return first;
+}
+
+/* A GPU that hangs is reset, and nothing is left to be put on; else the driver is asked again. */
+static void gp_plan_retry(struct kfd_gpreempt_node *n, int error)
+{
+	n->retry |= error && error != -ETIME;
+	if (n->retry)
+		gp_expire_at(n, ktime_get_ns() + GP_RETRY_NS);
+}
+
 int gp_change_commit(struct device_queue_manager *dqm, struct gp_change *c)
 {
 	unsigned int n_reset = gp_count_reset(dqm);
 	u64 began = ktime_get_ns();
 	int r = 0;
 
-	if (!c->off && !c->on)
+	if (!c->off && !c->on && !dqm->gpreempt->retry)
 		return 0;
-	if (!gp_is_mes(dqm)) {
-		c->victims = gp_can_take_victims_only(dqm, c);
-		c->cycled = !c->victims;
-		if (c->victims)
-			r = gp_unmap_victims(dqm, c);
-		else
-			r = execute_queues_cpsch(dqm, KFD_UNMAP_QUEUES_FILTER_DYNAMIC_QUEUES, 0,
-						 c->grace);
-	} else {
+	if (dqm->gpreempt->retry)
+		r = gp_try_again(dqm, c);
+	if (gp_is_mes(dqm))
 		c->victims = true;
-	}
+	else
+		r = gp_ask_hws(dqm, c);
 	c->cycle_ns += ktime_get_ns() - began;
 	c->queue_reset = gp_count_reset(dqm) != n_reset;
+	trace_kfd_gpreempt_change(dqm->dev->id, c->off, c->on, c->victims, c->cycle_ns, r);
 	gp_note_latency(dqm, c);
+	gp_plan_retry(dqm->gpreempt, r);
 	return r;
 }
 
@@ -355,6 +397,20 @@ int gp_change_commit(struct device_queue_manager *dqm, struct gp_change *c)
 static bool gp_hold_counts(const struct kfd_gpreempt_hold *h)
 {
 	return h->owner && ktime_get_ns() < h->until_ns;
+}
+
+/* With its job, or until there is a slot for it. */
+static bool gp_scheduler_wants(struct kfd_gpreempt_node *n, struct qcm_process_device *qpd,
+			       struct queue *q)
+{
+	const struct kfd_gpreempt_hold *h = &qpd_to_pdd(qpd)->gpreempt.scheduler;
+	u64 until_ns = gp_hold_counts(h) ? h->until_ns : gp_monitor_keeps_waiting(n, qpd);
+
+	if (!n->monitor || !until_ns)
+		return false;
+	q->gpreempt.scheduler = (struct kfd_gpreempt_hold){ .owner = 1, .until_ns = until_ns };
+	gp_expire_at(n, until_ns);
+	return true;
 }
 
 void kfd_gpreempt_new_queue(struct qcm_process_device *qpd, struct queue *q)
@@ -378,6 +434,9 @@ void kfd_gpreempt_new_queue(struct qcm_process_device *qpd, struct queue *q)
 	}
 	if (gp_is_stopped(n))
 		reasons |= KFD_GPREEMPT_BY_STOP;
+	if (gp_scheduler_wants(n, qpd, q))
+		reasons |= KFD_GPREEMPT_BY_SCHEDULER;
+	gp_monitor_kick(n);
 	if (reasons)
 		q->gpreempt.since_ns = ktime_get_ns();
 	q->properties.gpreempt = reasons;
@@ -385,7 +444,8 @@ void kfd_gpreempt_new_queue(struct qcm_process_device *qpd, struct queue *q)
 
 void kfd_gpreempt_free_queue(struct queue *q)
 {
-	put_pid(q->gpreempt.by);
+	if (q) /* one that was never made is freed, too */
+		put_pid(q->gpreempt.by);
 }
 
 /* ---- looking ---- */
@@ -430,6 +490,7 @@ static u32 gp_queue_flags(const struct queue *q, u64 owner)
 	       (p->gpreempt & KFD_GPREEMPT_BY_HOLDER ? KFD_GPREEMPT_QUEUE_HELD : 0) |
 	       (p->gpreempt & KFD_GPREEMPT_BY_ITSELF ? KFD_GPREEMPT_QUEUE_HELD_SELF : 0) |
 	       (p->gpreempt & KFD_GPREEMPT_BY_STOP ? KFD_GPREEMPT_QUEUE_STOPPED : 0) |
+	       (p->gpreempt & KFD_GPREEMPT_BY_SCHEDULER ? KFD_GPREEMPT_QUEUE_SCHEDULED : 0) |
 	       (p->is_gws ? KFD_GPREEMPT_QUEUE_GWS : 0) | (mine ? KFD_GPREEMPT_QUEUE_MINE : 0);
 }
 

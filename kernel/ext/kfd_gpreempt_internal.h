@@ -2,9 +2,17 @@
 /*
  * The extension as its own files see it:
  *
- *   kfd_gpreempt.c        the device, its files, rights, the calls
+ *   kfd_gpreempt.c        the device and its files
+ *   kfd_gpreempt_calls.*  the calls; _unmap.c those that take queues off and put them on
+ *   kfd_gpreempt_rights.c who may name whom
  *   kfd_gpreempt_batch.c  a batch: which processes, which GPUs, all of them at the same time
  *   kfd_gpreempt_node.c   what is kept for each GPU: holds that end by themselves, the brake
+ *   kfd_gpreempt_class.c  who is online, who is offline
+ *   kfd_gpreempt_monitor.c  the scheduler: a thread for each GPU, with core/engine in it
+ *   kfd_gpreempt_settings.c  the scheduler, as it is set
+ *   kfd_gpreempt_see.c    what waits and runs in a queue, from its process's memory
+ *   kfd_gpreempt_events.c telling files what happened
+ *   kfd_gpreempt_debugfs.c, kfd_gpreempt_trace.h
  *   kfd_gpreempt_dqm.c    queues off the run list and on; part of kfd_device_queue_manager.c,
  *                         whose functions it needs
  */
@@ -13,12 +21,16 @@
 
 #include <linux/completion.h>
 #include <linux/list.h>
+#include <linux/mutex.h>
 #include <linux/rwsem.h>
 #include <linux/spinlock.h>
+#include <linux/wait.h>
 #include <linux/workqueue.h>
 
 #include "abi/kfd_gpreempt.h"
 #include "kfd_gpreempt.h"
+
+struct seq_file;
 
 /* ---- one change of one GPU's run list ---- */
 
@@ -42,7 +54,8 @@ void gp_change_begin(struct gp_change *c, u64 began_ns, u32 grace, struct pid *b
 
 /*
  * Gives @q the bits of enum kfd_gpreempt_reason. On MES that is all; else gp_change_commit() makes
- * it true, once for all queues of a change. An error leaves what it was.
+ * it true, once for all queues of a change. A queue that cannot be taken off stays on; one that
+ * cannot be put on is put on later, by the node itself.
  */
 int gp_set_reasons(struct device_queue_manager *dqm, struct qcm_process_device *qpd,
 		   struct queue *q, u8 reasons, struct gp_change *c);
@@ -61,7 +74,10 @@ struct kfd_gpreempt_node {
 	struct kfd_node *node;
 	struct delayed_work expire;
 	u64 expire_ns; /* when that runs; U64_MAX: not */
+	bool retry; /* something could not be put on: the driver is asked again */
 	struct list_head stops; /* struct gp_stop, of different owners */
+	struct mutex monitor_lock; /* starting and ending it; before the DQM lock */
+	struct gp_monitor *monitor; /* changes under both; NULL: off */
 };
 
 struct gp_stop {
@@ -81,15 +97,69 @@ void gp_expire_at(struct kfd_gpreempt_node *n, u64 until_ns); /* the earliest co
 /* Everything of @owner, or, with 0, everything whose time is over; the caller commits. */
 void gp_end_holds(struct kfd_gpreempt_node *n, u64 owner, struct gp_change *c);
 
+void gp_end_scheduler_holds(struct kfd_gpreempt_node *n, struct gp_change *c);
+
 void gp_end_holds_everywhere(u64 owner); /* all GPUs at the same time; waits */
 int gp_stop(u32 gpu_id, u64 owner, struct pid *by, u64 until_ns, u32 *ret_stops);
 int gp_start(u32 gpu_id, u64 owner, u32 *ret_stops);
 int gp_get_hqd(struct kfd_gpreempt_hqd *hqd);
+void gp_get_hqd_of(struct kfd_gpreempt_node *n, struct kfd_gpreempt_hqd *ret);
 
 int gp_nodes_init(void);
 void gp_nodes_exit(void);
 
+/* ---- kfd_gpreempt_class.c ---- */
+
+struct kfd_gpreempt_class_state gp_class_of(struct kfd_process *p);
+/* The caller's right to name @p at all is known. */
+int gp_set_class(struct kfd_process *p, const struct kfd_gpreempt_class *args);
+int gp_set_policy(struct kfd_process *p, const struct kfd_gpreempt_policy *args);
+
+/* ---- kfd_gpreempt_see.c ---- */
+
+enum gp_work { GP_IDLE, GP_BUSY, GP_UNKNOWN };
+
+/* A queue as it was copied under the DQM lock, and as its process's memory shows it. */
+struct gp_seen {
+	u32 job; /* index */
+	u32 queue_id;
+	bool aql, sdma;
+	u64 ring, ring_bytes;
+	u64 read_address, write_address;
+	u64 read, write;
+};
+
+enum gp_work gp_see_queue(struct gp_seen *s);
+
+/* ---- kfd_gpreempt_monitor.c ---- */
+
+/* All: -ENODEV. */
+int gp_monitor_set(const struct kfd_gpreempt_monitor *args);
+int gp_monitor_reserve(const struct kfd_gpreempt_reservation *args);
+int gp_monitor_hint(struct kfd_process *p, const struct kfd_gpreempt_hint *args);
+void gp_monitor_kick(struct kfd_gpreempt_node *n); /* under the DQM lock */
+u64 gp_monitor_keeps_waiting(struct kfd_gpreempt_node *n, struct qcm_process_device *qpd);
+void gp_monitor_stop(struct kfd_gpreempt_node *n); /* and lets everybody go */
+void gp_monitor_show(struct seq_file *m, struct kfd_gpreempt_node *n);
+
+/* ---- kfd_gpreempt_events.c ---- */
+
+struct gp_events; /* of one file */
+
+struct gp_events *gp_events_new(wait_queue_head_t *wait); /* NULL: no memory */
+void gp_events_free(struct gp_events *e); /* accepts NULL */
+bool gp_events_are_there(struct gp_events *e);
+ssize_t gp_events_read(struct gp_events *e, char __user *to, size_t bytes, bool block);
+void gp_tell(const struct kfd_gpreempt_event *event); /* under any lock */
+
+/* ---- kfd_gpreempt_debugfs.c ---- */
+
+void gp_debugfs_init(void);
+void gp_debugfs_exit(void);
+
 /* ---- owners: kfd_gpreempt.c ---- */
+
+bool gp_victims_only(void); /* is allowed */
 
 /* Numbers are never used twice; a hold whose owner is not alive does not count any more. */
 bool gp_owner_is_alive(u64 owner);

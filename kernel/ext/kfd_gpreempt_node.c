@@ -11,6 +11,7 @@
 LIST_HEAD(gp_nodes);
 DECLARE_RWSEM(gp_nodes_lock);
 struct workqueue_struct *gp_workqueue;
+static struct workqueue_struct *expiry; /* its own: no hung GPU keeps the end of holds waiting */
 
 static atomic64_t last_mark = ATOMIC64_INIT(0);
 
@@ -53,7 +54,7 @@ void gp_expire_at(struct kfd_gpreempt_node *n, u64 until_ns)
 	if (until_ns >= n->expire_ns)
 		return;
 	n->expire_ns = until_ns;
-	mod_delayed_work(gp_workqueue, &n->expire,
+	mod_delayed_work(expiry, &n->expire,
 			 until_ns > now ? nsecs_to_jiffies(until_ns - now) + 1 : 0);
 }
 
@@ -83,6 +84,12 @@ static u8 reasons_left(struct queue *q, u64 owner, u64 now, u64 *next_ns)
 		end_hold(&s->itself);
 		reasons &= ~KFD_GPREEMPT_BY_ITSELF;
 	}
+	if (is_over(&s->scheduler, owner, now)) {
+		end_hold(&s->scheduler);
+		reasons &= ~KFD_GPREEMPT_BY_SCHEDULER;
+	}
+	if (s->scheduler.owner)
+		*next_ns = min(*next_ns, s->scheduler.until_ns);
 	if (s->holder.owner)
 		*next_ns = min(*next_ns, s->holder.until_ns);
 	if (s->itself.owner)
@@ -133,6 +140,22 @@ void gp_end_holds(struct kfd_gpreempt_node *n, u64 owner, struct gp_change *c)
 	n->expire_ns = U64_MAX;
 	if (next_ns != U64_MAX)
 		gp_expire_at(n, next_ns);
+}
+
+void gp_end_scheduler_holds(struct kfd_gpreempt_node *n, struct gp_change *c)
+{
+	struct device_queue_manager *dqm = gp_dqm(n);
+	struct device_process_node *cur;
+	struct queue *q;
+
+	list_for_each_entry(cur, &dqm->queues, list) {
+		end_hold(&qpd_to_pdd(cur->qpd)->gpreempt.scheduler);
+		list_for_each_entry(q, &cur->qpd->queues_list, list) {
+			end_hold(&q->gpreempt.scheduler);
+			gp_set_reasons(dqm, cur->qpd, q,
+				       q->properties.gpreempt & ~KFD_GPREEMPT_BY_SCHEDULER, c);
+		}
+	}
 }
 
 static void end_holds_of(struct kfd_gpreempt_node *n, u64 owner)
@@ -313,17 +336,21 @@ int gp_start(u32 gpu_id, u64 owner, u32 *ret_stops)
 	return r;
 }
 
+void gp_get_hqd_of(struct kfd_gpreempt_node *n, struct kfd_gpreempt_hqd *ret)
+{
+	dqm_lock(gp_dqm(n));
+	gp_fill_hqd(gp_dqm(n), ret);
+	dqm_unlock(gp_dqm(n));
+}
+
 int gp_get_hqd(struct kfd_gpreempt_hqd *hqd)
 {
 	struct kfd_gpreempt_node *n;
 
 	down_read(&gp_nodes_lock);
 	n = gp_find_node(hqd->gpu_id);
-	if (n) {
-		dqm_lock(gp_dqm(n));
-		gp_fill_hqd(gp_dqm(n), hqd);
-		dqm_unlock(gp_dqm(n));
-	}
+	if (n)
+		gp_get_hqd_of(n, hqd);
 	up_read(&gp_nodes_lock);
 	return n ? 0 : -ENODEV;
 }
@@ -344,6 +371,7 @@ void kfd_gpreempt_add_node(struct kfd_node *node)
 	n->expire_ns = U64_MAX;
 	INIT_LIST_HEAD(&n->stops);
 	INIT_DELAYED_WORK(&n->expire, expire);
+	mutex_init(&n->monitor_lock);
 	dqm_lock(node->dqm);
 	node->dqm->gpreempt = n;
 	dqm_unlock(node->dqm);
@@ -362,6 +390,7 @@ void kfd_gpreempt_remove_node(struct kfd_node *node)
 	down_write(&gp_nodes_lock);
 	list_del(&n->link);
 	up_write(&gp_nodes_lock);
+	gp_monitor_stop(n);
 	flush_workqueue(gp_workqueue); /* what was begun before */
 	dqm_lock(node->dqm);
 	node->dqm->gpreempt = NULL;
@@ -374,13 +403,31 @@ void kfd_gpreempt_remove_node(struct kfd_node *node)
 
 int gp_nodes_init(void)
 {
+	expiry = alloc_workqueue("kfd_gpreempt_expiry", WQ_UNBOUND | WQ_MEM_RECLAIM, 0);
+	if (!expiry)
+		return -ENOMEM;
 	/* Not at a high priority: the driver waits for the hardware awake. */
 	gp_workqueue = alloc_workqueue("kfd_gpreempt", WQ_UNBOUND, 0);
+	if (!gp_workqueue)
+		destroy_workqueue(expiry);
 	return gp_workqueue ? 0 : -ENOMEM;
+}
+
+/* amdgpu ends the driver before its GPUs, whose turn then finds nothing to do. */
+static void remove_all_nodes(void)
+{
+	struct kfd_gpreempt_node *n;
+
+	while (!list_empty(&gp_nodes)) {
+		n = list_first_entry(&gp_nodes, struct kfd_gpreempt_node, link);
+		kfd_gpreempt_remove_node(n->node);
+	}
 }
 
 void gp_nodes_exit(void)
 {
+	remove_all_nodes();
 	destroy_workqueue(gp_workqueue);
 	gp_workqueue = NULL;
+	destroy_workqueue(expiry);
 }

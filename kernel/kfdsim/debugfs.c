@@ -90,6 +90,7 @@ DEFINE_SHOW_ATTRIBUTE(queues);
 void sim_debugfs_init(void)
 {
 	root = debugfs_create_dir("kfdsim", NULL);
+	sim_policies_init(root);
 }
 
 void sim_debugfs_add(struct sim_gpu *gpu)

@@ -125,10 +125,11 @@ no_engine:
 	return r;
 }
 
+/* The driver ends before its GPUs, as in amdgpu. */
 static void __exit sim_exit(void)
 {
-	stop_all(sim_n_gpus);
 	kgd2kfd_exit();
+	stop_all(sim_n_gpus);
 	sim_engine_stop();
 	remove_gpus();
 }

@@ -388,4 +388,11 @@ void sim_debugfs_init(void);
 void sim_debugfs_add(struct sim_gpu *gpu);
 void sim_debugfs_exit(void);
 
+/* policies.c */
+#ifdef KFDSIM_POLICIES
+void sim_policies_init(struct dentry *root);
+#else
+static inline void sim_policies_init(struct dentry *root) {}
+#endif
+
 #endif

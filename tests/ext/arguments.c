@@ -38,9 +38,10 @@ static void unknown_numbers(void)
 	uint64_t *word = shared(sizeof(*word));
 	int fd = open_ext();
 
-	expect_is("0xce", ext(fd, _IOWR('K', 0xce, uint64_t), word), -ENOTTY);
+	expect_is("0xcd", ext(fd, _IOWR('K', 0xcd, uint64_t), word), -ENOTTY);
 	expect_is("0xcf", ext(fd, _IOWR('K', 0xcf, uint64_t), word), -ENOTTY);
-	expect_is("0xd0", ext(fd, _IOWR('K', 0xd0, uint64_t), word), -ENOTTY);
+	expect_is("0xd7", ext(fd, _IOWR('K', 0xd7, uint64_t), word), -ENOTTY);
+	expect_is("0xe0", ext(fd, _IOWR('K', 0xe0, uint64_t), word), -ENOTTY);
 	expect_is("0x01", ext(fd, _IOWR('K', 0x01, uint64_t), word), -ENOTTY);
 	expect_is("0xce of /dev/kfd", kfd_call(a, _IOWR('K', 0xce, uint64_t), word), -ENOTTY);
 	expect_is("0xd0 of /dev/kfd", kfd_call(a, _IOWR('K', 0xd0, uint64_t), word), -ENOTTY);
@@ -121,10 +122,12 @@ static void bad_pointers(void)
 	struct kfd_gpreempt_entry *page =
 		mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
-	for (unsigned int nr = 0xc0; nr <= 0xcd; nr++) {
+	for (unsigned int nr = 0xc0; nr <= 0xcc; nr++) {
 		expect_is("bad argument", ext(fd, _IOWR('K', nr, char[64]), (void *)8), -EFAULT);
 		expect_is("of /dev/kfd", kfd_call(a, _IOWR('K', nr, char[64]), (void *)8), -EFAULT);
 	}
+	for (unsigned int nr = 0xd0; nr <= 0xd6; nr++)
+		expect_is("bad argument", ext(fd, _IOWR('K', nr, char[64]), (void *)8), -EFAULT);
 	expect_is("bad entries", ext(fd, UNMAP, b), -EFAULT);
 	expect_is("bad queues", ext(fd, KFD_GPREEMPT_GET_STATS, &s), -EFAULT);
 	expect_is("held", hqd(0).held, 0);

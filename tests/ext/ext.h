@@ -40,7 +40,7 @@ struct ext_case { /* a table of them ends with a NULL name */
 
 extern const struct ext_case argument_cases[], right_cases[], hold_cases[], file_cases[],
 	life_cases[], switch_cases[], victim_cases[], ticket_cases[], stop_cases[], look_cases[],
-	fault_cases[], interplay_cases[], gpu_cases[];
+	fault_cases[], interplay_cases[], gpu_cases[], scheduler_cases[];
 
 /* ---- what is expected ---- */
 

@@ -21,7 +21,7 @@ static bool runs; /* a case does */
 static const struct ext_case *const tables[] = {
 	argument_cases, right_cases,  hold_cases, file_cases, life_cases,      switch_cases,
 	victim_cases,	ticket_cases, stop_cases, look_cases, interplay_cases, gpu_cases,
-	fault_cases,
+	scheduler_cases, fault_cases,
 };
 
 _Noreturn void fail_case(const char *format, ...)

@@ -258,7 +258,8 @@ static void arguments_that_make_no_sense_are_refused(void **state)
 	struct kfd_gpreempt_batch b = ext_batch(e, 1, 0), bad;
 
 	assert_int_equal(try_batch(r, file, ext_batch(e, 0, 0)), -EINVAL);
-	assert_int_equal(try_batch(r, file, ext_batch(e, KFD_GPREEMPT_MAX_ENTRIES + 1, 0)), -EINVAL);
+	assert_int_equal(try_batch(r, file, ext_batch(e, KFD_GPREEMPT_MAX_ENTRIES + 1, 0)),
+			 -EINVAL);
 	assert_int_equal(try_batch(r, file, ext_batch(e, UINT32_MAX, 2)), -EINVAL);
 	assert_int_equal(try_batch(r, file, ext_batch(e, 1, 1)), -EINVAL);
 	bad = b, bad.flags = 0x100;

@@ -164,7 +164,8 @@ static void a_process_without_queues_can_be_held_for_later(void **state)
 	uint64_t file = ext_rig(r, 0);
 
 	assert_int_equal(ext_hold_ms(r, file, TARGET, ALL, 10), 0);
-	assert_false(rig_queue_stats(r, rig_queue(r, TARGET, 0, KFD_IOC_QUEUE_TYPE_COMPUTE)).mapped);
+	assert_false(
+		rig_queue_stats(r, rig_queue(r, TARGET, 0, KFD_IOC_QUEUE_TYPE_COMPUTE)).mapped);
 	model_advance(r->m, 11 * NSEC_PER_MSEC);
 	assert_true(rig_queue_stats(r, 0).mapped);
 	assert_true(rig_queue_stats(r, rig_queue(r, TARGET, 0, KFD_IOC_QUEUE_TYPE_COMPUTE)).mapped);
@@ -225,10 +226,10 @@ static void on_its_own_descriptor_a_process_names_nobody_else(void **state)
 	one.flags = 0;
 	one.timeout_ms = 1;
 	assert_int_equal(rig_ioctl(r, r->target, KFD_GPREEMPT_PREEMPT_QUEUE, &one), -EOPNOTSUPP);
-	assert_int_equal(rig_ioctl(r, r->daemon, KFD_GPREEMPT_STOP_SCHED, &stop), -EPERM);
-	assert_int_equal(rig_ioctl(r, r->daemon, KFD_GPREEMPT_START_SCHED, &stop), -EPERM);
-	assert_int_equal(rig_ioctl(r, r->target, KFD_GPREEMPT_COLLECT, &collect), -EINVAL);
-	assert_int_equal(rig_ioctl(r, r->target, KFD_GPREEMPT_BIND, &bind), -EINVAL);
+	assert_int_equal(rig_ioctl(r, r->daemon, KFD_GPREEMPT_STOP_SCHED, &stop), -ENOTTY);
+	assert_int_equal(rig_ioctl(r, r->daemon, KFD_GPREEMPT_START_SCHED, &stop), -ENOTTY);
+	assert_int_equal(rig_ioctl(r, r->target, KFD_GPREEMPT_COLLECT, &collect), -ENOTTY);
+	assert_int_equal(rig_ioctl(r, r->target, KFD_GPREEMPT_BIND, &bind), -ENOTTY);
 }
 
 /* ---- beside the driver's own reasons ---- */

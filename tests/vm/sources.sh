@@ -16,8 +16,10 @@ copy_sources()
 	for f in "$work"/kernel/kfdsim/*.[ch]; do
 		[ -e "$root/kernel/kfdsim/${f##*/}" ] || rm -f "$f" "${f%.c}.o"
 	done
-	for f in "$1"/*.[ch] "$1"/Makefile; do
-		[ "${f##*/}" = kfd_chardev.c ] || copy "$f" "$work/amdkfd/${f##*/}"
+	for f in "$1"/*.[ch] "$1"/core/*/*.[ch] "$1"/Makefile; do
+		[ -e "$f" ] && [ "${f##*/}" != kfd_chardev.c ] || continue
+		mkdir -p "$work/amdkfd/$(dirname "${f#"$1/"}")"
+		copy "$f" "$work/amdkfd/${f#"$1/"}"
 	done
 	for f in "$root"/abi/*.h; do
 		copy "$f" "$work/abi/${f##*/}"
@@ -27,6 +29,11 @@ copy_sources()
 		copy "$f" "$work/kernel/kfdsim/${f##*/}"
 	done
 	copy "$root/kernel/kfdsim/Kbuild" "$work/Kbuild"
+	[ -d "$1/core" ] || return 0
+	mkdir -p "$work/tests/core"
+	for f in "$root"/tests/core/{policy_c,cases_}*.[ch]; do
+		copy "$f" "$work/tests/core/${f##*/}"
+	done
 }
 
 # patch_driver FOLDER: makes it, with amdkfd/ and our extension in it.
