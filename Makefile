@@ -19,7 +19,7 @@ SOAK_SECONDS ?= 3600
 BASE ?= HEAD
 
 # What "make test" runs, in this order. Each name is a stage of scripts/run-tests.
-TEST_STAGES := plain asan tsan vm vm-e2e vm-ext vm-daemon
+TEST_STAGES := plain asan tsan vm-all
 
 VERBOSE ?= 0
 ifneq ($(VERBOSE),1)
