@@ -278,6 +278,56 @@ static struct gp_job *job_of_engine(struct gp_monitor *m, u32 id)
 	return NULL;
 }
 
+/* ---- slots ---- */
+
+static bool is_offline_and_active(const struct queue *q)
+{
+	struct kfd_gpreempt_class_state state = gp_class_of(q->process);
+
+	return q->properties.is_active && q->properties.type == KFD_QUEUE_TYPE_COMPUTE &&
+	       class_of(q, &state) == KFD_GPREEMPT_OFFLINE;
+}
+
+static u32 count_offline(struct device_queue_manager *dqm)
+{
+	struct device_process_node *cur;
+	struct queue *q;
+	u32 n = 0;
+
+	list_for_each_entry(cur, &dqm->queues, list) {
+		list_for_each_entry(q, &cur->qpd->queues_list, list)
+			n += is_offline_and_active(q);
+	}
+	return n;
+}
+
+/* Of those that offline queues may have; U32_MAX: as many as they like. */
+static u32 slots_for_offline(struct gp_monitor *m)
+{
+	u32 permille;
+
+	spin_lock(&m->lock);
+	permille = m->config.offline_permille;
+	spin_unlock(&m->lock);
+	return permille == 1000 ? U32_MAX : get_cp_queues_num(gp_dqm(m->n)) * permille / 1000;
+}
+
+static bool has_room(struct gp_monitor *m)
+{
+	u32 slots = slots_for_offline(m);
+
+	return slots == U32_MAX || count_offline(gp_dqm(m->n)) < slots;
+}
+
+/* Born when all slots were taken: it waits until one is free, but no longer than a hold lasts. */
+static bool still_waits(struct gp_monitor *m, const struct queue *q)
+{
+	return is_held(q) && !has_room(m) &&
+	       ktime_get_ns() - q->gpreempt.since_ns < READ_ONCE(m->config.hold_max_ns);
+}
+
+/* ---- where queues are ---- */
+
 /* All queues of a job are where it is; also those created since it was decided. */
 static int enforce_process(struct gp_monitor *m, struct qcm_process_device *qpd,
 			   struct gp_change *c)
@@ -291,19 +341,20 @@ static int enforce_process(struct gp_monitor *m, struct qcm_process_device *qpd,
 	pdd->gpreempt.scheduler = (struct kfd_gpreempt_hold){ 0 };
 	list_for_each_entry(q, &qpd->queues_list, list) {
 		struct gp_job *j = find_job(m, p, class_of(q, &state));
-		bool held = j && j->held;
+		bool held = j && j->held, waits = j && !held && still_waits(m, q);
 		u8 reasons = q->properties.gpreempt & ~KFD_GPREEMPT_BY_SCHEDULER;
 
-		q->gpreempt.scheduler = (struct kfd_gpreempt_hold){
-			.owner = held,
-			.until_ns = held ? j->until_ns : 0,
-		};
-		if (held) {
+		q->gpreempt.scheduler = (struct kfd_gpreempt_hold){ 0 };
+		if (held || waits) {
 			reasons |= KFD_GPREEMPT_BY_SCHEDULER;
-			gp_expire_at(m->n, j->until_ns);
-			if (j->class == state.class)
-				pdd->gpreempt.scheduler = q->gpreempt.scheduler;
+			q->gpreempt.scheduler = (struct kfd_gpreempt_hold){
+				.owner = 1,
+				.until_ns = held ? j->until_ns : ktime_get_ns() + WAIT_FOR_SLOT_NS,
+			};
+			gp_expire_at(m->n, q->gpreempt.scheduler.until_ns);
 		}
+		if (held && j->class == state.class)
+			pdd->gpreempt.scheduler = q->gpreempt.scheduler;
 		r = gp_set_reasons(gp_dqm(m->n), qpd, q, reasons, c);
 		first = first ?: r;
 	}
@@ -447,27 +498,6 @@ void gp_monitor_kick(struct kfd_gpreempt_node *n)
 
 /* ---- queues are born ---- */
 
-static bool is_offline_and_active(const struct queue *q)
-{
-	struct kfd_gpreempt_class_state state = gp_class_of(q->process);
-
-	return q->properties.is_active && q->properties.type == KFD_QUEUE_TYPE_COMPUTE &&
-	       class_of(q, &state) == KFD_GPREEMPT_OFFLINE;
-}
-
-static u32 count_offline(struct device_queue_manager *dqm)
-{
-	struct device_process_node *cur;
-	struct queue *q;
-	u32 n = 0;
-
-	list_for_each_entry(cur, &dqm->queues, list) {
-		list_for_each_entry(q, &cur->qpd->queues_list, list)
-			n += is_offline_and_active(q);
-	}
-	return n;
-}
-
 /*
  * Until when a new queue has to wait for the scheduler to find it a slot; 0: it has not. Under the
  * DQM lock.
@@ -475,16 +505,10 @@ static u32 count_offline(struct device_queue_manager *dqm)
 u64 gp_monitor_keeps_waiting(struct kfd_gpreempt_node *n, struct qcm_process_device *qpd)
 {
 	struct kfd_gpreempt_class_state state = gp_class_of(qpd->pqm->process);
-	struct device_queue_manager *dqm = gp_dqm(n);
-	u32 permille;
 
 	if (!n->monitor || state.class != KFD_GPREEMPT_OFFLINE || state.fixed)
 		return 0;
-	spin_lock(&n->monitor->lock);
-	permille = n->monitor->config.offline_permille;
-	spin_unlock(&n->monitor->lock);
-	if (!state.lazy && (permille == 1000 ||
-			    count_offline(dqm) < get_cp_queues_num(dqm) * permille / 1000))
+	if (!state.lazy && has_room(n->monitor))
 		return 0;
 	return ktime_get_ns() + WAIT_FOR_SLOT_NS;
 }

@@ -110,8 +110,10 @@ static void start(struct director *d, unsigned int i)
 	unsigned int seed = (unsigned int)rand_r(&d->seed);
 
 	d->stopped[i] = false;
-	if (i < STRESS_TARGETS)
+	if (i < STRESS_TARGETS) {
 		atomic_store(&d->w->targets[i].pid, 0);
+		atomic_store(&d->w->targets[i].door, DOOR_OPEN);
+	}
 	d->children[i] = fork();
 	if (d->children[i] < 0) {
 		perror("fork");
@@ -171,7 +173,8 @@ static void strike(struct director *d)
 
 	if (what < 5) {
 		i = stress_below(&d->seed, STRESS_TARGETS);
-		d->kills += what < 2 && !kill(d->children[i], SIGKILL);
+		if (what < 2 && stress_enter(d->w, i, DOOR_END))
+			d->kills += !kill(d->children[i], SIGKILL);
 	} else if (what < 9) {
 		d->kills += !kill(d->children[STRESS_TARGETS + i], SIGKILL);
 	} else if (what < 12) {

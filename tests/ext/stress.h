@@ -23,6 +23,12 @@
 #define STRESS_QUEUES 4u /* of a target, at most */
 #define STRESS_DEVICE "/dev/" KFD_GPREEMPT_DEVICE
 
+/*
+ * A debugger's first call and its target's end must not meet: in Linux 6.12 kfd_create_process() looks
+ * at the memory of a process that may have lost it by then, and there is none.
+ */
+enum stress_door { DOOR_OPEN, DOOR_DEBUGGER, DOOR_END };
+
 struct world {
 	atomic_bool calm; /* targets hold nothing of their own any more */
 	atomic_bool stop; /* they finish what they have and leave */
@@ -32,6 +38,7 @@ struct world {
 	struct {
 		_Atomic pid_t pid; /* 0: none just now */
 		atomic_int kfd; /* its descriptor of the driver */
+		atomic_int door; /* enum stress_door */
 	} targets[STRESS_TARGETS];
 
 	/* what was done */
@@ -54,6 +61,14 @@ static inline unsigned int stress_below(unsigned int *seed, unsigned int n)
 }
 
 uint64_t stress_now_ms(void);
+
+/* Goes through the target's door as @who, if nobody else does. */
+static inline bool stress_enter(struct world *w, unsigned int slot, enum stress_door who)
+{
+	int open = DOOR_OPEN;
+
+	return atomic_compare_exchange_strong(&w->targets[slot].door, &open, who);
+}
 
 /* A child's whole life; @memory is the world's file, for after exec. */
 _Noreturn void stress_target(struct world *w, int memory, unsigned int slot, unsigned int seed);

@@ -79,11 +79,18 @@ static void resume(int kfd, pid_t pid)
 
 _Noreturn void stress_debugger(struct world *w, unsigned int seed)
 {
-	pid_t pid = atomic_load(&w->targets[stress_below(&seed, STRESS_TARGETS)].pid);
+	unsigned int slot = stress_below(&seed, STRESS_TARGETS);
 	int kfd = open("/dev/kfd", O_RDWR | O_CLOEXEC);
 	struct kfd_ioctl_dbg_trap_args a = { 0 };
+	bool enabled;
+	pid_t pid;
 
-	if (kfd < 0 || !pid || ptrace(PTRACE_SEIZE, pid, NULL, NULL) || !enable(kfd, pid))
+	if (kfd < 0 || !stress_enter(w, slot, DOOR_DEBUGGER))
+		_exit(0);
+	pid = atomic_load(&w->targets[slot].pid);
+	enabled = pid && !ptrace(PTRACE_SEIZE, pid, NULL, NULL) && enable(kfd, pid);
+	atomic_store(&w->targets[slot].door, DOOR_OPEN);
+	if (!enabled)
 		_exit(0);
 	atomic_fetch_add(&w->sessions, 1);
 	suspend(w, kfd, pid);
