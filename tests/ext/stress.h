@@ -24,8 +24,8 @@
 #define STRESS_DEVICE "/dev/" KFD_GPREEMPT_DEVICE
 
 /*
- * A debugger's first call and its target's end must not meet: in Linux 6.12 kfd_create_process() looks
- * at the memory of a process that may have lost it by then, and there is none.
+ * A debugger's first call and its target's end must not meet: in Linux 6.12 kfd_create_process()
+ * looks at the memory of a process that may have lost it by then, and there is none.
  */
 enum stress_door { DOOR_OPEN, DOOR_DEBUGGER, DOOR_END };
 
