@@ -141,6 +141,7 @@ start_reader()
 		kill -0 $reader || return
 		"$gpreempt" policy rotate >/dev/null
 	done
+	"$gpreempt" policy rotate # it may have heard of the other
 }
 
 reader_heard()
