@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include <errno.h>
 #include <string.h>
-#include <sys/eventfd.h>
 
 #include "gpu/kfd/backend_ext.h"
 #include "gpu/kfd/procs.h"
@@ -22,8 +21,7 @@ static void backend_free(struct backend *b)
 	mqds_reader_free(b->mqds_reader);
 	gkfd_mqds_done(&b->mqds);
 	gkfd_progress_room_free(b->room);
-	closep(&b->done_fd);
-	pthread_mutex_destroy(&b->lock);
+	mailbox_destroy(&b->done);
 	gkfd_free(b->k);
 	free(b);
 }
@@ -111,47 +109,34 @@ static int backend_pidfd(struct gpu_backend *base, pid_t pid)
 
 static int backend_fd(struct gpu_backend *base)
 {
-	return backend_of(base)->done_fd;
+	return backend_of(base)->done.fd;
 }
 
+/* Looking is the same on every level, acting is not. */
+/* clang-format off */
+#define LOOKING \
+	.close = backend_close, .now_ns = backend_now_ns, .nodes = backend_nodes, \
+	.processes = backend_processes, .read_proc = backend_read_proc, .pidfd = backend_pidfd, \
+	.watch = watch_new, .unwatch = watch_free, .refresh = watch_refresh, \
+	.queues = watch_queues, .look = watch_look, .fd = backend_fd
+/* clang-format on */
+
 static const struct gpu_ops ops = {
-	.close = backend_close,
-	.now_ns = backend_now_ns,
-	.nodes = backend_nodes,
-	.processes = backend_processes,
-	.read_proc = backend_read_proc,
-	.pidfd = backend_pidfd,
-	.watch = watch_new,
-	.unwatch = watch_free,
-	.refresh = watch_refresh,
-	.queues = watch_queues,
-	.look = watch_look,
+	LOOKING,
 	.attach = act_attach,
 	.suspend = act_suspend,
 	.resume = act_resume,
 	.release = act_release,
-	.fd = backend_fd,
 	.take = act_take,
 };
 
 static const struct gpu_ops ops_with_ext = {
-	.close = backend_close,
-	.now_ns = backend_now_ns,
-	.nodes = backend_nodes,
-	.processes = backend_processes,
-	.read_proc = backend_read_proc,
-	.pidfd = backend_pidfd,
-	.watch = watch_new,
-	.unwatch = watch_free,
-	.refresh = watch_refresh,
-	.queues = watch_queues,
-	.look = watch_look,
+	LOOKING,
 	.attach = ext_attach,
 	.suspend = ext_suspend,
 	.resume = ext_resume,
 	.release = ext_release,
 	.submit = ext_submit,
-	.fd = backend_fd,
 	.take = ext_take,
 };
 
@@ -268,11 +253,9 @@ int gkfd_backend_open(struct gkfd *k, const struct gkfd_backend_options *options
 	b->way = options->way;
 	b->guard = options->guard;
 	b->patience_ns = options->patience_ns ? options->patience_ns : MQDS_PATIENCE_NS;
-	pthread_mutex_init(&b->lock, NULL);
-	STAILQ_INIT(&b->done);
-	b->done_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-	if (b->done_fd < 0)
-		return refuse(options, -errno, strerror(errno));
+	r = mailbox_init(&b->done);
+	if (r < 0)
+		return refuse(options, r, strerror(-r));
 	if (gkfd_progress_room_new(LOOK_QUEUES, LOOK_PACKETS, &b->room) < 0)
 		return refuse(options, -ENOMEM, strerror(ENOMEM));
 	b->own_pid = own_pid(k);

@@ -51,7 +51,7 @@ static void tell_end(struct gpu_target *t)
 	t->ended = NULL;
 	o->done.began_ns = o->done.done_ns = gkfd_now_ns(t->b->k);
 	explain(o, r, &fail);
-	order_put_done(t->b, o);
+	mailbox_put(&t->b->done, &o->mail);
 }
 
 static int run_attach(struct order *o, struct gkfd_failure *fail)
@@ -124,7 +124,7 @@ static void run(struct tracer_order *base)
 		o->done.began_ns = o->done.done_ns = gkfd_now_ns(t->b->k);
 	if (r < 0)
 		explain(o, r, &fail);
-	order_put_done(t->b, o);
+	mailbox_put(&t->b->done, &o->mail);
 	t->in_order = false;
 	tell_end(t);
 }
@@ -139,7 +139,7 @@ static void on_gone(void *user)
 	struct gpu_target *t = user;
 
 	t->release->done.done_ns = gkfd_now_ns(t->b->k);
-	order_put_done(t->b, t->release);
+	mailbox_put(&t->b->done, &t->release->mail);
 }
 
 static const struct target_hooks hooks = { .state = on_state, .gone = on_gone };
@@ -229,7 +229,7 @@ int act_release(struct gpu_target *t, uint64_t cookie)
 int act_take(struct gpu_backend *base, struct gpu_done *ret)
 {
 	struct backend *b = (struct backend *)base;
-	struct order *o = order_get_done(b);
+	struct order *o = order_take_done(b);
 	struct gpu_target *t;
 
 	if (!o)
@@ -271,6 +271,6 @@ void act_close(struct backend *b)
 		t->release = NULL; /* it is among the done */
 		target_free(t);
 	}
-	while ((o = order_get_done(b)))
+	while ((o = order_take_done(b)))
 		free(o);
 }

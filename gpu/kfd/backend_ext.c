@@ -104,16 +104,16 @@ void ext_submit(struct gpu_backend *base)
 
 	if (STAILQ_EMPTY(&x->kept))
 		return;
-	pthread_mutex_lock(&b->lock);
+	pthread_mutex_lock(&x->lock);
 	STAILQ_CONCAT(&x->orders, &x->kept);
-	pthread_mutex_unlock(&b->lock);
+	pthread_mutex_unlock(&x->lock);
 	ext_work_wake(x);
 }
 
 int ext_take(struct gpu_backend *base, struct gpu_done *ret)
 {
 	struct backend *b = (struct backend *)base;
-	_cleanup_free_ struct order *o = order_get_done(b);
+	_cleanup_free_ struct order *o = order_take_done(b);
 
 	if (!o)
 		return 0;
@@ -158,13 +158,14 @@ void ext_free(struct ext *x)
 	free_orders(&x->kept);
 	free_orders(&x->orders);
 	free_orders(&x->queue);
-	while ((o = order_get_done(x->b)))
+	while ((o = order_take_done(x->b)))
 		free(o);
 	while ((t = LIST_FIRST(&x->b->targets))) {
 		LIST_REMOVE(t, link);
 		target_free(t);
 	}
 	closep(&x->wake_fd);
+	pthread_mutex_destroy(&x->lock);
 	free(x->polls);
 	free(x->entries);
 	free(x);
@@ -195,6 +196,7 @@ int ext_new(struct backend *b, struct ext **ret)
 		return -ENOMEM;
 	x->b = b;
 	x->wake_fd = -1;
+	pthread_mutex_init(&x->lock, NULL);
 	x->max_entries = version.max_entries;
 	if (version.abilities & KFD_GPREEMPT_CAN_VICTIMS_ONLY)
 		x->flags = KFD_GPREEMPT_VICTIMS_ONLY;

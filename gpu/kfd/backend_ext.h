@@ -57,7 +57,7 @@ struct ext {
 	int wake_fd;
 	struct order_list kept; /* the owner's: of this turn */
 
-	/* with the backend's lock */
+	pthread_mutex_t lock; /* of what follows */
 	struct order_list orders;
 	bool stop;
 

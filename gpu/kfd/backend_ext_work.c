@@ -26,7 +26,7 @@ void ext_finish(struct order *o)
 
 	if (!o->done.began_ns) /* the driver was not asked */
 		o->done.began_ns = o->done.done_ns = gkfd_now_ns(b->k);
-	order_put_done(b, o);
+	mailbox_put(&b->done, &o->mail);
 }
 
 void ext_untie(struct gpu_target *t)
@@ -175,10 +175,10 @@ static bool hear(struct ext *x)
 {
 	bool stop;
 
-	pthread_mutex_lock(&x->b->lock);
+	pthread_mutex_lock(&x->lock);
 	STAILQ_CONCAT(&x->queue, &x->orders);
 	stop = x->stop;
-	pthread_mutex_unlock(&x->b->lock);
+	pthread_mutex_unlock(&x->lock);
 	return !stop;
 }
 
@@ -235,9 +235,9 @@ void ext_work_stop(struct ext *x)
 {
 	if (!x->started)
 		return;
-	pthread_mutex_lock(&x->b->lock);
+	pthread_mutex_lock(&x->lock);
 	x->stop = true;
-	pthread_mutex_unlock(&x->b->lock);
+	pthread_mutex_unlock(&x->lock);
 	ext_work_wake(x);
 	pthread_join(x->thread, NULL);
 }

@@ -10,6 +10,7 @@
 #include "gpu/kfd/debugfs.h"
 #include "gpu/kfd/progress.h"
 #include "gpu/kfd/tracer.h"
+#include "gpu/mailbox.h"
 
 /* So many queues are followed at a time, and so many packets of each: the first decide. */
 #define LOOK_QUEUES 64
@@ -18,7 +19,8 @@
 /* One order and what came of it; travels to the thread that runs it and back. */
 struct order {
 	struct tracer_order base; /* on its way to a target's thread */
-	STAILQ_ENTRY(order) link; /* on its way to the worker (backend_ext.h), and back */
+	STAILQ_ENTRY(order) link; /* on its way to the worker (backend_ext.h) */
+	struct mail mail; /* and back */
 	struct gpu_target *t;
 	struct gpu_done done;
 	uint64_t called_ns, longest_ns;
@@ -40,10 +42,7 @@ struct backend {
 	LIST_HEAD(, gpu_target) targets;
 	LIST_HEAD(, gpu_watch) watches;
 
-	/* what is done, from any thread */
-	pthread_mutex_t lock;
-	struct order_list done;
-	int done_fd; /* readable while done is not empty */
+	struct mailbox done; /* orders */
 
 	/* looking */
 	struct mqds_reader *mqds_reader; /* NULL until it is needed */
@@ -102,8 +101,7 @@ bool mqds_reader_get(struct mqds_reader *r, uint64_t patience_ns, struct gkfd_mq
 
 /* NULL: no memory. @ids NULL: all. */
 struct order *order_new(struct gpu_target *t, enum gpu_verb verb, const uint32_t *ids, size_t n);
-void order_put_done(struct backend *b, struct order *o); /* from any thread */
-struct order *order_get_done(struct backend *b); /* NULL: nothing */
+struct order *order_take_done(struct backend *b); /* NULL: nothing */
 
 /* ---- backend_act.c ---- */
 

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
 /* Orders, and the way back of those that are done. */
-#include <errno.h>
 #include <string.h>
 
 #include "gpu/kfd/backend_internal.h"
@@ -21,29 +20,9 @@ struct order *order_new(struct gpu_target *t, enum gpu_verb verb, const uint32_t
 	return o;
 }
 
-void order_put_done(struct backend *b, struct order *o)
+struct order *order_take_done(struct backend *b)
 {
-	uint64_t one = 1;
+	struct mail *mail = mailbox_take(&b->done);
 
-	pthread_mutex_lock(&b->lock);
-	STAILQ_INSERT_TAIL(&b->done, o, link);
-	while (write(b->done_fd, &one, sizeof(one)) < 0 && errno == EINTR)
-		;
-	pthread_mutex_unlock(&b->lock);
-}
-
-struct order *order_get_done(struct backend *b)
-{
-	struct order *o;
-	uint64_t count;
-
-	pthread_mutex_lock(&b->lock);
-	o = STAILQ_FIRST(&b->done);
-	if (o)
-		STAILQ_REMOVE_HEAD(&b->done, link);
-	if (o && STAILQ_EMPTY(&b->done))
-		while (read(b->done_fd, &count, sizeof(count)) < 0 && errno == EINTR)
-			;
-	pthread_mutex_unlock(&b->lock);
-	return o;
+	return mail ? mail_of(mail, struct order, mail) : NULL;
 }

@@ -18,11 +18,11 @@ static void backend_free(struct backend *b)
 		return;
 	nvrm_work_stop(b);
 	nvrm_act_free_orders(&b->orders);
-	nvrm_act_free_orders(&b->done);
+	nvrm_act_free_done(b);
 	nvrm_act_free_targets(b);
 	nvrm_watch_free_all(b);
 	nvrm_finder_free(b->finder);
-	closep(&b->done_fd);
+	mailbox_destroy(&b->done);
 	closep(&b->wake_fd);
 	pthread_mutex_destroy(&b->lock);
 	nvrm_free(b->n);
@@ -89,7 +89,7 @@ static int backend_pidfd(struct gpu_backend *base, pid_t pid)
 
 static int backend_fd(struct gpu_backend *base)
 {
-	return backend_of(base)->done_fd;
+	return backend_of(base)->done.fd;
 }
 
 static const struct gpu_ops ops = {
@@ -185,9 +185,8 @@ static int backend_init(struct backend *b, const struct nvrm_backend_options *op
 	r = try_driver(b->n, options);
 	if (r < 0)
 		return r;
-	b->done_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	b->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-	if (b->done_fd < 0 || b->wake_fd < 0)
+	if (b->wake_fd < 0)
 		return refuse(options, -errno, strerror(errno));
 	r = nvrm_finder_new(b->n, &b->finder);
 	if (r >= 0)
@@ -208,12 +207,12 @@ int nvrm_backend_open(struct nvrm *n, const struct nvrm_backend_options *options
 	b->base = (struct gpu_backend){ .ops = &ops, .caps = caps };
 	b->n = n;
 	b->guard = options->guard;
-	b->done_fd = b->wake_fd = b->slot = -1;
+	b->wake_fd = b->slot = -1;
 	pthread_mutex_init(&b->lock, NULL);
 	STAILQ_INIT(&b->orders);
-	STAILQ_INIT(&b->done);
 	STAILQ_INIT(&b->queue);
-	r = backend_init(b, options);
+	r = mailbox_init(&b->done);
+	r = r < 0 ? refuse(options, r, strerror(-r)) : backend_init(b, options);
 	if (r < 0)
 		return r;
 	*ret = &steal_ptr(&b)->base;

@@ -37,31 +37,19 @@ static void post(struct backend *b, struct order *o, uint64_t cookie)
 	nvrm_work_wake(b);
 }
 
-void nvrm_act_put_done(struct backend *b, struct order *o)
+static struct order *take_done(struct backend *b)
 {
-	uint64_t one = 1;
+	struct mail *mail = mailbox_take(&b->done);
 
-	pthread_mutex_lock(&b->lock);
-	STAILQ_INSERT_TAIL(&b->done, o, link);
-	while (write(b->done_fd, &one, sizeof(one)) < 0 && errno == EINTR)
-		;
-	pthread_mutex_unlock(&b->lock);
+	return mail ? mail_of(mail, struct order, mail) : NULL;
 }
 
-static struct order *get_done(struct backend *b)
+void nvrm_act_free_done(struct backend *b)
 {
 	struct order *o;
-	uint64_t count;
 
-	pthread_mutex_lock(&b->lock);
-	o = STAILQ_FIRST(&b->done);
-	if (o)
-		STAILQ_REMOVE_HEAD(&b->done, link);
-	if (o && STAILQ_EMPTY(&b->done))
-		while (read(b->done_fd, &count, sizeof(count)) < 0 && errno == EINTR)
-			;
-	pthread_mutex_unlock(&b->lock);
-	return o;
+	while ((o = take_done(b)))
+		free(o);
 }
 
 void nvrm_act_free_orders(struct order_list *list)
@@ -178,7 +166,7 @@ int nvrm_act_release(struct gpu_target *t, uint64_t cookie)
 int nvrm_act_take(struct gpu_backend *base, struct gpu_done *ret)
 {
 	struct backend *b = (struct backend *)base;
-	_cleanup_free_ struct order *o = get_done(b);
+	_cleanup_free_ struct order *o = take_done(b);
 
 	if (!o)
 		return 0;

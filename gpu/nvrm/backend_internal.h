@@ -13,6 +13,7 @@
 #include <pthread.h>
 #include <sys/queue.h>
 
+#include "gpu/mailbox.h"
 #include "gpu/nvrm/backend.h"
 #include "gpu/nvrm/machine.h"
 #include "gpu/nvrm/process.h"
@@ -25,7 +26,8 @@ struct gpu_set {
 };
 
 struct order {
-	STAILQ_ENTRY(order) link;
+	STAILQ_ENTRY(order) link; /* on its way to the worker */
+	struct mail mail; /* and back */
 	struct gpu_target *t;
 	struct gpu_done done;
 	uint64_t called_ns, longest_ns;
@@ -113,13 +115,13 @@ struct backend {
 	pthread_t thread;
 	bool started;
 
+	struct mailbox done; /* orders */
+
 	pthread_mutex_t lock;
 	struct order_list orders; /* to the worker */
-	struct order_list done;
 	LIST_HEAD(, gpu_watch) watches;
 	bool watches_changed;
 	bool stop;
-	int done_fd; /* readable while done is not empty */
 	int wake_fd;
 
 	/* the worker's */
@@ -142,8 +144,8 @@ int nvrm_act_resume(struct gpu_target *t, const uint32_t *ids, size_t n, uint64_
 int nvrm_act_slice(struct gpu_target *t, enum gpu_slice slice, uint64_t cookie);
 int nvrm_act_release(struct gpu_target *t, uint64_t cookie);
 int nvrm_act_take(struct gpu_backend *base, struct gpu_done *ret);
-void nvrm_act_put_done(struct backend *b, struct order *o); /* from the worker */
 void nvrm_act_free_orders(struct order_list *list);
+void nvrm_act_free_done(struct backend *b);
 void nvrm_act_free_targets(struct backend *b); /* once there is no worker */
 
 /* ---- backend_work.c ---- */

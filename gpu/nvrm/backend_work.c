@@ -88,7 +88,7 @@ void nvrm_work_finish(struct order *o, int r, const struct nvrm_failure *failure
 		nvrm_failure_describe(r, o->t->pid, failure, &text);
 		snprintf(d->why, sizeof(d->why), "%.*s", GPU_WHY_SIZE - 1, text.message);
 	}
-	nvrm_act_put_done(o->t->b, o);
+	mailbox_put(&o->t->b->done, &o->mail);
 }
 
 void nvrm_work_lost(struct gpu_target *t, int r, const struct nvrm_failure *failure)
