@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The way back from threads that work for a backend: things to take, and a descriptor that tells. */
+/* The way back from threads that work for a backend: what to take, and a descriptor that tells. */
 #ifndef GPREEMPT_GPU_MAILBOX_H
 #define GPREEMPT_GPU_MAILBOX_H
 
