@@ -16,7 +16,6 @@
 
 #define GP_DOORBELLS 4 /* of one UNMAP_QUEUES */
 #define GP_RETRY_NS (100 * (u64)NSEC_PER_MSEC)
-#define GP_UNMAPS_PER_FENCE 32 /* the ring has room for more than twice as many */
 
 static bool gp_is_mes(const struct device_queue_manager *dqm)
 {
@@ -167,19 +166,11 @@ out:
 }
 
 struct gp_unmaps {
-	struct device_queue_manager *dqm;
-	unsigned int sent; /* since the last fence */
+	struct packet_manager *pm;
+	bool sent;
 	u32 doorbells[GP_DOORBELLS];
 	unsigned int n_doorbells;
 };
-
-static int gp_sent_one(struct gp_unmaps *u)
-{
-	if (++u->sent < GP_UNMAPS_PER_FENCE)
-		return 0;
-	u->sent = 0;
-	return gp_wait_for_fence(u->dqm);
-}
 
 static int gp_unmap_doorbells(struct gp_unmaps *u)
 {
@@ -187,18 +178,17 @@ static int gp_unmap_doorbells(struct gp_unmaps *u)
 
 	if (!u->n_doorbells)
 		return 0;
-	r = gp_send_doorbells(&u->dqm->packet_mgr, u->doorbells, u->n_doorbells);
+	r = gp_send_doorbells(u->pm, u->doorbells, u->n_doorbells);
 	memset(u->doorbells, 0, sizeof(u->doorbells));
 	u->n_doorbells = 0;
-	return r ?: gp_sent_one(u);
+	u->sent = true;
+	return r;
 }
 
 static int gp_unmap_process(struct gp_unmaps *u, u32 pasid)
 {
-	int r = pm_send_unmap_queue(&u->dqm->packet_mgr, KFD_UNMAP_QUEUES_FILTER_BY_PASID, pasid,
-				    false);
-
-	return r ?: gp_sent_one(u);
+	u->sent = true;
+	return pm_send_unmap_queue(u->pm, KFD_UNMAP_QUEUES_FILTER_BY_PASID, pasid, false);
 }
 
 /* By process where nothing of it is left on the run list, else queue by queue. */
@@ -229,9 +219,10 @@ static int gp_unmap_of(struct gp_unmaps *u, struct qcm_process_device *qpd, u64 
 	return 0;
 }
 
+/* A list that is not over-subscribed has too few processes and queues to fill the ring. */
 static int gp_send_unmaps(struct device_queue_manager *dqm, u64 mark)
 {
-	struct gp_unmaps u = { .dqm = dqm };
+	struct gp_unmaps u = { .pm = &dqm->packet_mgr };
 	struct device_process_node *cur;
 	int r;
 
