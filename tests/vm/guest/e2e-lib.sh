@@ -5,31 +5,13 @@ gpreempt=$BUILD/cmd/gpreempt/gpreempt
 QUEUES=4             # of a job
 SLOW=tick_us=1000    # for the module: the guest has time for the rest
 TICKS=20             # of a dispatch
-RUNS_MS=2000         # all queues run again within, on a machine that is not busy
+RUNS_MS=$((2000 * ${SLOWNESS:-1})) # all queues run again within
 FOREVER_MS=30000     # nothing is expected to take so long
 table=$TMPDIR/table
 
 now_ms()
 {
 	echo $((${EPOCHREALTIME/[.,]/} / 1000))
-}
-
-# A guest on a host with other things to do is slow in everything; so are its holders. What a guest
-# with two cores of its own does in IDLE_MS tells by how much the limits have to be stretched.
-IDLE_MS=3000
-stretch_limits()
-{
-	local began i percent
-	sh -c : # from the host's disk
-	began=$(now_ms)
-	for i in {1..40}; do
-		sh -c :
-	done
-	percent=$((($(now_ms) - began) * 100 / IDLE_MS))
-	[ $percent -gt 100 ] || percent=100
-	[ $percent -lt 300 ] || percent=300
-	RUNS_MS=$((2000 * percent / 100))
-	echo "# this guest takes $percent % of the usual time: queues run again within $RUNS_MS ms"
 }
 
 # start_job [COMMAND...]: mkjob, sets $job when its queues have work.
