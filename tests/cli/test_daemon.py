@@ -283,6 +283,9 @@ class WithDaemon(Talking):
         free = self.event(events, 'let-go', pid=offline.pid)
         self.assertGreater(free['duration_us'], 0)
         status = self.ask_json('status')
+        while 'detection_us' not in status:  # a hold may also be made before work was seen
+            self.event(events, 'held', pid=offline.pid)
+            status = self.ask_json('status')
         self.assertGreater(status['preemptions'], 0)
         self.assertGreater(status['detection_us']['count'], 0)
         job = next(j for j in status['jobs'] if j['pid'] == offline.pid)

@@ -177,10 +177,22 @@ class BrokenOutput(Case):
         self.addCleanup(p.stderr.close)
         self.addCleanup(p.wait, timeout=30)
         self.addCleanup(p.kill)  # whatever else fails: its time is a model's, and costs a core
-        while not os.path.exists(f'/proc/{p.pid}/fd/3'):  # its own descriptors come after these
+        while not waits_for_signals(p.pid):  # it is ours by then, not the shell, and has begun
             select.select([p.stderr], [], [], 0.01)
         for fd in (0, 1):
             self.assertEqual(os.readlink(f'/proc/{p.pid}/fd/{fd}'), '/dev/null')
+
+
+def waits_for_signals(pid):
+    """Whether one of its descriptors is a signalfd."""
+    fds = f'/proc/{pid}/fd'
+    for fd in os.listdir(fds):
+        try:
+            if 'signalfd' in os.readlink(f'{fds}/{fd}'):
+                return True
+        except FileNotFoundError:  # closed since
+            pass
+    return False
 
 
 class Signals(Case):
