@@ -66,7 +66,7 @@ freeze()
 	}
 	until grep -q '^ready' "$said"; do
 		waited=$((waited + 1))
-		if [ $waited -ge $((READY_S * 10)) ] || ! kill -0 "${monitor_PID:-0}" 2>/dev/null; then
+		if [ $waited -ge $((READY_S * 10)) ] || [ ! -e "/proc/${monitor_PID:-none}" ]; then
 			say "the guest does not boot"
 			[ -z "${monitor_PID:-}" ] || kill -KILL "$monitor_PID"
 			tail -n 30 "$1.console" >&2
@@ -87,7 +87,8 @@ find_frozen()
 	local key status=0
 	frozen=
 	[ "$cpus" = 1 ] || return 0
-	key=$({ printf '%s\n' "${machine[@]/path=$out/}" && qemu-system-x86_64 --version; } | sha256sum)
+	key=$(qemu-system-x86_64 --version && printf '%s\n' "${machine[@]/path=$out/}")
+	key=$(sha256sum <<<"$key")
 	frozen=${initramfs%/*}/frozen-${key:0:16}
 	[ ! -s "$frozen" ] || return 0
 	exec {lock}>"$frozen.lock"
