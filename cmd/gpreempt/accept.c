@@ -9,10 +9,9 @@
 #define MAX_CHECKS 32
 
 const char help_accept[] =
-	"  -o FILE             the report; default gpreempt-accept-PID-TIME.txt, here. A file "
-	"that\n"
-	"                      exists is never written over\n"
-	"  -n N                rounds of each series, default 30\n"
+	"  -o, --output FILE   the report; default gpreempt-accept-PID-TIME.txt, here. A file\n"
+	"                      that exists is never written over\n"
+	"  -n, --rounds N      of each series, default 30\n"
 	"  --online PID        also see how a neighbour on the same GPU fares; it is looked at,\n"
 	"                      never suspended\n"
 	"\n"

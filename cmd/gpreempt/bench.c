@@ -14,7 +14,7 @@
 #define FAILURES_IN_A_ROW 3
 
 const char help_bench[] =
-	"  -n N                rounds, default 10\n"
+	"  -n, --rounds N      default 10\n"
 	"  --work MS           how long the urgent work of each round takes, default 10\n"
 	"  --grace KCLK        thousands of GPU clocks running work gets to end by itself,\n"
 	"                      1 (default) to 255; not on NVIDIA GPUs\n"

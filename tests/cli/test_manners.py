@@ -119,16 +119,6 @@ class ManPages(Case):
         with open(os.path.join(os.environ['MAN_PAGES'], name + '.scd')) as f:
             return f.read()
 
-    def test_every_option_of_every_command_is_explained(self):
-        everywhere = {'--device', '--socket', '--json', '--help', '--version'}
-        for command in COMMANDS:
-            page = self.page(f'gpreempt-{command}.1')
-            for option in set(re.findall(r'--[a-z-]+', self.ok(run(command, '--help')))):
-                if option not in everywhere:
-                    self.assertIn(option, page, command)
-        for option in everywhere:
-            self.assertIn(option, self.page('gpreempt.1'))
-
     def test_every_key_of_the_answers_is_named(self):
         for command in (['doctor'], ['list'], ['queues', '1001'], ['hqd'], ['bench', '1001'],
                         ['hold', '1001', '--for', '1'], ['monitor', '1001'], ['release']):
@@ -314,27 +304,6 @@ class Terminal(Case):
         os.close(leader)
         self.assertEqual(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]), DONE)
         self.assertIn(b'running again', out)
-
-
-class Completion(Case):
-    def complete(self, *words):
-        script = ('source "$0"; COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _gpreempt "$1"; '
-                  'printf "%s\\n" "${COMPREPLY[@]}"')
-        p = subprocess.run(['bash', '-c', script, os.environ['COMPLETION'], *words],
-                           stdout=subprocess.PIPE, text=True, check=True)
-        return p.stdout.split()
-
-    def test_commands_options_and_values(self):
-        self.assertEqual(self.complete('gpreempt', 'mon'), ['monitor'])
-        self.assertEqual(set(self.complete('gpreempt', '')) & set(COMMANDS), set(COMMANDS))
-        self.assertEqual(self.complete('gpreempt', '--json', 'hold', '--gr'), ['--grace'])
-        self.assertEqual(self.complete('gpreempt', 'list', '--class', 'o'), ['online', 'offline'])
-
-    def test_every_option_of_every_command(self):
-        for command in COMMANDS:
-            known = set(self.complete('gpreempt', command, '-'))
-            wanted = set(re.findall(r'(?m)^  (--[a-z-]+|-n) ', self.ok(run(command, '--help'))))
-            self.assertLessEqual(wanted, known, command)
 
 
 class HistoricalNames(Case):
