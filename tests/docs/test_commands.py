@@ -6,7 +6,7 @@ import shlex
 import tempfile
 import unittest
 
-from pages import ROOT, pages, read
+from pages import ROOT, files, pages, read
 from program import ask, commands, options
 
 VALUED = {'--device', '--socket'}  # options before the command that take a value
@@ -137,6 +137,15 @@ class Sources(unittest.TestCase):
                     self.assertTrue(any(block in source for source in sources),
                                     f'{page.path}: in none of {named}:\n{block}')
         self.assertGreater(found, 1)
+
+
+    def test_figures_and_calls_that_are_named_exist(self):
+        code = ''.join(read(f) for f in files()
+                       if f.startswith(('cmd/', 'include/', 'kernel/ext/', 'abi/', 'python/'))
+                       and f.endswith(('.c', '.h', '.py')))
+        for page in pages():
+            for name in re.findall(r'\bgpreempt_[a-z_]+\b', ' '.join(page.inline)):
+                self.assertRegex(code, rf'\b{name}', page.path)
 
 
 class Configurations(unittest.TestCase):

@@ -30,6 +30,21 @@ class ManualPages(unittest.TestCase):
         built = set(re.findall(r"'([\w.-]+\.[1-8])'", read('docs/meson.build')))
         self.assertEqual(built, names)
 
+    def test_pages_they_refer_to_exist(self):
+        names = {os.path.basename(f)[:-len('.scd')] for f in files() if f.startswith('docs/man/')}
+        for name in names:
+            for other, section in re.findall(r'\*((?:lib)?gpreempt[\w.-]*)\*\((\d)\)', page(name)):
+                self.assertIn(f'{other}.{section}', names, name)
+
+    def test_every_policy_is_explained(self):
+        listed = ask('gpreempt', 'sim', '--list').stdout.partition('policies:\n')[2]
+        policies = re.findall(r'^  (\w+) ', listed.partition('\n\n')[0], re.M)
+        self.assertGreater(len(policies), 4)
+        section = page('gpreempt.7').partition('## Policies\n')[2].partition('\n## ')[0]
+        self.assertEqual(re.findall(r'^\*(\w+)\*$', section, re.M), policies)
+        table = read('docs/operators-guide.md').partition('| policy |')[2].partition('\n\n')[0]
+        self.assertEqual(set(re.findall(r'^\| `(\w+)`', table, re.M)), set(policies))
+
     def test_the_program_s_page_names_the_same_commands(self):
         text = page('gpreempt.1').partition('# COMMANDS')[2].partition('# OPTIONS')[0]
         terms = ', '.join(re.findall(r'^(\*[a-z].*)', text, re.M))
