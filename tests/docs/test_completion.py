@@ -52,6 +52,10 @@ class Bash(Completion):
     def test_everything(self):
         self.check(self.complete)
 
+    def test_words_that_bash_breaks(self):
+        self.assertEqual(self.complete('gpreempt', '--device', 'model', ':', 'mi300'), {'mi300x'})
+        self.assertIn('gfx1200', self.complete('gpreempt', '--device', 'model', ':'))
+
 
 class Zsh(Completion):
     # In place of zsh's own functions, which work in its editor only. A colon that is part of a
