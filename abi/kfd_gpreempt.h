@@ -39,6 +39,7 @@
 #define KFD_GPREEMPT_CAN_BATCH 0x1u
 #define KFD_GPREEMPT_CAN_VICTIMS_ONLY 0x2u /* the machine's owner has allowed it */
 #define KFD_GPREEMPT_IS_ADMIN 0x4u /* the caller needs to bind nobody */
+#define KFD_GPREEMPT_SCHEDULES 0x8u /* the scheduler in the driver is on, on some GPU */
 
 struct kfd_gpreempt_version {
 	uint32_t version; /* out, as all of it */
@@ -291,6 +292,8 @@ ABI_SIZE(struct kfd_gpreempt_hint, 32);
 #define KFD_GPREEMPT_MONITOR_REARM 0x4u /* after a failed preemption; nothing else is changed */
 
 #define KFD_GPREEMPT_POLICY_NAME 16
+#define KFD_GPREEMPT_MIN_INTERVAL_US 100u
+#define KFD_GPREEMPT_MAX_INTERVAL_US 1000000u
 
 /*
  * The scheduler of a GPU: CAP_SYS_ADMIN. Stays as it is set until it is set anew or the module

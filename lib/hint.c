@@ -7,6 +7,7 @@
 #include <sys/stat.h>
 #include <time.h>
 
+#include "gpreempt/kernel.h"
 #include "lib/daemon_internal.h"
 #include "lib/internal.h"
 
@@ -126,15 +127,23 @@ static int no_daemon(struct gpreempt_ctx *ctx)
 			"a hint needs gpreemptd, which is not running");
 }
 
+/* Without a daemon the scheduler inside the driver is told, where it is on. */
+static int tell_kernel(struct gpreempt_ctx *ctx, pid_t pid)
+{
+	return gpreempt_kernel_is_on(ctx) > 0 ? gpreempt_kernel_hint(ctx, pid, 0, 0) :
+						no_daemon(ctx);
+}
+
 EXPORT int gpreempt_hint(struct gpreempt_ctx *ctx, pid_t pid)
 {
 	int r;
 
 	/* The processes of a model of our own are nobody else's. */
 	if (gpreempt_is_modelled(ctx))
-		return no_daemon(ctx);
+		return tell_kernel(ctx, pid);
 	if (!ctx->daemon && gpreempt_daemon_open(NULL, &ctx->daemon, &ctx->last) < 0)
-		return ctx->last.kind == GPREEMPT_ERROR_ABSENT ? no_daemon(ctx) : ctx->last.error;
+		return ctx->last.kind == GPREEMPT_ERROR_ABSENT ? tell_kernel(ctx, pid) :
+								 ctx->last.error;
 	r = gpreempt_daemon_hint(ctx->daemon, pid, 0, 0);
 	if (r >= 0)
 		return 0;
@@ -142,5 +151,5 @@ EXPORT int gpreempt_hint(struct gpreempt_ctx *ctx, pid_t pid)
 	if (r != -ECONNRESET)
 		return r;
 	ctx->daemon = gpreempt_daemon_close(ctx->daemon); /* the next call asks the next daemon */
-	return no_daemon(ctx);
+	return tell_kernel(ctx, pid);
 }

@@ -2,7 +2,7 @@
 /* Hardware queue slots: how many there are, and how many are taken. */
 #include <errno.h>
 
-#include "gpu/kfd/ext.h"
+#include "gpu/kfd/scheduler.h"
 #include "lib/internal.h"
 #include "lib/processes.h"
 
@@ -12,6 +12,7 @@ struct account {
 	bool queues_known; /* the driver lists its processes */
 	bool slots_known; /* read from the hardware */
 	bool classes_known; /* of every process with queues */
+	bool may_be_reserved; /* the scheduler in the driver is on */
 };
 
 static struct gpreempt_hqd_status *find(struct account *a, uint32_t gpu_id)
@@ -85,9 +86,8 @@ static void begin(struct account *a)
 
 static void conclude(const struct account *a, struct gpreempt_hqd_status *gpu)
 {
-	/* Only the daemon or the kernel extension could reserve, and neither is there. */
-	gpu->online_reserved = 0;
-	gpu->valid |= GPREEMPT_HQD_RESERVED;
+	if (!a->may_be_reserved)
+		gpu->valid |= GPREEMPT_HQD_RESERVED; /* 0: nobody is there who could */
 	if (a->queues_known)
 		gpu->valid |= GPREEMPT_HQD_QUEUES;
 	if (a->queues_known || a->slots_known)
@@ -99,6 +99,31 @@ static void conclude(const struct account *a, struct gpreempt_hqd_status *gpu)
 	}
 	if (a->queues_known && a->classes_known)
 		gpu->valid |= GPREEMPT_HQD_OFFLINE;
+}
+
+/* What the scheduler in the driver keeps, where it is on and tells. */
+static void read_reserved(struct gpreempt_ctx *ctx, struct account *a)
+{
+	struct kfd_gpreempt_version version;
+	struct gkfd_schedulers all;
+	uint32_t line;
+
+	if (gkfd_ext_open(ctx->k, &version) < 0 || !(version.abilities & KFD_GPREEMPT_SCHEDULES))
+		return;
+	a->may_be_reserved = true;
+	if (gkfd_schedulers_read(ctx->k, &all, &line) < 0)
+		return;
+	for (size_t i = 0; i < all.n; i++) {
+		const struct gkfd_scheduled *s = &all.gpus[i];
+		struct gpreempt_hqd_status *gpu = find(a, s->gpu_id);
+
+		if (!gpu || !(gpu->valid & GPREEMPT_HQD_TOTAL) ||
+		    (s->on && !(s->known & GKFD_SCHEDULER_RESERVED)))
+			continue;
+		gpu->online_reserved = (uint32_t)(gpu->total * s->online_permille / 1000);
+		gpu->valid |= GPREEMPT_HQD_RESERVED;
+	}
+	gkfd_schedulers_done(&all);
 }
 
 static void read_slots(struct gpreempt_ctx *ctx, struct account *a)
@@ -130,6 +155,7 @@ static int account(struct gpreempt_ctx *ctx, struct account *a)
 		told = ask_extension(ctx, &a->gpus[i]);
 	if (!told)
 		read_slots(ctx, a);
+	read_reserved(ctx, a);
 	for (size_t i = 0; i < a->topology->n; i++)
 		conclude(a, &a->gpus[i]);
 	return 0;

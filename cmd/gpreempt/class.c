@@ -2,8 +2,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "cmd/gpreempt/daemon.h"
 #include "cmd/gpreempt/job_text.h"
+#include "cmd/gpreempt/kernel.h"
 
 const char help_class[] =
 	"  --priority N        within the class, 0 to 255; otherwise as it is\n"
@@ -15,7 +15,9 @@ const char help_class[] =
 	"name:GLOB (the command's name), or 12 or more digits of a container id. CLASS is\n"
 	"'online', 'offline', or 'none' for jobs the daemon shall leave alone. Counts for the\n"
 	"jobs there are and those to come, until another request or a reload; but a name, which\n"
-	"any program can take, makes only those there are online.\n";
+	"any program can take, makes only those there are online.\n"
+	"Without a daemon the scheduler inside the driver is told, where it is on: it knows\n"
+	"single processes that use a GPU, by their pid.\n";
 
 #define TARGET_MAX_US (3600ull * 1000 * 1000)
 
@@ -74,24 +76,49 @@ static bool counts_later(const char *selector, const struct gpreempt_class_reque
 	       request->job_class == GPREEMPT_CLASS_OFFLINE;
 }
 
+static int report_json(struct cli *cli, int n, const char *scheduler)
+{
+	struct json_object *o = json_object_new_object();
+
+	json_add_uint(o, "classed", (uint64_t)n);
+	json_add_string(o, "scheduler", scheduler);
+	return cli_print_json(cli, o);
+}
+
 static int report(struct cli *cli, int n, const char *selector,
 		  const struct gpreempt_class_request *request)
 {
-	struct json_object *o;
+	if (cli->json)
+		return report_json(cli, n, "gpreemptd");
+	printf("%s: %s; %d process%s classed now\n", selector, job_class_word(request->job_class),
+	       n, n == 1 ? "" : "es");
+	if (n == 0)
+		printf("%s\n", counts_later(selector, request) ?
+				       "nobody matches yet: it counts for those to come" :
+				       "nobody matches; by name, only those there are are taken");
+	return EXIT_DONE;
+}
 
-	if (!cli->json) {
-		printf("%s: %s; %d process%s classed now\n", selector,
-		       job_class_word(request->job_class), n, n == 1 ? "" : "es");
-		if (n == 0)
-			printf("%s\n", counts_later(selector, request) ?
-					       "nobody matches yet: it counts for those to come" :
-					       "nobody matches; by name, only those there are are "
-					       "taken");
-		return EXIT_DONE;
-	}
-	o = json_object_new_object();
-	json_add_uint(o, "classed", (uint64_t)n);
-	return cli_print_json(cli, o);
+/* It knows neither descendants nor those to come. */
+static int class_by_kernel(struct cli *cli, const char *selector,
+			   const struct gpreempt_class_request *request)
+{
+	pid_t pid = 0;
+	int status;
+
+	if (selector[strspn(selector, "0123456789")])
+		return cli_fail(cli, EXIT_ABSENT, "start it with: systemctl start gpreemptd",
+				"no daemon is running, and the kernel's scheduler knows pids only");
+	status = parse_pid(cli, selector, &pid);
+	if (status != EXIT_DONE)
+		return status;
+	if (gpreempt_kernel_set_class(cli->ctx, pid, request) < 0)
+		return cli_fail_ctx(cli);
+	if (cli->json)
+		return report_json(cli, 1, "kernel");
+	printf("%s: %s; of this process alone, for the kernel's scheduler\n", selector,
+	       job_class_word(request->job_class));
+	return EXIT_DONE;
 }
 
 int cmd_class(struct cli *cli, int argc, char **argv)
@@ -101,9 +128,11 @@ int cmd_class(struct cli *cli, int argc, char **argv)
 	int status = parse(cli, argc, argv, &request), n;
 
 	if (status == EXIT_DONE)
-		status = daemon_connect(cli, &d);
+		status = scheduler_connect(cli, &d);
 	if (status != EXIT_DONE)
 		return status;
+	if (!d)
+		return class_by_kernel(cli, argv[optind], &request);
 	n = gpreempt_daemon_set_class(d, argv[optind], &request);
 	return n < 0 ? daemon_failed(cli, d) : report(cli, n, argv[optind], &request);
 }

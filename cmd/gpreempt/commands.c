@@ -32,10 +32,11 @@ const struct command commands[] = {
 	{ "hqd", "", "hardware queue slots in use", NULL, cmd_hqd },
 	{ "stop-gpu", "GPU --for S --yes", "stop everybody's work on a GPU for a while",
 	  help_stop_gpu, cmd_stop_gpu },
+	{ "kernel", "[on | off | ...]", "the scheduler inside the driver: on, off, its state",
+	  help_kernel, cmd_kernel },
 	{ "accept", "PID", "hold what we claim against this machine; a report", help_accept,
 	  cmd_accept },
-	{ "demo", "", "the whole story on a software GPU; no GPU, no root", help_demo,
-	  cmd_demo },
+	{ "demo", "", "the whole story on a software GPU; no GPU, no root", help_demo, cmd_demo },
 	{ "sim", "SCENARIO | --list", "policies on workloads of the field, modelled", help_sim,
 	  cmd_sim },
 
@@ -53,6 +54,7 @@ const struct command commands[] = {
 	  "  --ahead DURATION    it comes in so long, as 500us; otherwise now\n"
 	  "  --for DURATION      it takes so long: others come back when it ends\n"
 	  "\n"
+	  "Without a daemon the scheduler inside the driver is told, where it is on.\n"
 	  "For trying out; a program uses gpreempt_hint_now() of libgpreempt(3).\n",
 	  cmd_hint },
 	{ "events", "", "what the daemon does, as it happens, until Ctrl-C",

@@ -2,7 +2,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "cmd/gpreempt/daemon.h"
+#include "cmd/gpreempt/kernel.h"
 
 enum { OPTION_AHEAD = 2001, OPTION_FOR };
 #define LONGEST_NS NSEC_PER_SEC
@@ -29,16 +29,29 @@ static int parse_duration(struct cli *cli, const char *what, const char *text, u
 	return EXIT_DONE;
 }
 
-static int report(struct cli *cli, pid_t pid)
+static int tell(struct cli *cli, struct gpreempt_daemon *d, pid_t pid, uint64_t ahead_ns,
+		uint64_t for_ns)
+{
+	if (!d)
+		return gpreempt_kernel_hint(cli->ctx, pid, ahead_ns, for_ns) < 0 ?
+			       cli_fail_ctx(cli) :
+			       EXIT_DONE;
+	return gpreempt_daemon_hint(d, pid, ahead_ns, for_ns) < 0 ? daemon_failed(cli, d) :
+								    EXIT_DONE;
+}
+
+static int report(struct cli *cli, const struct gpreempt_daemon *d, pid_t pid)
 {
 	struct json_object *o;
 
 	if (!cli->json) {
-		printf("the daemon knows that work of process %d comes\n", (int)pid);
+		printf("%s knows that work of process %d comes\n",
+		       d ? "the daemon" : "the kernel's scheduler", (int)pid);
 		return EXIT_DONE;
 	}
 	o = json_object_new_object();
 	json_add(o, "hinted", json_object_new_int((int)pid));
+	json_add_string(o, "scheduler", d ? "gpreemptd" : "kernel");
 	return cli_print_json(cli, o);
 }
 
@@ -66,10 +79,8 @@ int cmd_hint(struct cli *cli, int argc, char **argv)
 	if (status == EXIT_DONE)
 		status = parse_pid(cli, argv[optind], &pid);
 	if (status == EXIT_DONE)
-		status = daemon_connect(cli, &d);
-	if (status != EXIT_DONE)
-		return status;
-	if (gpreempt_daemon_hint(d, pid, ahead_ns, for_ns) < 0)
-		return daemon_failed(cli, d);
-	return report(cli, pid);
+		status = scheduler_connect(cli, &d);
+	if (status == EXIT_DONE)
+		status = tell(cli, d, pid, ahead_ns, for_ns);
+	return status == EXIT_DONE ? report(cli, d, pid) : status;
 }

@@ -23,6 +23,7 @@ enum gkfd_tree {
 	GKFD_TREE_PARAMS, /* /sys/module/amdgpu/parameters */
 	GKFD_TREE_MODULE, /* /sys/module/amdgpu; a model has none */
 	GKFD_TREE_PROC, /* /proc */
+	GKFD_TREE_SYS, /* /sys: what is no GPU driver's alone */
 	GKFD_TREE_COUNT,
 };
 

@@ -137,6 +137,7 @@ static int open_tree(const struct kernel *k, enum gkfd_tree tree)
 		[GKFD_TREE_PARAMS] = "/sys/module/amdgpu/parameters",
 		[GKFD_TREE_MODULE] = "/sys/module/amdgpu",
 		[GKFD_TREE_PROC] = "/proc",
+		[GKFD_TREE_SYS] = "/sys",
 	};
 
 	return open_below_root(k, dirs[tree], O_PATH | O_DIRECTORY);

@@ -49,6 +49,7 @@ struct model_gpu {
 	uint32_t total_queues;
 	uint8_t sdma_used[16], xgmi_used[16]; /* a bit per SDMA queue slot */
 	struct model_gpu_stats stats;
+	struct ext_scheduler scheduler;
 };
 
 struct model_pdd { /* what one KFD process has on one GPU */
@@ -114,6 +115,7 @@ struct model_kproc {
 	uint64_t debugger; /* serial; may be of a process long gone, as the driver's pointer */
 	int debugged_count; /* may disagree with @debugger of others after a hijack */
 	uint32_t dbg_flags;
+	struct ext_class ext;
 };
 
 struct model_proc {

@@ -232,6 +232,8 @@ static int get_version(struct ext_call *c, void *data)
 		a->abilities |= KFD_GPREEMPT_CAN_VICTIMS_ONLY;
 	if (model_ext_is_admin(c))
 		a->abilities |= KFD_GPREEMPT_IS_ADMIN;
+	if (model_ext_schedules(c->m))
+		a->abilities |= KFD_GPREEMPT_SCHEDULES;
 	return 0;
 }
 
@@ -255,6 +257,11 @@ static const struct ext_desc commands[] = {
 	{ KFD_GPREEMPT_GET_HQD_STATUS, model_ext_hqd },
 	{ KFD_GPREEMPT_GET_STATS, model_ext_stats },
 	{ KFD_GPREEMPT_BIND, bind_process },
+	{ KFD_GPREEMPT_SET_MONITOR, model_ext_monitor },
+	{ KFD_GPREEMPT_SET_HQD_RESERVATION, model_ext_reserve },
+	{ KFD_GPREEMPT_SET_CLASS, model_ext_class },
+	{ KFD_GPREEMPT_SET_QUEUE_POLICY, model_ext_policy },
+	{ KFD_GPREEMPT_HINT, model_ext_hint },
 };
 
 static const struct ext_desc *find_command(unsigned long request)

@@ -8,16 +8,20 @@
  *   ext_hold.c   whose a queue is, how long, and the brake
  *   ext_cycle.c  making it true on hardware, on all GPUs at the same time
  *   ext_look.c   what can be seen of it
+ *   ext_scheduler.c  how the scheduler in the driver is spoken to
  *
  * Asynchronous batches are done when the call returns: virtual time has passed by then.
  */
 #ifndef GPREEMPT_GPU_MODEL_EXT_H
 #define GPREEMPT_GPU_MODEL_EXT_H
 
+#include <stdio.h>
+
 #include "gpu/model/event.h"
 #include "gpu/model/model.h"
 
 struct hw_queue;
+struct kfd_gpreempt_hqd;
 struct model_gpu;
 struct model_kproc;
 struct model_pdd;
@@ -40,6 +44,23 @@ struct ext_queue { /* of every queue */
 	uint64_t held_ns; /* before that */
 	uint64_t last_latency_ns, max_latency_ns;
 	uint64_t mark; /* of the change that it was part of last */
+	uint32_t class; /* KFD_GPREEMPT_NO_CLASS: its process's */
+	bool class_by_admin;
+};
+
+struct ext_class { /* of a KFD process */
+	uint32_t class; /* KFD_GPREEMPT_* */
+	bool critical, by_admin;
+	uint32_t priority, weight;
+	uint64_t target_ns, wait_bound_ns;
+	uint32_t policy; /* flags of SET_QUEUE_POLICY */
+};
+
+struct ext_scheduler { /* of a GPU */
+	bool on;
+	const char *policy;
+	uint32_t interval_us, critical_interval_us, turn_ms, hold_max_ms;
+	uint32_t online_permille, offline_permille, low_water;
 };
 
 struct ext_pdd { /* of a process on a GPU: queues created from now on are born held */
@@ -171,6 +192,18 @@ void model_ext_free_tickets(struct ext_file *f);
 /* ---- ext_look.c ---- */
 int model_ext_hqd(struct ext_call *c, void *data);
 int model_ext_stats(struct ext_call *c, void *data);
+void model_ext_fill_hqd(const struct model_gpu *gpu, struct kfd_gpreempt_hqd *ret);
+
+/* ---- ext_scheduler.c ---- */
+extern const char *const model_ext_policies[]; /* ended by NULL */
+int model_ext_monitor(struct ext_call *c, void *data);
+int model_ext_reserve(struct ext_call *c, void *data);
+int model_ext_class(struct ext_call *c, void *data);
+int model_ext_policy(struct ext_call *c, void *data);
+int model_ext_hint(struct ext_call *c, void *data);
+bool model_ext_schedules(const struct model *m); /* it is on, on some GPU */
+void model_ext_scheduler_on(struct model *m); /* on all, as it is by default */
+void model_ext_print_state(const struct model *m, FILE *out); /* debugfs */
 
 /* ---- procfs.c ---- */
 uint64_t model_proc_start_ticks(const struct model_proc *p);

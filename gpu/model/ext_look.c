@@ -18,7 +18,7 @@ static uint32_t hqd_flags(const struct model_gpu *gpu)
 	       (!mes && gpu->oversubscribed ? KFD_GPREEMPT_HQD_OVERSUBSCRIBED : 0);
 }
 
-static void fill_hqd(const struct model_gpu *gpu, struct kfd_gpreempt_hqd *ret)
+void model_ext_fill_hqd(const struct model_gpu *gpu, struct kfd_gpreempt_hqd *ret)
 {
 	*ret = (struct kfd_gpreempt_hqd){
 		.gpu_id = gpu->id,
@@ -49,7 +49,7 @@ int model_ext_hqd(struct ext_call *c, void *data)
 	for (uint32_t i = 0; i < c->m->config.n_gpus; i++) {
 		if (c->m->gpus[i].id != a->gpu_id)
 			continue;
-		fill_hqd(&c->m->gpus[i], a);
+		model_ext_fill_hqd(&c->m->gpus[i], a);
 		return 0;
 	}
 	return -ENODEV;

@@ -84,8 +84,8 @@ void model_freep(struct model **m);
 /*
  * A populated model, as "--device model[:SPEC]" makes it. SPEC: a chip name, then optional
  * ",key=value" (gpus, occupancy in percent, jobs=0 for nobody there, seed, kfd_minor, runtime=old,
- * log, ext=1, ext=victims; save_area=host, unmap_us, map_us and quantum_us change the chip). NULL:
- * mi308x.
+ * log, ext=1, ext=victims, scheduler=1 for the extension's to be on; save_area=host, unmap_us,
+ * map_us and quantum_us change the chip). NULL: mi308x.
  * pid 1001: offline, 10 busy queues on GPU 0; 1002: online, 2 queues on GPU 0; 1003: no queue.
  * -EINVAL and a line in *ret_why (the caller's to free) when SPEC makes no sense.
  */

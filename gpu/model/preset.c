@@ -21,7 +21,7 @@
 
 struct preset {
 	struct model_chip chip;
-	uint64_t gpus, occupancy /* percent */, jobs, seed, kfd_minor, log;
+	uint64_t gpus, occupancy /* percent */, jobs, seed, kfd_minor, log, scheduler;
 	uint64_t now_ns;
 	bool old_runtime;
 	enum model_ext_kind ext;
@@ -109,6 +109,7 @@ static int parse_option(struct preset *p, char *option, char **ret_why)
 		{ "seed", 0, UINT64_MAX, &p->seed, 1 },
 		{ "kfd_minor", 1, KFD_IOCTL_MINOR_VERSION, &p->kfd_minor, 1 },
 		{ "log", 0, 1, &p->log, 1 },
+		{ "scheduler", 0, 1, &p->scheduler, 1 },
 		{ "unmap_us", 0, MAX_US, &costs->unmap_ns, NSEC_PER_USEC },
 		{ "map_us", 0, MAX_US, &costs->map_ns, NSEC_PER_USEC },
 		{ "quantum_us", 1, MAX_US, &costs->quantum_ns, NSEC_PER_USEC },
@@ -136,7 +137,7 @@ static int parse_option(struct preset *p, char *option, char **ret_why)
 	}
 	return fail(ret_why,
 		    "no option '%s' (gpus, occupancy, jobs, seed, kfd_minor, runtime, log, "
-		    "save_area, unmap_us, map_us, quantum_us, ext)",
+		    "save_area, unmap_us, map_us, quantum_us, ext, scheduler)",
 		    option);
 }
 
@@ -287,6 +288,9 @@ static int make(const char *spec, struct preset *p, struct model **ret, char **r
 	r = parse_spec(spec, p, ret_why);
 	if (r < 0)
 		return r;
+	if (p->scheduler && !p->ext)
+		return fail(ret_why, "the scheduler is the extension's: scheduler=1 needs %s",
+			    "ext=1");
 	config.n_gpus = (uint32_t)p->gpus;
 	config.seed = p->seed;
 	config.kfd_minor = (uint32_t)p->kfd_minor;
@@ -296,6 +300,8 @@ static int make(const char *spec, struct preset *p, struct model **ret, char **r
 	if (r < 0)
 		return r;
 	timeline_run(&m->time, p->now_ns);
+	if (p->scheduler)
+		model_ext_scheduler_on(m);
 	if (p->jobs) {
 		r = populate(m, p);
 		if (r < 0)

@@ -4,6 +4,7 @@
 #include <stdarg.h>
 #include <string.h>
 
+#include "abi/kfd_gpreempt.h"
 #include "gpu/model/driver.h"
 #include "util/stream.h"
 
@@ -44,6 +45,15 @@ void model_list_name(FILE *out, const char *fmt, ...)
 	fputc('\0', out);
 }
 
+/* Of the rest of /sys only what the driver's extension puts there. */
+static int read_sys(struct model *m, const char *path, bool list, FILE *out)
+{
+	if (list || !m->config.ext || strcmp(path, "kernel/debug/" KFD_GPREEMPT_DEVICE))
+		return -ENOENT;
+	model_ext_print_state(m, out);
+	return 0;
+}
+
 static int read_tree(struct model *m, enum gkfd_tree tree, const char *path, bool list, FILE *out)
 {
 	switch (tree) {
@@ -55,6 +65,8 @@ static int read_tree(struct model *m, enum gkfd_tree tree, const char *path, boo
 		return model_params(m, path, list, out);
 	case GKFD_TREE_PROC:
 		return model_procfs(m, path, list, out);
+	case GKFD_TREE_SYS:
+		return read_sys(m, path, list, out);
 	default:
 		return -EINVAL;
 	}

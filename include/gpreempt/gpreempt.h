@@ -474,12 +474,35 @@ int gpreempt_stop_gpu(struct gpreempt_ctx *ctx, uint32_t gpu_id, uint64_t longes
 /* -EALREADY: it is not stopped, or not through this context. Since: 0.1 */
 int gpreempt_start_gpu(struct gpreempt_ctx *ctx, uint32_t gpu_id);
 
-/* These need the kernel extension or the daemon: -EOPNOTSUPP without. */
+/* ---- for the scheduler inside the driver (gpreempt/kernel.h): -EOPNOTSUPP without ---- */
+
+#define GPREEMPT_ALL_QUEUES UINT32_MAX
+
+enum { /* flags of a queue policy */
+       GPREEMPT_POLICY_LAZY = 1 << 0, /* no slot before there is work */
+       GPREEMPT_POLICY_AUTO_DEACTIVATE = 1 << 1, /* and none while there is none */
+       GPREEMPT_POLICY_PREEMPTIBLE = 1 << 2, /* the default of offline processes */
+};
+
+/*
+ * Of a process as a whole: @queue_id is GPREEMPT_ALL_QUEUES, another is -EOPNOTSUPP. Without
+ * CAP_SYS_ADMIN only with GPREEMPT_POLICY_PREEMPTIBLE and where no administrator has set anything:
+ * -EPERM. Since: 0.1
+ */
 int gpreempt_set_queue_policy(struct gpreempt_ctx *ctx, pid_t pid, uint32_t queue_id,
-			      uint32_t flags); /* Since: 0.1 */
+			      uint32_t flags);
+/*
+ * Of the slots of a GPU, or of all (UINT32_MAX), so many are kept for online queues, and offline
+ * ones have so many at most. Both 0: nothing is kept. For administrators. -ENOENT: the scheduler is
+ * off; -ENODEV: no such GPU; -EINVAL: more than 100 together. Since: 0.1
+ */
 int gpreempt_set_hqd_reservation(struct gpreempt_ctx *ctx, uint32_t gpu_id, uint32_t online_percent,
-				 uint32_t offline_percent); /* Since: 0.1 */
-int gpreempt_hint(struct gpreempt_ctx *ctx, pid_t pid); /* Since: 0.1 */
+				 uint32_t offline_percent);
+/*
+ * Work of @pid is about to come: told to the daemon, and where none runs to the scheduler inside
+ * the driver, where that is on. Since: 0.1
+ */
+int gpreempt_hint(struct gpreempt_ctx *ctx, pid_t pid);
 
 #ifdef __cplusplus
 }

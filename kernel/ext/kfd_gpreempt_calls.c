@@ -27,6 +27,8 @@ int gp_call_version(const struct gp_caller *caller, void *data)
 		v->abilities |= KFD_GPREEMPT_CAN_VICTIMS_ONLY;
 	if (capable(CAP_SYS_ADMIN))
 		v->abilities |= KFD_GPREEMPT_IS_ADMIN;
+	if (gp_monitor_is_on())
+		v->abilities |= KFD_GPREEMPT_SCHEDULES;
 	return 0;
 }
 

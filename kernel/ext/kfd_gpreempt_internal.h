@@ -133,6 +133,7 @@ enum gp_work gp_see_queue(struct gp_seen *s);
 
 /* ---- kfd_gpreempt_monitor.c ---- */
 
+bool gp_monitor_is_on(void); /* of some GPU; waits for none */
 /* All: -ENODEV. */
 int gp_monitor_set(const struct kfd_gpreempt_monitor *args);
 int gp_monitor_reserve(const struct kfd_gpreempt_reservation *args);

@@ -32,12 +32,16 @@ static bool is_within(u32 value, u32 least, u32 most)
 	return !value || (value >= least && value <= most);
 }
 
+static bool is_interval(u32 us)
+{
+	return is_within(us, KFD_GPREEMPT_MIN_INTERVAL_US, KFD_GPREEMPT_MAX_INTERVAL_US);
+}
+
 static int make_config(const struct kfd_gpreempt_monitor *a, struct engine_config *c)
 {
 	*c = engine_config_default;
 	c->policy = find_policy(a->policy);
-	if (!c->policy || !is_within(a->interval_us, 100, USEC_PER_SEC) ||
-	    !is_within(a->critical_interval_us, 100, USEC_PER_SEC) ||
+	if (!c->policy || !is_interval(a->interval_us) || !is_interval(a->critical_interval_us) ||
 	    !is_within(a->turn_ms, 1, KFD_GPREEMPT_MAX_HOLD_MS) ||
 	    !is_within(a->hold_max_ms, 1, KFD_GPREEMPT_MAX_HOLD_MS))
 		return -EINVAL;
@@ -196,6 +200,19 @@ int gp_monitor_set(const struct kfd_gpreempt_monitor *args)
 	return r;
 }
 
+/* Who asks for no more than this must not wait for a GPU that is being cycled. */
+bool gp_monitor_is_on(void)
+{
+	struct kfd_gpreempt_node *n;
+	bool on = false;
+
+	down_read(&gp_nodes_lock);
+	list_for_each_entry(n, &gp_nodes, link)
+		on |= READ_ONCE(n->monitor) != NULL;
+	up_read(&gp_nodes_lock);
+	return on;
+}
+
 static int reserve_node(struct kfd_gpreempt_node *n, const struct kfd_gpreempt_reservation *args)
 {
 	bool none = !args->online_permille && !args->offline_permille;
@@ -292,6 +309,8 @@ void gp_monitor_show(struct seq_file *s, struct kfd_gpreempt_node *n)
 	seq_printf(s, "scheduler on\npolicy %s\ninterval_us %llu\ncritical_interval_us %llu\n",
 		   c.policy->name, c.interval_ns / NSEC_PER_USEC,
 		   c.critical_interval_ns / NSEC_PER_USEC);
+	seq_printf(s, "turn_ms %llu\nhold_max_ms %llu\n", c.params.turn_ns / NSEC_PER_MSEC,
+		   c.hold_max_ns / NSEC_PER_MSEC);
 	seq_printf(s, "online_permille %u\noffline_permille %u\nlow_water %u\n", c.online_permille,
 		   c.offline_permille, c.low_water);
 	seq_printf(s, "looks %llu\nlooked_queues %llu\nbusy_ns %llu\n", f.looks, f.looked_queues,

@@ -291,9 +291,10 @@ class WithDaemon(Talking):
         job = next(j for j in status['jobs'] if j['pid'] == offline.pid)
         self.assertGreater(job['preempted'], 0)
         self.assertEqual(job['class'], 'offline')
-        self.assertEqual(self.ask_json('hint', online.pid), {'hinted': online.pid})
+        hinted = {'hinted': online.pid, 'scheduler': 'gpreemptd'}
+        self.assertEqual(self.ask_json('hint', online.pid), hinted)
         self.assertEqual(self.ask_json('hint', online.pid, '--ahead', '500us', '--for', '4.4ms'),
-                         {'hinted': online.pid})
+                         hinted)
         self.fails(REFUSED, 'hint', offline.pid, says='not online')
         text = self.top('--once')
         self.assertRegex(text, rf'(?m)^ *{offline.pid} train +offline')
@@ -304,9 +305,11 @@ class WithDaemon(Talking):
         events = self.events()
         while not any(j['pid'] == job.pid for j in self.ask_json('status')['jobs']):
             select.select([job.stdout], [], [], 0.05)
-        self.assertEqual(self.ask_json('class', 'name:some-*', 'online'), {'classed': 1})
+        self.assertEqual(self.ask_json('class', 'name:some-*', 'online'),
+                         {'classed': 1, 'scheduler': 'gpreemptd'})
         self.event(events, 'job-classed', pid=job.pid)
-        self.assertEqual(self.ask_json('class', 'name:nobody', 'online'), {'classed': 0})
+        self.assertEqual(self.ask_json('class', 'name:nobody', 'online'),
+                         {'classed': 0, 'scheduler': 'gpreemptd'})
         self.assertIn('only those there', self.ok(self.ask('class', 'name:nobody2', 'online')))
         self.assertIn('those to come', self.ok(self.ask('class', 'name:nobody2', 'offline')))
         self.assertIn('those to come', self.ok(self.ask('class', 'cgroup:/nobody', 'online')))

@@ -1,0 +1,246 @@
+/* SPDX-License-Identifier: MIT */
+/* The scheduler inside the driver: on, off, and how it is. */
+#include <stdio.h>
+#include <string.h>
+
+#include "cmd/gpreempt/kernel.h"
+
+const char help_kernel[] =
+	"  status              how it is on each GPU; the same as saying nothing\n"
+	"  on                  turn it on, or set it anew where it is on\n"
+	"  off                 turn it off: everybody it holds runs again\n"
+	"  rearm GPU           allow preemption on a GPU where one failed\n"
+	"\n"
+	"  --gpu GPU           on and off: only this one, an id as gpreempt doctor shows it\n"
+	"  --policy NAME       who waits for whom; the names: gpreempt sim --list\n"
+	"  --interval-us N     between looks, 100 to 1000000; otherwise 5000\n"
+	"  --critical-interval-us N  where a latency-critical job is; otherwise 1000\n"
+	"  --turn-ms N         of policies that take turns, 1 to 60000; otherwise 100\n"
+	"  --hold-max-ms N     a hold ends by itself after so long, 1 to 60000; otherwise 10000\n"
+	"  --reserve ONLINE:OFFLINE  percent of the hardware queue slots that are kept for\n"
+	"                      online queues, and that offline ones have at most\n"
+	"\n"
+	"It does what gpreemptd does, with the same policies, inside the driver, and goes on\n"
+	"when nobody is there any more. Jobs are what gpreempt class says; others are left\n"
+	"alone. Needs the kernel extension (level K3), and CAP_SYS_ADMIN to change anything.\n";
+
+enum {
+	OPTION_GPU = 2001,
+	OPTION_POLICY,
+	OPTION_INTERVAL,
+	OPTION_CRITICAL_INTERVAL,
+	OPTION_TURN,
+	OPTION_HOLD_MAX,
+	OPTION_RESERVE,
+};
+
+struct request {
+	uint32_t gpu_id;
+	bool has_gpu, has_options; /* that only "on" takes */
+	struct gpreempt_kernel_options options;
+};
+
+static int take_u32(struct cli *cli, const char *what, const char *text, uint32_t min, uint32_t max,
+		    uint32_t *ret)
+{
+	uint64_t value = 0;
+	int status = parse_number(cli, what, text, min, max, &value);
+
+	if (status == EXIT_DONE)
+		*ret = (uint32_t)value;
+	return status;
+}
+
+static int take_reserve(struct cli *cli, const char *text, struct gpreempt_kernel_options *o)
+{
+	unsigned int online, offline;
+	int end = 0;
+
+	if (text[strspn(text, "0123456789:")] ||
+	    sscanf(text, "%3u:%3u%n", &online, &offline, &end) != 2 || text[end])
+		return cli_usage(cli, "--reserve is ONLINE:OFFLINE in percent, as 10:80, not '%s'",
+				 text);
+	if (online + offline > 100)
+		return cli_usage(cli, "--reserve %s is more than 100 %% together", text);
+	o->reserve = true;
+	o->online_percent = online;
+	o->offline_percent = offline;
+	return EXIT_DONE;
+}
+
+static int take_option(struct cli *cli, int c, struct request *q)
+{
+	struct gpreempt_kernel_options *o = &q->options;
+
+	q->has_options |= c != OPTION_GPU;
+	switch (c) {
+	case OPTION_GPU:
+		q->has_gpu = true;
+		return take_u32(cli, "--gpu", optarg, 0, UINT32_MAX - 1, &q->gpu_id);
+	case OPTION_POLICY:
+		o->policy = optarg;
+		return optarg[0] ? EXIT_DONE : cli_usage(cli, "--policy needs a name");
+	case OPTION_INTERVAL:
+		return take_u32(cli, "--interval-us", optarg, 100, 1000000, &o->interval_us);
+	case OPTION_CRITICAL_INTERVAL:
+		return take_u32(cli, "--critical-interval-us", optarg, 100, 1000000,
+				&o->critical_interval_us);
+	case OPTION_TURN:
+		return take_u32(cli, "--turn-ms", optarg, 1, 60000, &o->turn_ms);
+	case OPTION_HOLD_MAX:
+		return take_u32(cli, "--hold-max-ms", optarg, 1, 60000, &o->hold_max_ms);
+	default:
+		return take_reserve(cli, optarg, o);
+	}
+}
+
+static int parse(struct cli *cli, int argc, char **argv, struct request *q)
+{
+	static const struct option options[] = {
+		{ "gpu", required_argument, NULL, OPTION_GPU },
+		{ "policy", required_argument, NULL, OPTION_POLICY },
+		{ "interval-us", required_argument, NULL, OPTION_INTERVAL },
+		{ "critical-interval-us", required_argument, NULL, OPTION_CRITICAL_INTERVAL },
+		{ "turn-ms", required_argument, NULL, OPTION_TURN },
+		{ "hold-max-ms", required_argument, NULL, OPTION_HOLD_MAX },
+		{ "reserve", required_argument, NULL, OPTION_RESERVE },
+		COMMON_OPTIONS,
+	};
+	int status = EXIT_DONE, c;
+
+	while ((c = option_next(cli, argc, argv, ":h", options, &status)) != OPTIONS_DONE) {
+		if (c != OPTIONS_STOP)
+			status = take_option(cli, c, q);
+		if (status != EXIT_DONE)
+			return status;
+	}
+	return check_arguments(cli, argc - optind, 0, 2);
+}
+
+/* ---- what is asked for ---- */
+
+/* A model keeps what is set, and nothing in it schedules. */
+static void say_what_it_is(struct cli *cli)
+{
+	if (gpreempt_is_modelled(cli->ctx))
+		printf("a software device only keeps what is set: nothing schedules on it\n");
+}
+
+static int report(struct cli *cli, const char *done, const char *text, const struct request *q)
+{
+	struct json_object *o;
+
+	if (!cli->json) {
+		if (q->has_gpu)
+			printf("GPU %u: %s\n", q->gpu_id, text);
+		else
+			printf("all GPUs: %s\n", text);
+		say_what_it_is(cli);
+		return EXIT_DONE;
+	}
+	o = json_object_new_object();
+	json_add_string(o, "done", done);
+	if (q->has_gpu)
+		json_add_uint(o, "gpu_id", q->gpu_id);
+	return cli_print_json(cli, o);
+}
+
+/* Two that decide for the same jobs would undo each other's work. */
+static int check_nobody_else(struct cli *cli)
+{
+	struct gpreempt_daemon_status s = { .size = sizeof(s) };
+	_cleanup_daemon_ struct gpreempt_daemon *d = NULL;
+
+	if (gpreempt_is_modelled(cli->ctx) || gpreempt_daemon_open(cli->socket, &d, NULL) < 0 ||
+	    gpreempt_daemon_get_status(d, &s) < 0 || strcmp(s.backend, "kfd") != 0)
+		return EXIT_DONE;
+	return cli_fail(cli, EXIT_REFUSED, "stop it first: systemctl stop gpreemptd",
+			"gpreemptd, process %d, schedules these GPUs already", (int)s.pid);
+}
+
+static int turn_on(struct cli *cli, const struct request *q)
+{
+	int status = check_nobody_else(cli);
+
+	if (status != EXIT_DONE)
+		return status;
+	if (gpreempt_kernel_on(cli->ctx, q->gpu_id, &q->options) < 0)
+		return cli_fail_ctx(cli);
+	return report(cli, "on", "the kernel's scheduler is on", q);
+}
+
+static int turn_off(struct cli *cli, const struct request *q)
+{
+	if (gpreempt_kernel_off(cli->ctx, q->gpu_id) < 0)
+		return cli_fail_ctx(cli);
+	return report(cli, "off", "the kernel's scheduler is off", q);
+}
+
+static int rearm(struct cli *cli, const struct request *q)
+{
+	if (gpreempt_kernel_rearm(cli->ctx, q->gpu_id) < 0)
+		return cli_fail_ctx(cli);
+	return report(cli, "rearm", "may be preempted on again", q);
+}
+
+/* ---- entry ---- */
+
+static const struct verb {
+	const char *name;
+	bool gpu, options; /* takes them */
+	int (*run)(struct cli *cli, const struct request *q);
+} verbs[] = {
+	{ "status", false, false, kernel_status },
+	{ "on", true, true, turn_on },
+	{ "off", true, false, turn_off },
+	{ "rearm", false, false, rearm },
+};
+
+static const struct verb *find_verb(const char *name)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(verbs); i++)
+		if (!strcmp(verbs[i].name, name))
+			return &verbs[i];
+	return NULL;
+}
+
+static int check_request(struct cli *cli, const struct verb *v, int arguments, char **argv,
+			 struct request *q)
+{
+	if (q->has_options && !v->options)
+		return cli_usage(cli, "kernel %s takes no such option: they are for kernel on",
+				 v->name);
+	if (q->has_gpu && !v->gpu)
+		return cli_usage(cli, "kernel %s takes no --gpu", v->name);
+	if (v->run != rearm)
+		return arguments > 1 ?
+			       cli_usage(cli, "too many arguments; usage: gpreempt kernel %s",
+					 v->name) :
+			       EXIT_DONE;
+	if (arguments != 2)
+		return cli_usage(cli, "usage: gpreempt kernel rearm GPU");
+	q->has_gpu = true;
+	return take_u32(cli, "GPU", argv[1], 0, UINT32_MAX - 1, &q->gpu_id);
+}
+
+int cmd_kernel(struct cli *cli, int argc, char **argv)
+{
+	struct request q = {
+		.gpu_id = GPREEMPT_ALL_GPUS,
+		.options = { .size = sizeof(q.options) },
+	};
+	int status = parse(cli, argc, argv, &q);
+	const struct verb *v;
+
+	if (status != EXIT_DONE)
+		return status;
+	v = find_verb(optind < argc ? argv[optind] : "status");
+	if (!v)
+		return cli_usage(cli,
+				 "kernel is followed by status, on, off or rearm GPU, not '%s'",
+				 argv[optind]);
+	status = check_request(cli, v, argc - optind, argv + optind, &q);
+	if (status == EXIT_DONE)
+		status = cli_open(cli);
+	return status == EXIT_DONE ? v->run(cli, &q) : status;
+}

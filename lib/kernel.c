@@ -1,0 +1,326 @@
+/* SPDX-License-Identifier: MIT */
+/* The scheduler in the driver: turning it on and off, and how it is. */
+#include <errno.h>
+#include <string.h>
+
+#include "lib/kernel.h"
+
+#define TURN_ON_HINT "turn it on with: gpreempt kernel on"
+
+int kernel_open(struct gpreempt_ctx *ctx, const char *what, struct kfd_gpreempt_version *ret)
+{
+	int r;
+
+	if (ctx->vendor)
+		return ctx->vendor->cannot(ctx, what, "gpreemptd schedules there");
+	r = gkfd_ext_open(ctx->k, ret);
+	if (r == -EACCES)
+		return ctx_fail(ctx, r, GPREEMPT_ERROR_REFUSED, "try sudo, or join its group",
+				"no right to open /dev/" KFD_GPREEMPT_DEVICE ", which a %s needs",
+				what);
+	if (r == -EPROTO)
+		return ctx_fail(ctx, -EOPNOTSUPP, GPREEMPT_ERROR_REFUSED,
+				"install both from the same release",
+				"the kernel extension is of another version than this program");
+	if (r < 0)
+		return ctx_fail(ctx, -EOPNOTSUPP, GPREEMPT_ERROR_REFUSED,
+				"see what works here with: gpreempt doctor",
+				"a %s needs the kernel extension (level K3), which is not loaded",
+				what);
+	return 0;
+}
+
+int kernel_fail(struct gpreempt_ctx *ctx, int r, const char *what)
+{
+	if (r == -ENOTTY)
+		return ctx_fail(ctx, -EOPNOTSUPP, GPREEMPT_ERROR_REFUSED,
+				"see what works here with: gpreempt doctor",
+				"the kernel extension that is loaded has no scheduler");
+	if (r == -EPERM)
+		return ctx_fail(ctx, r, GPREEMPT_ERROR_REFUSED, "needs CAP_SYS_ADMIN; try sudo",
+				"no right to change the kernel's scheduler");
+	return ctx_fail_errno(ctx, r, what);
+}
+
+/* ---- on and off ---- */
+
+static bool is_within(uint32_t value, uint32_t least, uint32_t most)
+{
+	return value == 0 || (value >= least && value <= most);
+}
+
+static int check(struct gpreempt_ctx *ctx, const struct gpreempt_kernel_options *o)
+{
+	if (o->policy && strlen(o->policy) >= KFD_GPREEMPT_POLICY_NAME)
+		return ctx_fail(ctx, -EINVAL, GPREEMPT_ERROR_USAGE,
+				"see the names with: gpreempt sim --list", "no policy '%.40s'",
+				o->policy);
+	if (!is_within(o->interval_us, KFD_GPREEMPT_MIN_INTERVAL_US,
+		       KFD_GPREEMPT_MAX_INTERVAL_US) ||
+	    !is_within(o->critical_interval_us, KFD_GPREEMPT_MIN_INTERVAL_US,
+		       KFD_GPREEMPT_MAX_INTERVAL_US))
+		return ctx_fail(ctx, -EINVAL, GPREEMPT_ERROR_USAGE, NULL,
+				"an interval is %u to %u us", KFD_GPREEMPT_MIN_INTERVAL_US,
+				KFD_GPREEMPT_MAX_INTERVAL_US);
+	if (!is_within(o->turn_ms, 1, KFD_GPREEMPT_MAX_HOLD_MS) ||
+	    !is_within(o->hold_max_ms, 1, KFD_GPREEMPT_MAX_HOLD_MS))
+		return ctx_fail(ctx, -EINVAL, GPREEMPT_ERROR_USAGE, NULL,
+				"a turn and a hold last 1 to %u ms", KFD_GPREEMPT_MAX_HOLD_MS);
+	if (o->reserve && (uint64_t)o->online_percent + o->offline_percent > 100)
+		return ctx_fail(ctx, -EINVAL, GPREEMPT_ERROR_USAGE, NULL,
+				"the shares of slots are more than 100 %% together");
+	return 0;
+}
+
+static int fail_gpu(struct gpreempt_ctx *ctx, int r, uint32_t gpu_id, const char *what)
+{
+	if (r == -ENODEV && gpu_id == GPREEMPT_ALL_GPUS)
+		return ctx_fail(ctx, r, GPREEMPT_ERROR_ABSENT, NULL, "the driver has no GPU");
+	if (r == -ENODEV)
+		return ctx_fail(ctx, r, GPREEMPT_ERROR_ABSENT,
+				"see which there are with: gpreempt doctor", "there is no GPU %u",
+				gpu_id);
+	if (r == -ENOENT)
+		return ctx_fail(ctx, r, GPREEMPT_ERROR_REFUSED, TURN_ON_HINT,
+				"the kernel's scheduler is off");
+	return kernel_fail(ctx, r, what);
+}
+
+static int turn_on(struct gpreempt_ctx *ctx, uint32_t gpu_id,
+		   const struct gpreempt_kernel_options *o)
+{
+	struct kfd_gpreempt_monitor args = {
+		.gpu_id = gpu_id,
+		.flags = KFD_GPREEMPT_MONITOR_ON,
+		.interval_us = o->interval_us,
+		.critical_interval_us = o->critical_interval_us,
+		.turn_ms = o->turn_ms,
+		.hold_max_ms = o->hold_max_ms,
+	};
+	int r;
+
+	if (o->policy)
+		memcpy(args.policy, o->policy, strlen(o->policy));
+	r = gkfd_scheduler_set(ctx->k, &args);
+	if (r == -EINVAL)
+		return ctx_fail(ctx, r, GPREEMPT_ERROR_USAGE,
+				"see the names with: gpreempt sim --list",
+				"the kernel's scheduler has no policy '%s'", args.policy);
+	return r < 0 ? fail_gpu(ctx, r, gpu_id, "turning the kernel's scheduler on") : 0;
+}
+
+static int turn_off(struct gpreempt_ctx *ctx, uint32_t gpu_id)
+{
+	return gkfd_scheduler_set(ctx->k, &(struct kfd_gpreempt_monitor){ .gpu_id = gpu_id });
+}
+
+static int reserve(struct gpreempt_ctx *ctx, uint32_t gpu_id, uint32_t online_percent,
+		   uint32_t offline_percent)
+{
+	const struct kfd_gpreempt_reservation args = {
+		.gpu_id = gpu_id,
+		.online_permille = online_percent * 10,
+		.offline_permille = offline_percent * 10,
+	};
+	int r = gkfd_scheduler_reserve(ctx->k, &args);
+
+	return r < 0 ? fail_gpu(ctx, r, gpu_id, "reserving slots") : 0;
+}
+
+/* Those that were off are off again; with the first failure it stays as it is. */
+static int undo(struct gpreempt_ctx *ctx, uint32_t gpu_id, const struct gkfd_schedulers *before)
+{
+	int r = before->n ? 0 : -ENODATA;
+
+	for (size_t i = 0; i < before->n && r >= 0; i++) {
+		const struct gkfd_scheduled *g = &before->gpus[i];
+
+		if (gpu_id != GPREEMPT_ALL_GPUS && gpu_id != g->gpu_id)
+			continue;
+		r = g->on ? -EALREADY : turn_off(ctx, g->gpu_id);
+	}
+	return r;
+}
+
+/* What was said of the failure stays, and what became of the rest is said with it. */
+static void undo_or_say(struct gpreempt_ctx *ctx, uint32_t gpu_id,
+			const struct gkfd_schedulers *before)
+{
+	if (undo(ctx, gpu_id, before) < 0)
+		snprintf(ctx->last.hint, sizeof(ctx->last.hint),
+			 "the scheduler stays on, at least on some GPUs: see gpreempt kernel "
+			 "status");
+}
+
+EXPORT int gpreempt_kernel_on(struct gpreempt_ctx *ctx, uint32_t gpu_id,
+			      const struct gpreempt_kernel_options *options)
+{
+	struct gpreempt_kernel_options o = { .size = sizeof(o) };
+	struct gkfd_schedulers before = { 0 };
+	struct kfd_gpreempt_version version;
+	uint32_t line;
+	int r;
+
+	if (options)
+		in_struct(&o, options);
+	r = kernel_open(ctx, "scheduler in the kernel", &version);
+	if (r >= 0)
+		r = check(ctx, &o);
+	if (r < 0)
+		return r;
+	if (gkfd_schedulers_read(ctx->k, &before, &line) < 0)
+		before = (struct gkfd_schedulers){ 0 };
+	r = turn_on(ctx, gpu_id, &o);
+	/* A refused call changes nothing; one that failed on the way may have turned some on. */
+	if (r >= 0 && o.reserve)
+		r = reserve(ctx, gpu_id, o.online_percent, o.offline_percent);
+	if (r < 0 && r != -EPERM && r != -EINVAL && r != -ENODEV && r != -EOPNOTSUPP)
+		undo_or_say(ctx, gpu_id, &before);
+	gkfd_schedulers_done(&before);
+	return r;
+}
+
+EXPORT int gpreempt_kernel_off(struct gpreempt_ctx *ctx, uint32_t gpu_id)
+{
+	struct kfd_gpreempt_version version;
+	int r = kernel_open(ctx, "scheduler in the kernel", &version);
+
+	if (r < 0)
+		return r;
+	r = turn_off(ctx, gpu_id);
+	return r < 0 ? fail_gpu(ctx, r, gpu_id, "turning the kernel's scheduler off") : 0;
+}
+
+EXPORT int gpreempt_kernel_rearm(struct gpreempt_ctx *ctx, uint32_t gpu_id)
+{
+	const struct kfd_gpreempt_monitor args = {
+		.gpu_id = gpu_id,
+		.flags = KFD_GPREEMPT_MONITOR_REARM,
+	};
+	struct kfd_gpreempt_version version;
+	int r = kernel_open(ctx, "scheduler in the kernel", &version);
+
+	if (r < 0)
+		return r;
+	r = gkfd_scheduler_set(ctx->k, &args);
+	return r < 0 ? fail_gpu(ctx, r, gpu_id, "rearming the kernel's scheduler") : 0;
+}
+
+EXPORT int gpreempt_set_hqd_reservation(struct gpreempt_ctx *ctx, uint32_t gpu_id,
+					uint32_t online_percent, uint32_t offline_percent)
+{
+	const struct gpreempt_kernel_options o = {
+		.reserve = true,
+		.online_percent = online_percent,
+		.offline_percent = offline_percent,
+	};
+	struct kfd_gpreempt_version version;
+	int r = kernel_open(ctx, "reservation of hardware queues", &version);
+
+	if (r >= 0)
+		r = check(ctx, &o);
+	return r < 0 ? r : reserve(ctx, gpu_id, online_percent, offline_percent);
+}
+
+/* ---- how it is ---- */
+
+EXPORT int gpreempt_kernel_is_on(struct gpreempt_ctx *ctx)
+{
+	struct kfd_gpreempt_version version;
+	int r = kernel_open(ctx, "scheduler in the kernel", &version);
+
+	return r < 0 ? r : !!(version.abilities & KFD_GPREEMPT_SCHEDULES);
+}
+
+static uint64_t valid_bits(uint32_t known)
+{
+	static const struct {
+		uint32_t known;
+		uint64_t valid;
+	} bits[] = {
+		{ GKFD_SCHEDULER_SLOTS, GPREEMPT_KERNEL_SLOTS },
+		{ GKFD_SCHEDULER_POLICY, GPREEMPT_KERNEL_POLICY },
+		{ GKFD_SCHEDULER_INTERVALS, GPREEMPT_KERNEL_INTERVALS },
+		{ GKFD_SCHEDULER_TURN, GPREEMPT_KERNEL_TURN },
+		{ GKFD_SCHEDULER_HOLD_MAX, GPREEMPT_KERNEL_HOLD_MAX },
+		{ GKFD_SCHEDULER_RESERVED, GPREEMPT_KERNEL_RESERVED },
+		{ GKFD_SCHEDULER_LOOKS, GPREEMPT_KERNEL_LOOKS },
+		{ GKFD_SCHEDULER_ACTIONS, GPREEMPT_KERNEL_ACTIONS },
+		{ GKFD_SCHEDULER_JOBS, GPREEMPT_KERNEL_JOBS },
+	};
+	uint64_t valid = 0;
+
+	for (size_t i = 0; i < ARRAY_SIZE(bits); i++)
+		valid |= known & bits[i].known ? bits[i].valid : 0;
+	return valid;
+}
+
+static struct gpreempt_kernel_gpu describe(const struct gkfd_scheduled *s)
+{
+	struct gpreempt_kernel_gpu g = {
+		.size = sizeof(g),
+		.valid = valid_bits(s->known),
+		.gpu_id = s->gpu_id,
+		.on = s->on,
+		.tripped = s->tripped,
+		.slots = (uint32_t)s->slots,
+		.queues = (uint32_t)s->queues,
+		.held_queues = (uint32_t)s->held_queues,
+		.interval_us = (uint32_t)s->interval_us,
+		.critical_interval_us = (uint32_t)s->critical_interval_us,
+		.turn_ms = (uint32_t)s->turn_ms,
+		.hold_max_ms = (uint32_t)s->hold_max_ms,
+		.online_permille = (uint32_t)s->online_permille,
+		.offline_permille = (uint32_t)s->offline_permille,
+		.online = (uint32_t)s->online,
+		.offline = (uint32_t)s->offline,
+		.held = (uint32_t)s->held,
+		.looks = s->looks,
+		.busy_ns = s->busy_ns,
+		.holds = s->holds,
+		.resumes = s->resumes,
+		.failures = s->failures,
+	};
+
+	snprintf(g.policy, sizeof(g.policy), "%s", s->policy);
+	return g;
+}
+
+static int fail_reading(struct gpreempt_ctx *ctx, int r)
+{
+	if (r == -EACCES || r == -EPERM)
+		return ctx_fail(ctx, r, GPREEMPT_ERROR_REFUSED,
+				"try sudo; under kernel lockdown nobody may read debugfs",
+				"no right to read how the kernel's scheduler is");
+	if (r == -ENOENT)
+		return ctx_fail(ctx, r, GPREEMPT_ERROR_FAILED,
+				"mount it: mount -t debugfs debugfs /sys/kernel/debug",
+				"how the kernel's scheduler is, debugfs tells, which is not there");
+	return ctx_fail_errno(ctx, r, "the state of the kernel's scheduler");
+}
+
+EXPORT int gpreempt_kernel_get_gpus(struct gpreempt_ctx *ctx, struct gpreempt_kernel_gpu *ret,
+				    size_t max)
+{
+	struct kfd_gpreempt_version version;
+	struct gkfd_schedulers all;
+	struct out_array out;
+	uint32_t line;
+	int r;
+
+	r = out_array_init(ctx, &out, ret, max);
+	if (r >= 0)
+		r = kernel_open(ctx, "scheduler in the kernel", &version);
+	if (r < 0)
+		return r;
+	r = gkfd_schedulers_read(ctx->k, &all, &line);
+	if (r < 0)
+		return fail_reading(ctx, r);
+	for (size_t i = 0; i < all.n; i++) {
+		struct gpreempt_kernel_gpu g = describe(&all.gpus[i]);
+
+		out_array_add(&out, &g);
+	}
+	gkfd_schedulers_done(&all);
+	return (int)out.n;
+}
