@@ -1,0 +1,440 @@
+# SPDX-License-Identifier: MIT
+"""Talking to gpreemptd, which decides by itself who waits for whom; and hints for it."""
+from __future__ import annotations
+
+import ctypes
+import os
+import select
+import threading
+import time
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any, Iterator, List, Optional, Tuple, Type, Union
+
+from . import _abi
+from ._lib import lib
+from .errors import Error, check_ns, check_number, check_pid, decode, from_info, usage
+from .records import class_name, class_number
+
+_HINT_S = 1.0  # the furthest ahead, and the longest, that counts
+
+
+@dataclass(frozen=True)
+class Latency:
+    count: int  # 0: nothing was measured yet
+    p50_us: float
+    p99_us: float
+    max_us: float
+
+    @classmethod
+    def of(cls, c: _abi.Latency) -> 'Latency':
+        return cls(c.count, c.p50_ns / 1000, c.p99_ns / 1000, c.max_ns / 1000)
+
+
+@dataclass(frozen=True)
+class DaemonStatus:
+    pid: int
+    paused: bool
+    modelled: bool  # times come from a model and must be shown as such
+    privileged: bool  # the caller may do everything
+    guarded: bool  # a guard stands beside the daemon
+    started_ns: int  # CLOCK_REALTIME
+    now_ns: int
+    gpus: int
+    processes: int
+    jobs: int
+    queues: int
+    online: int
+    offline: int
+    held: int
+    attached: int
+    preemptions: int
+    trips: int
+    inversions: int  # online work that waited for offline
+    resolved: int  # and then did not
+    hints: int
+    hints_refused: int
+    detection: Latency  # from work seen, or a hint, to the decision
+    suspend: Latency  # from the decision until done
+    resume: Latency
+    steps: int  # decisions looked for
+    policy: str
+    backend: str
+    version: str
+    config: str  # the file; may be empty
+    level: str  # that it holds jobs by: 'K3', 'N2', ...
+
+
+@dataclass(frozen=True)
+class DaemonGpu:
+    gpu_id: int
+    tripped: bool  # a preemption failed: nothing is held on it until it is rearmed
+    slots: int
+    slots_online: int
+    slots_offline: int
+    slots_reserved: int
+    cycles: int  # of the runlist, caused by the daemon
+    denied_by_budget: int
+    denied_by_cost: int
+    trips: int
+    name: str
+    tripped_by: str
+
+
+@dataclass(frozen=True)
+class Job:
+    """A process on one GPU, as the daemon sees it."""
+    pid: int
+    uid: int
+    gpu_id: int  # 0: it has no queues yet
+    job_class: str  # 'unknown': the daemon leaves it alone
+    priority: int
+    critical: bool
+    attached: bool
+    held: bool
+    working: bool
+    waiting: bool
+    refused: bool  # cannot be held; why says it
+    unseen: bool  # the GPU tells nobody of its work
+    queues: int
+    comm: str
+    detailed: bool  # False: what follows is not for the caller to see, and is zero
+    started_ns: int
+    preempted: int
+    made_room: int
+    held_ns: int
+    ran_ns: int
+    longest_wait_ns: int
+    stolen_ns: int
+    detect_ns: int
+    target_us: int
+    because: int
+    gang: int
+    share_permille: int
+    history: Tuple[int, ...]
+    source: str
+    container: str
+    why: str
+
+
+@dataclass(frozen=True)
+class Policy:
+    name: str
+    names: Tuple[str, ...]  # all there are
+
+
+@dataclass(frozen=True)
+class Event:
+    time_ns: int  # CLOCK_REALTIME
+    kind: str  # 'job-came', 'held', 'let-go', ...; 'event' for one that is not known
+    gpu_id: int  # 0: none
+    pid: int
+    other_pid: int
+    uid: int
+    job_class: str
+    duration_ns: int
+    count: int
+    comm: str
+    text: str  # for people
+
+
+def _record(kind: Type[Any], c: Any) -> Any:
+    """A dataclass with the fields of a struct of the same names."""
+    values = {}
+    for field in kind.__dataclass_fields__:
+        value = getattr(c, field)
+        if isinstance(value, bytes):
+            value = decode(value)
+        elif isinstance(value, _abi.Latency):
+            value = Latency.of(value)
+        elif isinstance(value, ctypes.Array):
+            value = tuple(value)
+        elif field == 'job_class':
+            value = class_name(value)
+        values[field] = value
+    return kind(**values)
+
+
+def _path(path: Optional[str]) -> Optional[bytes]:
+    if path is None:
+        return None
+    encoded = os.fsencode(path)
+    if b'\0' in encoded:
+        raise usage(f'{path!r} cannot be a socket')
+    return encoded
+
+
+class _Connection:
+    """A connection, which any thread may use; calls take turns."""
+
+    def __init__(self, path: Optional[str] = None) -> None:
+        self._handle: Optional[int] = None
+        self._lock = threading.RLock()
+        self._owner = os.getpid()
+        self.path = path
+        out, info = ctypes.c_void_p(), _abi.ErrorInfo()
+        result = lib().gpreempt_daemon_open(_path(path), ctypes.byref(out), ctypes.byref(info))
+        if result < 0:
+            raise from_info(info, result, of_daemon=True)
+        self._handle = out.value
+
+    def _use(self) -> int:
+        if self._handle is None:
+            raise usage('the connection is closed', 'connect again')
+        if self._owner != os.getpid():
+            raise usage('the connection was made by the parent of this process',
+                        'connect again after a fork')
+        return self._handle
+
+    def _call(self, name: str, *args: Any) -> int:
+        with self._lock:
+            result = int(getattr(lib(), 'gpreempt_daemon_' + name)(self._use(), *args))
+            if result >= 0:
+                return result
+            info = _abi.ErrorInfo()
+            lib().gpreempt_daemon_get_error(self._use(), ctypes.byref(info))
+        raise from_info(info, result)
+
+    def close(self) -> None:
+        """May be called twice."""
+        with self._lock:
+            handle, self._handle = self._handle, None
+            if handle is not None:
+                lib().gpreempt_daemon_close(handle)
+
+    def fileno(self) -> int:
+        """For select and poll."""
+        with self._lock:
+            return int(lib().gpreempt_daemon_fd(self._use()))
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def __del__(self) -> None:
+        if getattr(self, '_handle', None) is not None:
+            self.close()
+
+
+class Daemon(_Connection):
+    """A connection to gpreemptd. NoDaemon where there is none; after NoDaemon connect again.
+
+    path: of its control socket; None: what GPREEMPT_SOCKET names, else the usual places.
+    """
+
+    def __enter__(self) -> 'Daemon':
+        return self
+
+    def set_timeout(self, seconds: Optional[float]) -> None:
+        """How long an answer may take; None: five seconds, to pause twenty."""
+        with self._lock:
+            lib().gpreempt_daemon_set_timeout(self._use(), check_ns('a timeout', seconds))
+
+    # ---- what it knows ----
+
+    def status(self) -> DaemonStatus:
+        out = _abi.DaemonStatus()
+        self._call('get_status', ctypes.byref(out))
+        status: DaemonStatus = _record(DaemonStatus, out)
+        return status
+
+    def _list(self, kind: Type[_abi.Struct], name: str) -> List[Any]:
+        room = 64
+        while True:
+            out = (kind * room)()
+            out[0].size = ctypes.sizeof(kind)
+            there = self._call(name, out, room)
+            if there <= room:
+                return list(out[:there])
+            room = there + 16  # some may come meanwhile
+
+    def gpus(self) -> List[DaemonGpu]:
+        return [_record(DaemonGpu, g) for g in self._list(_abi.DaemonGpu, 'get_gpus')]
+
+    def jobs(self) -> List[Job]:
+        return [_record(Job, j) for j in self._list(_abi.DaemonJob, 'get_jobs')]
+
+    def metrics(self) -> str:
+        """Everything counted, as Prometheus text."""
+        text, size = ctypes.c_void_p(), ctypes.c_size_t()
+        self._call('get_metrics', ctypes.byref(text), ctypes.byref(size))
+        try:
+            return decode(ctypes.string_at(text.value or 0, size.value) if size.value else b'')
+        finally:
+            _free(text)
+
+    def policy(self) -> Policy:
+        out = _abi.PolicyInfo()
+        self._call('get_policy', ctypes.byref(out))
+        return Policy(decode(out.name), tuple(decode(out.names).split()))
+
+    # ---- what can be asked of it ----
+
+    def set_policy(self, name: str) -> None:
+        """From its next decision on; ends no hold by itself."""
+        self._call('set_policy', _word('a policy', name))
+
+    def set_class(self, selector: Union[int, str], job_class: str, *,
+                  priority: Optional[int] = None, critical: bool = False, lazy: bool = False,
+                  target_us: int = 0) -> int:
+        """Classes jobs, those there are and those to come; how many processes were classed now.
+
+        selector: a pid (and its descendants), 'cgroup:PATH', 'name:GLOB', or 12 or more leading
+        digits of a container id.
+        """
+        if job_class not in ('online', 'offline'):
+            raise usage(f'a class is online or offline, not {job_class!r}')
+        request = _abi.ClassRequest(
+            job_class=class_number(job_class), critical=bool(critical), lazy=bool(lazy),
+            priority=-1 if priority is None else check_number('a priority', priority, 0, 255),
+            target_us=check_number('a target', target_us, 0, 2**63))
+        word = str(check_pid(selector)) if not isinstance(selector, str) else selector
+        return self._call('set_class', _word('a selector', word), ctypes.byref(request))
+
+    def hint(self, pid: int = 0, ahead: float = 0, lasts: float = 0) -> None:
+        """Work of a process (0: of the caller) comes in so many seconds, and takes so many."""
+        self._call('hint', check_number('a pid', pid, 0, 2**31 - 1),
+                   check_ns('ahead', ahead, _HINT_S), check_ns('lasts', lasts, _HINT_S))
+
+    def pause(self) -> None:
+        """Lets go of every device, and returns when that is done."""
+        self._call('pause')
+
+    def continue_(self) -> None:
+        self._call('continue')
+
+    @contextmanager
+    def paused(self) -> Iterator[None]:
+        """Paused while a with statement runs."""
+        self.pause()
+        try:
+            yield
+        finally:
+            self.continue_()
+
+    def rearm(self, gpu_id: int) -> None:
+        """Clears what tripped a GPU."""
+        self._call('rearm', check_number('a GPU id', gpu_id, 0, 2**32 - 1))
+
+    def release(self, pid: Optional[int] = None) -> int:
+        """Ends its holds on a process (None: on all); how many there were."""
+        return self._call('release', 0 if pid is None else check_pid(pid))
+
+    def reload(self) -> None:
+        """Reads the configuration again; one with a mistake changes nothing."""
+        self._call('reload')
+
+    def events(self, timeout: Optional[float] = None) -> 'Events':
+        """What happens from here on, on a connection of its own."""
+        return Events(self.path, timeout)
+
+
+class Events(_Connection):
+    """An iterator over what happens. It ends after timeout seconds of silence (None: never), and
+    with NoDaemon when the daemon has gone."""
+
+    def __init__(self, path: Optional[str] = None, timeout: Optional[float] = None) -> None:
+        super().__init__(path)
+        check_ns('a timeout', timeout)
+        self.timeout = timeout
+        self._call('subscribe')
+
+    def __enter__(self) -> 'Events':
+        return self
+
+    def __iter__(self) -> 'Events':
+        return self
+
+    def __next__(self) -> Event:
+        event = self.next(self.timeout)
+        if event is None:
+            raise StopIteration
+        return event
+
+    def next(self, timeout: Optional[float] = None) -> Optional[Event]:
+        """The next event; None: there was none for so many seconds (0: there is none now)."""
+        check_ns('a timeout', timeout)
+        until = None if timeout is None else time.monotonic() + timeout
+        out = _abi.Event()
+        while not self._call('next_event', ctypes.byref(out)):
+            left = None if until is None else max(until - time.monotonic(), 0)
+            if not select.select([self], [], [], left)[0]:
+                return None
+        return self._event(out)
+
+    @staticmethod
+    def _event(c: _abi.Event) -> Event:
+        return Event(c.time_ns, decode(lib().gpreempt_event_name(c.kind)), c.gpu_id, c.pid,
+                     c.other_pid, c.uid, class_name(c.job_class), c.duration_ns, c.count,
+                     decode(c.comm), decode(c.text))
+
+
+class Hint:
+    """A page shared with the daemon, for a program whose work must not wait.
+
+    Made once, when the process uses the GPU. Where there is none to be had (no daemon, or the
+    process is not online) the calls do nothing, active is False and error says why.
+    """
+
+    def __init__(self, path: Optional[str] = None) -> None:
+        self._handle: Optional[int] = None
+        self.error: Optional[Error] = None
+        info = _abi.ErrorInfo()
+        self._handle = lib().gpreempt_hint_open(_path(path), ctypes.byref(info))
+        if self._handle is None:
+            self.error = from_info(info, of_daemon=True)
+
+    @property
+    def active(self) -> bool:
+        return self._handle is not None
+
+    def now(self) -> None:
+        """Just before work is submitted; makes no system call."""
+        lib().gpreempt_hint_now(self._handle)
+
+    def soon(self, ahead: float, lasts: float = 0) -> None:
+        """Work comes in so many seconds and takes so many (0: not known)."""
+        lib().gpreempt_hint_for(self._handle, check_ns('ahead', ahead, _HINT_S),
+                                check_ns('lasts', lasts, _HINT_S))
+
+    def close(self) -> None:
+        handle, self._handle = self._handle, None
+        if handle is not None:
+            lib().gpreempt_hint_close(handle)
+
+    def __enter__(self) -> 'Hint':
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def __del__(self) -> None:
+        if getattr(self, '_handle', None) is not None:
+            self.close()
+
+
+def check_selector(selector: str) -> None:
+    """UsageError where a selector makes no sense."""
+    info = _abi.ErrorInfo()
+    result = lib().gpreempt_check_selector(_word('a selector', selector), ctypes.byref(info))
+    if result < 0:
+        raise from_info(info, result)
+
+
+def _word(what: str, value: str) -> bytes:
+    if not isinstance(value, str):
+        raise TypeError(f'{what} is a string, not {value!r}')
+    encoded = os.fsencode(value)
+    if b'\0' in encoded:
+        raise usage(f'{what} has no such letters: {value!r}')
+    return encoded
+
+
+def _free(text: ctypes.c_void_p) -> None:
+    """What C allocated is C's to free."""
+    free = ctypes.CDLL(None).free
+    free.argtypes, free.restype = [ctypes.c_void_p], None
+    free(text)
+
+
+__all__ = ['Daemon', 'DaemonGpu', 'DaemonStatus', 'Event', 'Events', 'Hint', 'Job', 'Latency',
+           'Policy', 'check_selector']
