@@ -120,21 +120,24 @@ class Layout(Case):
 
 
 class Calls(Case):
-    def test_the_package_knows_every_call_of_the_library(self):
-        with open(os.path.join(ROOT, 'lib', 'libgpreempt.sym'), encoding='utf-8') as f:
-            exported = set(re.findall(r'gpreempt_(\w+);', f.read()))
-        self.assertEqual(exported, set(_lib.PROTOTYPES))
-
-    def test_each_takes_as_many_arguments(self):
-        looked = set()
+    def declared(self):
+        """Name to how many arguments it takes, of the headers this package is for."""
+        found = {}
         for header in HEADERS:
             for name, arguments in re.findall(r'\bgpreempt_(\w+)\(([^;{]*?)\)\s*;',
                                               text_of(header), re.S):
-                if name not in _lib.PROTOTYPES:
-                    continue
-                self.assertEqual(len(_lib.PROTOTYPES[name][1]), arguments.count(',') + 1, name)
-                looked.add(name)
-        self.assertEqual(looked, set(_lib.PROTOTYPES))
+                found[name] = arguments.count(',') + 1
+        return found
+
+    def test_the_package_knows_every_call_of_the_headers(self):
+        with open(os.path.join(ROOT, 'lib', 'libgpreempt.sym'), encoding='utf-8') as f:
+            exported = set(re.findall(r'gpreempt_(\w+);', f.read()))
+        self.assertEqual(exported & set(self.declared()), set(_lib.PROTOTYPES))
+
+    def test_each_takes_as_many_arguments(self):
+        declared = self.declared()
+        for name, (_, arguments) in _lib.PROTOTYPES.items():
+            self.assertEqual(len(arguments), declared[name], name)
 
     def test_the_library_has_them(self):
         self.assertTrue(_lib.lib().gpreempt_open)
