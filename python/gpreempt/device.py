@@ -302,8 +302,14 @@ class Process:
         self.device = device
         self.pid = check_pid(pid)
         flags = _flags(look_only, level)
+        self._look_only = look_only
         out = ctypes.c_void_p()
         with device._lock:
+            # A tracer is alone with its target; a holder through the kernel extension would not be.
+            if not look_only and any(p.pid == pid and not p._look_only
+                                     for p in device._processes):
+                raise RefusedError(f'process {pid} is already attached by the caller',
+                                   'use that attachment, or end it first', errno.EBUSY)
             device._check(lib().gpreempt_attach(device._use(), self.pid, flags,
                                                 ctypes.byref(out)))
             self._handle = out.value
