@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
 /*
- * /sys/kernel/debug/kfdsim/N/: counters, processes, queues and log to read; faults and times to
- * write, which take effect at once.
+ * /sys/kernel/debug/kfdsim/N/: counters, processes, queues, waits and log to read; faults and
+ * times to write, which take effect at once.
  */
 #include <linux/debugfs.h>
 #include <linux/seq_file.h>
@@ -25,7 +25,8 @@ static const struct {
 	COUNTER(sdma),		COUNTER(sdma_bytes),   COUNTER(links),	     COUNTER(saves),
 	COUNTER(saved_waves),	COUNTER(saved_bytes),  COUNTER(restores),    COUNTER(rotations),
 	COUNTER(resets),	COUNTER(queue_resets), COUNTER(tlb_flushes), COUNTER(irqs),
-	COUNTER(bad),		COUNTER(damaged),      COUNTER(fence_ns),
+	COUNTER(bad),		COUNTER(damaged),      COUNTER(fence_ns),    COUNTER(slot_ns),
+	COUNTER(slot_taken_ns), COUNTER(slot_used_ns),
 };
 
 static int counters_show(struct seq_file *s, void *unused)
@@ -103,6 +104,7 @@ void sim_debugfs_add(struct sim_gpu *gpu)
 	debugfs_create_file("counters", 0444, gpu->debugfs, gpu, &counters_fops);
 	debugfs_create_file("processes", 0444, gpu->debugfs, gpu, &processes_fops);
 	debugfs_create_file("queues", 0444, gpu->debugfs, gpu, &queues_fops);
+	debugfs_create_file("waits", 0644, gpu->debugfs, gpu, &sim_waits_fops);
 	debugfs_create_file("log", 0644, gpu->debugfs, gpu, &sim_log_fops);
 	debugfs_create_u32("preempt_us", 0644, gpu->debugfs, &k->preempt_us);
 	debugfs_create_u32("save_ns_per_kib", 0644, gpu->debugfs, &k->save_ns_per_kib);

@@ -190,6 +190,8 @@ static int init_gpu(struct sim_gpu *gpu)
 	init_waitqueue_head(&gpu->changed);
 	INIT_LIST_HEAD(&gpu->vms);
 	xa_init_flags(&gpu->gart, XA_FLAGS_ALLOC1);
+	xa_init(&gpu->waits);
+	gpu->slots_counted_ns = ktime_get_ns();
 	fill_knobs(gpu);
 	sim_slots_reset(gpu);
 	gpu->queues = kvcalloc(SIM_MAX_QUEUES, sizeof(*gpu->queues), GFP_KERNEL);
@@ -320,6 +322,7 @@ void sim_gpu_destroy(struct sim_gpu *gpu)
 	sim_bar_exit(gpu);
 	sim_log_free(gpu->log);
 	kvfree(gpu->queues);
+	sim_waits_free(gpu);
 	xa_destroy(&gpu->gart);
 	pm_runtime_disable(&pdev->dev);
 	platform_device_unregister(pdev); /* frees @gpu */

@@ -2,7 +2,9 @@
 /*
  * The doorbell aperture: ordinary pages that processes write and the engine reads.
  *
- * Hardware sees each write; we see the last value, when the engine gets round to it.
+ * Hardware sees each write; we see the last value, when the engine gets round to it. That there was
+ * one is seen always: what a queue's doorbell held is taken out, as a process that writes the same
+ * value again rings, too. Nobody may read a doorbell back.
  */
 #include <linux/gfp.h>
 #include <linux/io.h>
@@ -10,6 +12,7 @@
 
 #include "kernel/kfdsim/sim.h"
 
+#define NOT_RUNG U64_MAX /* what no queue writes: packets, dwords and bytes are counted */
 #define to_buffer(p) container_of((p), struct sim_buffer, bo)
 
 int sim_bar_init(struct sim_gpu *gpu)
@@ -45,6 +48,13 @@ u64 sim_doorbell(const struct sim_gpu *gpu, u32 dword)
 	u64 *p = bell(gpu, dword);
 
 	return p ? READ_ONCE(*p) : 0;
+}
+
+bool sim_doorbell_rung(struct sim_gpu *gpu, u32 dword)
+{
+	u64 *p = bell(gpu, dword);
+
+	return p && READ_ONCE(*p) != NOT_RUNG && xchg(p, NOT_RUNG) != NOT_RUNG;
 }
 
 void sim_doorbell_clear(struct sim_gpu *gpu, u32 dword)

@@ -55,6 +55,8 @@ static void run_queue(struct sim_gpu *gpu, struct sim_queue *q, u64 ticks)
 	if (!q->resident || q->frozen)
 		return;
 	sim_queue_see_doorbell(gpu, q);
+	if (q->n_flight || q->read == q->write || q->kind != SIM_AQL)
+		sim_wait_over(q, gpu->ran_until_ns);
 	switch (q->kind) {
 	case SIM_AQL:
 		sim_run_aql(gpu, q, ticks);
@@ -101,6 +103,7 @@ static u64 step(struct sim_gpu *gpu)
 	u64 now = ktime_get_ns(), next;
 
 	mutex_lock(&gpu->lock);
+	sim_count_slots(gpu, now);
 	if (gpu->preempt.phase == SIM_PREEMPT_GRACE)
 		run_queues(gpu, min(now, gpu->preempt.until_ns));
 	sim_preempt_step(gpu, now);

@@ -44,10 +44,10 @@ static void release_mem(struct sim_gpu *gpu, struct sim_queue *q, const u32 *p, 
 
 static bool one_packet(struct sim_gpu *gpu, struct sim_queue *q)
 {
-	u32 packet[MAX_PACKET_DW], ring_dw, dwords, count, i, *word;
+	u32 packet[MAX_PACKET_DW], ring_dw = 0, dwords, count, i, *word;
 	u64 ring = sim_queue_ring(gpu, q, &ring_dw);
 
-	word = sim_user(gpu, q->pasid, ring, ring_dw * 4);
+	word = ring ? sim_user(gpu, q->pasid, ring, ring_dw * 4) : NULL;
 	if (!word)
 		return false;
 	packet[0] = word[q->read % ring_dw];

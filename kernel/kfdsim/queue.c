@@ -2,7 +2,7 @@
 /*
  * One queue between its descriptor (MQD), its ring and its doorbell.
  *
- * The write pointer is read when the queue comes onto hardware and when its doorbell changes, and
+ * The write pointer is read when the queue comes onto hardware and when its doorbell is rung, and
  * at no other time. Where the read pointer is kept while off hardware follows the register's
  * meaning (dwords); hardware's 64-bit bookkeeping was not verified.
  */
@@ -63,12 +63,8 @@ static void see_write_pointer(struct sim_gpu *gpu, struct sim_queue *q)
 
 void sim_queue_see_doorbell(struct sim_gpu *gpu, struct sim_queue *q)
 {
-	u64 bell = sim_doorbell(gpu, q->doorbell);
-
-	if (bell == q->bell)
-		return;
-	q->bell = bell;
-	see_write_pointer(gpu, q);
+	if (sim_doorbell_rung(gpu, q->doorbell))
+		see_write_pointer(gpu, q);
 }
 
 static bool sdma_on_hardware(struct sim_gpu *gpu, struct sim_queue *q)
@@ -112,7 +108,8 @@ bool sim_queue_on_hardware(struct sim_gpu *gpu, struct sim_queue *q)
 		sim_log(gpu, SIM_EV_BAD, q->pasid, q->doorbell, q->mqd, 0);
 		return false;
 	}
-	q->bell = sim_doorbell(gpu, q->doorbell);
+	sim_wait_begin(gpu, q);
+	sim_doorbell_rung(gpu, q->doorbell);
 	see_write_pointer(gpu, q);
 	return true;
 }
@@ -170,7 +167,7 @@ u64 sim_queue_ring(struct sim_gpu *gpu, const struct sim_queue *q, u32 *ret_dwor
 		order = (m->cp_hqd_pq_control & CP_HQD_PQ_CONTROL__QUEUE_SIZE_MASK) + 1;
 		base = sim_pair(m->cp_hqd_pq_base_hi, m->cp_hqd_pq_base_lo) << 8;
 	} else {
-		return 0;
+		return 0; /* the driver has given up on the GPU and freed it */
 	}
 	if (ret_dwords)
 		*ret_dwords = 1u << clamp_t(u32, order, MIN_RING_ORDER, MAX_RING_ORDER);

@@ -135,7 +135,7 @@ void sim_start_aql(struct sim_gpu *gpu, struct sim_queue *q)
 	if (q->leaving || q->frozen || q->hopeless || q->read == q->write)
 		return;
 	ring = sim_queue_ring(gpu, q, &dwords);
-	for (n = 0; n < MAX_PACKETS_AT_ONCE && q->read != q->write; n++) {
+	for (n = 0; ring && n < MAX_PACKETS_AT_ONCE && q->read != q->write; n++) {
 		u64 slot = q->read % (dwords * 4 / AQL_PACKET_BYTES);
 		struct aql_dispatch *p =
 			sim_user(gpu, q->pasid, ring + slot * AQL_PACKET_BYTES, AQL_PACKET_BYTES);

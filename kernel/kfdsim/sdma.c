@@ -108,10 +108,10 @@ static void execute(struct sdma *s, u32 dwords)
 static bool one_packet(struct sdma *s)
 {
 	struct sim_queue *q = s->q;
-	u32 ring_dw, dwords, i, *ring;
+	u32 ring_dw = 0, dwords, i, *ring;
 	u64 base = sim_queue_ring(s->gpu, q, &ring_dw), at = q->read / 4;
 
-	ring = sim_user(s->gpu, q->pasid, base, ring_dw * 4);
+	ring = base ? sim_user(s->gpu, q->pasid, base, ring_dw * 4) : NULL;
 	if (!ring)
 		return false;
 	for (i = 0; i < 4; i++)

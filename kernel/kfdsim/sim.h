@@ -14,7 +14,8 @@
  *   slots.c     who sits on hardware, rotation          preempt.c  taking queues off
  *   queue.c     one queue: load, doorbell, pointers     save.c     waves to memory and back
  *   run.c       AQL packets       pm4.c                 sdma.c     copy engines
- *   shader.c    the program that waves run              debugfs.c, log.c, counters.c
+ *   shader.c    the program that waves run              waits.c    who waits, how full slots are
+ *   debugfs.c, log.c, counters.c  what is told
  *
  * Times are invented. What is said here about firmware and hardware without a source was not
  * verified on hardware.
@@ -129,8 +130,8 @@ struct sim_queue {
 	bool leaving; /* being preempted: starts nothing new */
 	bool frozen; /* its waves are being moved */
 	bool hopeless; /* the firmware gave up on it */
-	u64 bell; /* the last value seen */
 	u64 read, write; /* packets, dwords or bytes by kind */
+	struct sim_wait *wait; /* its account; NULL: none yet, or no memory for it */
 	unsigned int n_flight;
 	struct sim_flight flight[SIM_MAX_FLIGHT];
 };
@@ -176,6 +177,7 @@ struct sim_counters {
 	u64 saves, saved_waves, saved_bytes, restores; /* of queues with something running */
 	u64 rotations, resets, queue_resets, tlb_flushes, irqs;
 	u64 fence_ns; /* in all, that somebody waited for a fence */
+	u64 slot_ns, slot_taken_ns, slot_used_ns; /* all slots; with a queue; one with work */
 	u64 bad; /* packets no firmware would take, or of which nobody knows what it would do */
 	u64 damaged; /* saved state that came back changed */
 	u32 last_reg, last_value;
@@ -232,12 +234,13 @@ struct sim_gpu {
 	unsigned int n_queues;
 	bool chained; /* the run list ends in itself: rotate */
 	unsigned int window; /* the first queue of the next turn */
-	u64 turn_ends_ns, stalled_until_ns, ran_until_ns;
+	u64 turn_ends_ns, stalled_until_ns, ran_until_ns, slots_counted_ns;
 	unsigned int turn; /* who is asked first for work */
 	bool halted; /* MES was told to suspend all */
 	u32 waves; /* on compute units */
 	u32 trap_mask; /* SPI_GDBG_TRAP_MASK of chips where it is global */
 	struct sim_preempt preempt;
+	struct xarray waits;
 
 	struct sim_counters count;
 	struct sim_knobs knobs;
@@ -287,6 +290,7 @@ void sim_vm_detach_all(struct sim_vm *vm);
 
 /* doorbell.c */
 u64 sim_doorbell(const struct sim_gpu *gpu, u32 dword);
+bool sim_doorbell_rung(struct sim_gpu *gpu, u32 dword); /* since it was asked last */
 void sim_doorbell_clear(struct sim_gpu *gpu, u32 dword);
 int sim_bar_init(struct sim_gpu *gpu);
 void sim_bar_exit(struct sim_gpu *gpu);
@@ -326,6 +330,7 @@ struct v9_sdma_mqd *sim_queue_sdma_mqd(struct sim_gpu *gpu, const struct sim_que
 bool sim_queue_on_hardware(struct sim_gpu *gpu, struct sim_queue *q); /* from its descriptor */
 void sim_queue_off_hardware(struct sim_gpu *gpu, struct sim_queue *q, bool reset);
 void sim_queue_see_doorbell(struct sim_gpu *gpu, struct sim_queue *q);
+/* 0: its descriptor is gone, and @ret_dwords is untouched. */
 u64 sim_queue_ring(struct sim_gpu *gpu, const struct sim_queue *q, u32 *ret_dwords);
 void sim_queue_report(struct sim_gpu *gpu, struct sim_queue *q); /* the read pointer */
 
@@ -333,6 +338,13 @@ void sim_queue_report(struct sim_gpu *gpu, struct sim_queue *q); /* the read poi
 u32 sim_waves_on(const struct v9_mqd *mqd, u32 waves, unsigned int n_xcc);
 void sim_save(struct sim_gpu *gpu, struct sim_queue *q);
 void sim_restore(struct sim_gpu *gpu, struct sim_queue *q);
+
+/* waits.c */
+extern const struct file_operations sim_waits_fops;
+void sim_wait_begin(struct sim_gpu *gpu, struct sim_queue *q); /* it came onto hardware */
+void sim_wait_over(struct sim_queue *q, u64 now); /* work was done, or there is none */
+void sim_count_slots(struct sim_gpu *gpu, u64 now);
+void sim_waits_free(struct sim_gpu *gpu);
 
 /* run.c, pm4.c, sdma.c: some ticks of one queue */
 void sim_run_aql(struct sim_gpu *gpu, struct sim_queue *q, u64 ticks);

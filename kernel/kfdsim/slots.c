@@ -159,6 +159,7 @@ void sim_slots_fill(struct sim_gpu *gpu, u64 now)
 {
 	unsigned int next;
 
+	sim_count_slots(gpu, now);
 	choose(gpu, &next);
 	take_turns(gpu, now);
 }

@@ -254,6 +254,8 @@ static void tells(void)
 	give(c.offline, 200);
 	give(c.online, 300);
 	expect_is("poll", poll(&p, 1, (int)(2000 * slowness)), 1);
+	expect_is("read to nowhere", read(c.fd, (void *)8, sizeof(e)), -1);
+	expect_is("why", errno, EFAULT); /* and nothing is lost by it */
 	expect_is("read", read(c.fd, &e, sizeof(e)), sizeof(e));
 	expect_is("kind", e.kind, KFD_GPREEMPT_EVENT_HELD);
 	expect_is("pid", e.pid, c.offline->pid);

@@ -81,11 +81,15 @@ knob()
 	echo "$2" >"/sys/kernel/debug/kfdsim/${3:-0}/$1"
 }
 
-# Nothing the hardware would not take, and nothing it lost.
+# Nothing that any GPU would not take, and nothing it lost.
 nothing_bad()
 {
-	local c
-	for c in bad damaged resets queue_resets; do
-		[ "$(counter $c)" = 0 ] || { echo "$c $(counter $c)" && return 1; }
+	local gpu c
+	for gpu in /sys/kernel/debug/kfdsim/[0-9]*; do
+		gpu=${gpu##*/}
+		for c in bad damaged resets queue_resets; do
+			[ "$(counter $c "$gpu")" = 0 ] ||
+				{ echo "GPU $gpu: $c $(counter $c "$gpu")" && return 1; }
+		done
 	done
 }
