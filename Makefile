@@ -9,7 +9,7 @@
 #   make format     make format-check                     make test-vm-e2e test-vm-daemon
 #   make soak       SOAK_SECONDS=3600                     make test-vm-ext test-vm-long
 #   VERBOSE=1       shows the commands                    make mutants-driver mutants-ext
-#   make help       this                                  make test-vm-debug
+#   make help       this                                  make test-vm-debug soak-ext
 
 B := build
 prefix ?= /usr/local
@@ -59,6 +59,11 @@ fuzz:
 soak: all
 	tests/daemon/soak $(B) $(SOAK_SECONDS)
 
+# The scheduler in the driver; the seconds are the guest's.
+soak-ext:
+	scripts/deps build test
+	tests/ext/soak $(SOAK_SECONDS)
+
 mutants:
 	scripts/deps build test
 	tests/mutants/run $(MUTANT)
@@ -89,5 +94,5 @@ help:
 	sed -n 's/^#   //p' Makefile
 
 .PHONY: all demo test check test-asan test-tsan test-long test-vm test-vm-e2e test-vm-ext \
-	test-vm-daemon test-vm-long test-vm-debug fuzz soak mutants mutants-driver mutants-ext \
-	bench install format format-check clean help
+	test-vm-daemon test-vm-long test-vm-debug fuzz soak soak-ext mutants mutants-driver \
+	mutants-ext bench install format format-check clean help

@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * usage: packetjudge GPU ONLINE-PASID BOUND-MS <REQUESTS
+ * usage: packetjudge GPU ONLINE-PASID BOUND-MS [LONG] <REQUESTS
  *
  * Holds the software GPU's log (log_packets must be on) against what mkonline says of its requests:
  * between a request's doorbell plus the bound and its completion, as the GPU has it, no packet of
  * another process may start. Requests the log no longer reaches back to are passed over. Prints
  *
- *     judged N intruders N late_us N p50_us N max_us N
+ *     judged N long N intruders N late_us N p50_us N max_us N
  *
- * late: the longest after its doorbell that a packet of somebody else still started; p50 and max:
- * how long requests took. Exit status 0 when something was judged and nobody intruded.
+ * long: those that took longer than the bound, in which somebody could intrude; late: the longest
+ * after its doorbell that a packet of somebody else still started; p50 and max: how long requests
+ * took. Exit status 0 when something was judged, LONG were long (0) and nobody intruded.
  */
 #include <stdint.h>
 #include <stdio.h>
@@ -81,7 +82,7 @@ static uint64_t done_us(const struct request *r, uint32_t online)
 }
 
 struct tally {
-	unsigned long judged, intruders;
+	unsigned long judged, is_long, intruders;
 	uint64_t late_us;
 };
 
@@ -92,6 +93,7 @@ static void judge(const struct request *r, uint32_t online, uint64_t bound_us, s
 	if (!n_events || r->began_us < events[0].us || !until)
 		return;
 	took[t->judged++] = until - r->began_us;
+	t->is_long += until - r->began_us > bound_us;
 	for (size_t i = 0; i < n_events; i++) {
 		const struct event *e = &events[i];
 
@@ -114,8 +116,8 @@ int main(int argc, char **argv)
 {
 	struct tally t = { 0 };
 
-	if (argc != 4) {
-		fprintf(stderr, "usage: packetjudge GPU ONLINE-PASID BOUND-MS <REQUESTS\n");
+	if (argc < 4 || argc > 5) {
+		fprintf(stderr, "usage: packetjudge GPU ONLINE-PASID BOUND-MS [LONG] <REQUESTS\n");
 		return 2;
 	}
 	read_log(argv[1]);
@@ -124,9 +126,9 @@ int main(int argc, char **argv)
 		judge(&requests[i], (uint32_t)strtoul(argv[2], NULL, 0),
 		      strtoull(argv[3], NULL, 0) * 1000, &t);
 	qsort(took, t.judged, sizeof(took[0]), by_size);
-	printf("judged %lu intruders %lu late_us %llu p50_us %llu max_us %llu\n", t.judged,
-	       t.intruders, (unsigned long long)t.late_us,
+	printf("judged %lu long %lu intruders %lu late_us %llu p50_us %llu max_us %llu\n", t.judged,
+	       t.is_long, t.intruders, (unsigned long long)t.late_us,
 	       (unsigned long long)took[t.judged / 2],
 	       (unsigned long long)(t.judged ? took[t.judged - 1] : 0));
-	return !t.judged || t.intruders;
+	return !t.judged || t.is_long < (argc > 4 ? strtoul(argv[4], NULL, 0) : 0) || t.intruders;
 }

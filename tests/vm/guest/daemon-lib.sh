@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-# For the daemon's parts, sourced: the daemon, online jobs, and what it says of them.
+# For the daemon's parts and kernel-all, sourced: the daemon, online jobs, and what it says of them.
 gpreemptd=$BUILD/cmd/gpreemptd/gpreemptd
 RUN=/run/gpreempt
 rights=() # a command that leaves it fewer
@@ -82,6 +82,21 @@ stop_online()
 {
 	kill -TERM $online
 	online_ends_right
+}
+
+clear_log()
+{
+	knob log 0
+}
+
+# The next N, kept for the judge.
+requests_come()
+{
+	local i word rest
+	for ((i = 0; i < $1; i++)); do
+		read -r -t 30 -u "$from_online" word rest && [ "$word" = request ] || return
+		echo "$word $rest" >>"$TMPDIR/came"
+	done
 }
 
 # judge [GPU]: nobody else started anything in a request's way.

@@ -17,21 +17,6 @@ judged()
 	echo "# $name: $(cat "$TMPDIR/verdict")"
 }
 
-clear_log()
-{
-	knob log 0
-}
-
-# The next N, kept for the judge.
-requests_come()
-{
-	local i word rest
-	for ((i = 0; i < $1; i++)); do
-		read -r -t 30 -u "$from_online" word rest && [ "$word" = request ] || return
-		echo "$word $rest" >>"$TMPDIR/came"
-	done
-}
-
 basic()
 {
 	local name=$1
