@@ -42,18 +42,23 @@ static int set_own_class(struct actor *a, uint32_t class)
 	return kfd_call(a, KFD_GPREEMPT_SET_CLASS, args);
 }
 
-static int set_monitor(int fd, uint32_t flags, const char *policy)
+static int set_longest(int fd, uint32_t flags, const char *policy, uint32_t hold_max_ms)
 {
 	struct kfd_gpreempt_monitor args = {
 		.gpu_id = ANY,
 		.flags = flags,
 		.interval_us = 2000,
 		.critical_interval_us = 1000,
-		.hold_max_ms = HOLD_MAX_MS,
+		.hold_max_ms = hold_max_ms,
 	};
 
 	snprintf(args.policy, sizeof(args.policy), "%s", policy);
 	return ext(fd, KFD_GPREEMPT_SET_MONITOR, &args);
+}
+
+static int set_monitor(int fd, uint32_t flags, const char *policy)
+{
+	return set_longest(fd, flags, policy, HOLD_MAX_MS);
 }
 
 static void scheduler_on(int fd)
@@ -267,6 +272,7 @@ static void tells(void)
 
 #define CROWD 10
 #define CROWD_QUEUES 10
+#define CROWD_HOLD_MAX_MS 10000 /* all have a turn before: a bound outranks what slots there are */
 
 static void crowd_shares_slots(void)
 {
@@ -282,7 +288,8 @@ static void crowd_shares_slots(void)
 	bool all;
 
 	machine.may_be_off = true;
-	scheduler_on(fd);
+	expect_is("scheduler on",
+		  set_longest(fd, KFD_GPREEMPT_MONITOR_ON, "", CROWD_HOLD_MAX_MS), 0);
 	expect_is("reservation", ext(fd, KFD_GPREEMPT_SET_HQD_RESERVATION, &r), 0);
 	online = job(1);
 	expect_is("online", set_class(fd, online, KFD_GPREEMPT_ONLINE), 0);
