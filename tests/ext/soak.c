@@ -16,6 +16,7 @@
  * gives way to everybody is always busy.
  */
 #include <fcntl.h>
+#include <poll.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdatomic.h>
@@ -80,9 +81,10 @@ static uint64_t now_ms(void)
 
 static void let_pass(unsigned int ms)
 {
-	struct timespec t = { .tv_sec = ms / 1000, .tv_nsec = (long)(ms % 1000) * 1000000 };
+	uint64_t now = now_ms(), until = now + ms;
 
-	nanosleep(&t, NULL);
+	for (; now < until; now = now_ms())
+		poll(NULL, 0, (int)(until - now));
 }
 
 static unsigned int below(unsigned int n)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-# For kernel-figures, sourced: 100 offline queues on 24 slots, some of which are kept for online ones.
+# For kernel-figures, sourced: 100 offline queues on 24 slots, some of them kept for online ones.
 JOBS=50
 JOB_QUEUES=2
 ONLINE_PERMILLE=80   # of 24 slots: 2
@@ -85,7 +85,8 @@ crowd()
 	check "$name: the online queue finds a slot at once" finds_slot_at_once
 	check "$name: the list never has more than there are slots" test "$(grown rotations)" = 0
 	check "$name: every job goes on" all_went_on
-	check "$name: $LEAST_PERCENT % of the slots' time is used" test "$used" -ge $((LEAST_PERCENT * 10))
+	check "$name: $LEAST_PERCENT % of the slots' time is used" \
+		test "$used" -ge $((LEAST_PERCENT * 10))
 	echo "# $name: $((taken / 10)).$((taken % 10)) % of the slots' time has a queue," \
 		"$((used / 10)).$((used % 10)) % one with work; the online queue waited for" \
 		"$(longest_wait "$online") ms at most (counted in the software GPU, guest's clock)"

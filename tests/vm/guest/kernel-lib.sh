@@ -61,8 +61,8 @@ told()
 	extsched says "$1" "${2:-0}" 2>/dev/null || echo 0
 }
 
-# A guest's clock counts its instructions, but while it idles it is the host's, who may have others to
-# think of. So it does not idle; whoever else wants to run does.
+# A guest's clock counts its instructions, but while it idles it is the host's, who may have others
+# to think of. So it does not idle; whoever else wants to run does.
 keep_busy()
 {
 	chrt --idle 0 bash -c 'while :; do :; done' &

@@ -59,9 +59,9 @@ ticks()
 	median=$(sed -n "$((WINDOWS / 2))p" "$TMPDIR/windows")
 	check "ticks: a look at 100 queues takes no more than $MOST instructions" \
 		test "$median" -le $MOST
-	echo "# a look at 100 queues of 10 processes, every ms: $median instructions in the middle of" \
-		"$WINDOWS windows, $(head -n 1 "$TMPDIR/windows") to $(tail -n 1 "$TMPDIR/windows")" \
-		"(counted by QEMU; what interrupts it counts, too)"
+	echo "# a look at 100 queues of 10 processes, every ms: $median instructions, the middle" \
+		"of $WINDOWS windows from $(head -n 1 "$TMPDIR/windows")" \
+		"to $(tail -n 1 "$TMPDIR/windows") (counted by QEMU, interrupts included)"
 	kill -KILL $online
 	wait $online 2>/dev/null
 	kill -KILL $pids "$mk"

@@ -71,7 +71,8 @@ scheduler_goes()
 	wait $online 2>/dev/null
 	exec {from_online}<&-
 	forget_job
-	check "$name: nobody is in the driver's way, which goes" kfdsim-load gc=0x090403 num_xcc=1 $SLOW
+	check "$name: nobody is in the driver's way, which goes" \
+		kfdsim-load gc=0x090403 num_xcc=1 $SLOW
 	check "$name: the new one has none" extsched_is_off
 }
 

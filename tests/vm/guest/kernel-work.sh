@@ -7,7 +7,7 @@ judged()
 {
 	local name=$1
 	check "$name: the log begins" clear_log
-	check "$name: requests come" requests_come 6
+	check "$name: requests come" requests_come 7
 	check "$name: offline jobs were held" test "$(told holds)" -gt 0
 	check "$name: every request is done right" stop_online
 	check "$name: nobody starts anything in its way" judge_long
