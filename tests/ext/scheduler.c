@@ -253,13 +253,14 @@ static void tells(void)
 	struct kfd_gpreempt_subscribe on = { .on = 1 };
 	struct kfd_gpreempt_event e = { 0 };
 	struct pollfd p = { .fd = c.fd, .events = POLLIN };
+	void *volatile nowhere = (void *)8;
 
 	expect_is("read unsubscribed", read(c.fd, &e, sizeof(e)), -1);
 	expect_is("subscribe", ext(c.fd, KFD_GPREEMPT_SUBSCRIBE, &on), 0);
 	give(c.offline, 200);
 	give(c.online, 300);
 	expect_is("poll", poll(&p, 1, (int)(2000 * slowness)), 1);
-	expect_is("read to nowhere", read(c.fd, (void *)8, sizeof(e)), -1);
+	expect_is("read to nowhere", read(c.fd, nowhere, sizeof(e)), -1);
 	expect_is("why", errno, EFAULT); /* and nothing is lost by it */
 	expect_is("read", read(c.fd, &e, sizeof(e)), sizeof(e));
 	expect_is("kind", e.kind, KFD_GPREEMPT_EVENT_HELD);
