@@ -171,6 +171,7 @@ enum wire_selector { WIRE_BY_PID = 1, WIRE_BY_CGROUP, WIRE_BY_NAME, WIRE_BY_CONT
 #define WIRE_KEEP UINT32_MAX /* leave as it is */
 #define WIRE_CLASS_CRITICAL (1u << 0)
 #define WIRE_CLASS_LAZY (1u << 1)
+#define WIRE_CLASS_WITHDRAW (1u << 2) /* what was asked by this selector is forgotten; all else 0 */
 
 struct wire_class {
 	struct wire_header h;

@@ -80,6 +80,18 @@ static uint32_t wire_class_of(enum gpreempt_class job_class)
 						     WIRE_CLASS_NONE;
 }
 
+static void fill_class(struct wire_class *w, const struct gpreempt_class_request *q)
+{
+	if (q->withdraw) {
+		w->flags = WIRE_CLASS_WITHDRAW;
+		return;
+	}
+	w->job_class = wire_class_of(q->job_class);
+	w->priority = q->priority < 0 ? WIRE_KEEP : (uint32_t)q->priority;
+	w->flags = (q->critical ? WIRE_CLASS_CRITICAL : 0) | (q->lazy ? WIRE_CLASS_LAZY : 0);
+	w->target_us = q->target_us;
+}
+
 EXPORT int gpreempt_daemon_set_class(struct gpreempt_daemon *d, const char *selector,
 				     const struct gpreempt_class_request *request)
 {
@@ -92,10 +104,7 @@ EXPORT int gpreempt_daemon_set_class(struct gpreempt_daemon *d, const char *sele
 	if (q.priority < -1 || q.priority > 255)
 		return daemon_fail(d, -EINVAL, GPREEMPT_ERROR_USAGE, "0 to 255",
 				   "%d is not a priority", q.priority);
-	w.job_class = wire_class_of(q.job_class);
-	w.priority = q.priority < 0 ? WIRE_KEEP : (uint32_t)q.priority;
-	w.flags = (q.critical ? WIRE_CLASS_CRITICAL : 0) | (q.lazy ? WIRE_CLASS_LAZY : 0);
-	w.target_us = q.target_us;
+	fill_class(&w, &q);
 	r = take_selector(&w, selector);
 	if (r < 0)
 		return fail_selector(d, r, selector);

@@ -13,9 +13,10 @@ const char help_class[] =
 	"\n"
 	"SELECTOR is a pid (its descendants too, also before they use a GPU), cgroup:PATH,\n"
 	"name:GLOB (the command's name), or 12 or more digits of a container id. CLASS is\n"
-	"'online', 'offline', or 'none' for jobs the daemon shall leave alone. Counts for the\n"
-	"jobs there are and those to come, until another request or a reload; but a name, which\n"
-	"any program can take, makes only those there are online.\n"
+	"'online', 'offline', 'none' for jobs the daemon shall leave alone, or 'default': what\n"
+	"was asked with this selector is forgotten, and gpreempt.conf counts. Counts for the jobs\n"
+	"there are and those to come, until another request or the end of process or cgroup; but\n"
+	"a name, which any program can take, makes only those there are online.\n"
 	"Without a daemon the scheduler inside the driver is told, where it is on: it knows\n"
 	"single processes that use a GPU, by their pid.\n";
 
@@ -44,6 +45,19 @@ int take_class_option(struct cli *cli, int c, struct gpreempt_class_request *req
 	}
 }
 
+static int parse_word(struct cli *cli, const char *word, struct gpreempt_class_request *request)
+{
+	request->withdraw = strcmp(word, "default") == 0;
+	if (request->withdraw || strcmp(word, "none") == 0)
+		return EXIT_DONE;
+	if (strcmp(word, "online") && strcmp(word, "offline"))
+		return cli_usage(cli,
+				 "a class is 'online', 'offline', 'none' or 'default', "
+				 "not '%s'",
+				 word);
+	return parse_class(cli, word, &request->job_class);
+}
+
 static int parse(struct cli *cli, int argc, char **argv, struct gpreempt_class_request *request)
 {
 	static const struct option options[] = { CLASS_OPTIONS, COMMON_OPTIONS };
@@ -61,12 +75,7 @@ static int parse(struct cli *cli, int argc, char **argv, struct gpreempt_class_r
 		return status;
 	if (gpreempt_check_selector(argv[optind], &e) < 0)
 		return cli_fail(cli, EXIT_USAGE, e.hint, "%s", e.message);
-	if (strcmp(argv[optind + 1], "none") == 0)
-		return EXIT_DONE;
-	if (strcmp(argv[optind + 1], "online") && strcmp(argv[optind + 1], "offline"))
-		return cli_usage(cli, "a class is 'online', 'offline' or 'none', not '%s'",
-				 argv[optind + 1]);
-	return parse_class(cli, argv[optind + 1], &request->job_class);
+	return parse_word(cli, argv[optind + 1], request);
 }
 
 /* Whether those to come are meant too; see help_class. */
@@ -90,9 +99,10 @@ static int report(struct cli *cli, int n, const char *selector,
 {
 	if (cli->json)
 		return report_json(cli, n, "gpreemptd");
-	printf("%s: %s; %d process%s classed now\n", selector, job_class_word(request->job_class),
-	       n, n == 1 ? "" : "es");
-	if (n == 0)
+	printf("%s: %s; %d process%s classed now\n", selector,
+	       request->withdraw ? "default" : job_class_word(request->job_class), n,
+	       n == 1 ? "" : "es");
+	if (n == 0 && !request->withdraw)
 		printf("%s\n", counts_later(selector, request) ?
 				       "nobody matches yet: it counts for those to come" :
 				       "nobody matches; by name, only those there are are taken");
@@ -106,6 +116,9 @@ static int class_by_kernel(struct cli *cli, const char *selector,
 	pid_t pid = 0;
 	int status;
 
+	if (request->withdraw)
+		return cli_fail(cli, EXIT_ABSENT, "start it with: systemctl start gpreemptd",
+				"no daemon is running, and the kernel's scheduler has no default");
 	if (selector[strspn(selector, "0123456789")])
 		return cli_fail(cli, EXIT_ABSENT, "start it with: systemctl start gpreemptd",
 				"no daemon is running, and the kernel's scheduler knows pids only");

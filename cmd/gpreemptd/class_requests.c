@@ -8,6 +8,7 @@
 
 #include "cmd/gpreemptd/scheduler_internal.h"
 
+#define CGROUPS_NS NSEC_PER_SEC /* between looks at which cgroups are gone */
 #define GENERATIONS_MAX 64 /* of parents that are asked after */
 #define ANYBODY ((uid_t)-1)
 #define REQUESTS_OF_USERS (CLASS_REQUESTS_MAX / 2) /* of however many: the rest is root's */
@@ -128,25 +129,45 @@ static void forget(struct scheduler *s, size_t at)
 		(s->n_requests - at) * sizeof(*s->requests));
 }
 
+static bool is_process_gone(struct scheduler *s, const struct class_entry *e)
+{
+	const struct process *p = process_find(s, e->request.pid);
+	uint64_t start;
+	char comm[16];
+	pid_t parent;
+	int r;
+
+	if (p && p->identity.start_ticks == e->start_ticks)
+		return false; /* this scan has met it */
+	r = process_stat(s, e->request.pid, &parent, &start, comm);
+	return r == -ESRCH || (r == 0 && start != e->start_ticks);
+}
+
+/* Requests come before the cgroup, too: only one that was there can be gone. */
+static bool is_cgroup_gone(const struct scheduler *s, struct class_entry *e)
+{
+	if (!s->parts.cgroup_root || !cgroup_is_path(e->request.pattern))
+		return false;
+	if (!cgroup_is_there(s->parts.cgroup_root, e->request.pattern))
+		return e->was_there;
+	e->was_there = true;
+	return false;
+}
+
 void class_requests_forget_dead(struct scheduler *s)
 {
-	for (size_t i = s->n_requests; i-- > 0;) {
-		const struct class_entry *e = &s->requests[i];
-		const struct process *p;
-		uint64_t start;
-		char comm[16];
-		pid_t parent;
-		int r;
+	bool look = s->now_ns >= s->cgroups_ns;
 
-		if (e->request.selector != WIRE_BY_PID)
-			continue;
-		p = process_find(s, e->request.pid);
-		if (p && p->identity.start_ticks == e->start_ticks)
-			continue; /* this scan has met it */
-		r = process_stat(s, e->request.pid, &parent, &start, comm);
-		if (r == -ESRCH || (r == 0 && start != e->start_ticks))
+	for (size_t i = s->n_requests; i-- > 0;) {
+		struct class_entry *e = &s->requests[i];
+
+		if (e->request.selector == WIRE_BY_PID ?
+			    is_process_gone(s, e) :
+			    look && e->request.selector == WIRE_BY_CGROUP && is_cgroup_gone(s, e))
 			forget(s, i);
 	}
+	if (look)
+		s->cgroups_ns = s->now_ns + CGROUPS_NS;
 }
 
 static bool is_same(const struct class_request *a, const struct class_request *b)
@@ -205,6 +226,35 @@ static int find_subject(struct scheduler *s, const struct class_request *request
 	return uid == request->only_uid ? 0 : -EPERM;
 }
 
+/* Nobody keeps what was asked by it, though by pid they would have beyond its end. */
+static int withdraw(struct scheduler *s, const struct class_request *request)
+{
+	uint64_t number = 0;
+	int count = 0;
+
+	for (size_t i = s->n_requests; i-- > 0;) {
+		if (!is_same(&s->requests[i].request, request))
+			continue;
+		number = s->requests[i].number;
+		forget(s, i); /* there is one at most: see add() */
+	}
+	if (!number)
+		return 0;
+	scheduler_now(s);
+	for_each_process(s, p)
+	{
+		if (p->by_root.number != number && p->by_user.number != number)
+			continue;
+		if (p->by_root.number == number)
+			p->by_root = (struct asked){ 0 };
+		else
+			p->by_user = (struct asked){ 0 };
+		process_judge(s, p);
+		count++;
+	}
+	return count;
+}
+
 int scheduler_class(struct scheduler *s, const struct class_request *request)
 {
 	uint64_t start_ticks = 0, number;
@@ -212,6 +262,8 @@ int scheduler_class(struct scheduler *s, const struct class_request *request)
 
 	if (!s->b)
 		return -EAGAIN;
+	if (request->withdraw)
+		return withdraw(s, request);
 	if (is_of_user(request) && request->verdict.job_class != JOB_OFFLINE)
 		return -EPERM;
 	if (request->selector == WIRE_BY_PID) {

@@ -233,6 +233,7 @@ static enum status make_scheduler(struct daemon *d)
 		.guard = d->guard,
 		.journal = d->journal,
 		.events = d->events,
+		.cgroup_root = "/sys/fs/cgroup",
 	};
 	int r;
 

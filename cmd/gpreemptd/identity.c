@@ -154,28 +154,34 @@ static bool line_path(const char *line, size_t len, const char **ret, size_t *re
 int identity_parse_cgroup(const char *text, size_t len, struct identity *ret)
 {
 	const char *end = text + len, *best = "/", *path;
-	size_t best_len = 1, path_len;
+	size_t best_len = 1, path_len, all_len = 0;
+	_cleanup_free_ char *all = calloc(1, len + 2);
+	bool decided = false;
 	char *cgroup;
 
-	while (text < end) {
+	while (all && text < end) {
 		const char *newline = memchr(text, '\n', (size_t)(end - text));
 		size_t n = (size_t)((newline ? newline : end) - text);
 		bool unified = n > 3 && !memcmp(text, "0::", 3);
 
-		if (line_path(text, n, &path, &path_len) && path_len > 1 &&
-		    (unified || path_len > best_len)) {
-			best = path;
-			best_len = path_len;
-			if (unified)
-				break;
+		if (line_path(text, n, &path, &path_len) && path_len > 1) {
+			memcpy(all + all_len, path, path_len);
+			all_len += path_len + 1;
+			if (unified || (!decided && path_len > best_len)) {
+				best = path;
+				best_len = path_len;
+				decided = unified;
+			}
 		}
 		text = newline ? newline + 1 : end;
 	}
-	cgroup = text_copy(best, best_len);
+	cgroup = all ? text_copy(best, best_len) : NULL;
 	if (!cgroup)
 		return -ENOMEM;
 	free(ret->cgroup);
+	free(ret->cgroups);
 	ret->cgroup = cgroup;
+	ret->cgroups = steal_ptr(&all);
 	find_container(cgroup, ret->container, sizeof(ret->container));
 	return 0;
 }
@@ -315,6 +321,7 @@ int identity_read(struct gpu_backend *b, pid_t pid, bool with_environment, struc
 void identity_done(struct identity *id)
 {
 	free(id->cgroup);
+	free(id->cgroups);
 	free(id->path);
 	free(id->command);
 	free(id->environment);

@@ -148,6 +148,7 @@ static struct class_request class_request(const struct client *client, const str
 			.source = "request",
 		},
 		.keep_priority = w->priority == WIRE_KEEP,
+		.withdraw = w->flags & WIRE_CLASS_WITHDRAW,
 		.only_uid = client->privileged ? (uid_t)-1 : client->user->uid,
 	};
 

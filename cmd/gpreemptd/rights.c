@@ -135,6 +135,8 @@ static int check_class(const struct client *client, const struct wire_class *wan
 {
 	const uint32_t seq = want->h.seq;
 
+	if (want->flags & WIRE_CLASS_WITHDRAW) /* of one's own requests, which only lower */
+		return 0;
 	if (want->job_class == WIRE_CLASS_ONLINE)
 		return refuse(client, seq, "make a job online", ret);
 	if (want->job_class == WIRE_CLASS_NONE) /* an offline job would escape */

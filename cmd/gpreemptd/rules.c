@@ -24,14 +24,29 @@ size_t cgroup_trusted_bytes(const char *cgroup)
 		    strlen(cgroup);
 }
 
-bool identity_is_in_cgroup(const struct identity *id, const char *pattern, bool trusted)
+static bool is_within(const char *pattern, const char *cgroup, bool trusted)
 {
 	_cleanup_free_ char *named = NULL;
 
-	if (!id->cgroup || !trusted)
-		return id->cgroup && match_cgroup(pattern, id->cgroup);
-	named = strndup(id->cgroup, cgroup_trusted_bytes(id->cgroup));
+	if (!trusted)
+		return match_cgroup(pattern, cgroup);
+	named = strndup(cgroup, cgroup_trusted_bytes(cgroup));
 	return named && match_cgroup(pattern, named);
+}
+
+/*
+ * Of any hierarchy: where there are several, whoever made the cgroup may have made it in one only,
+ * as Slurm does, and systemd has the process in another.
+ */
+bool identity_is_in_cgroup(const struct identity *id, const char *pattern, bool trusted)
+{
+	if (id->cgroup && is_within(pattern, id->cgroup, trusted))
+		return true;
+	for (const char *at = id->cgroups; at && *at; at += strlen(at) + 1) {
+		if (is_within(pattern, at, trusted))
+			return true;
+	}
+	return false;
 }
 
 bool identity_is_in_container(const struct identity *id, const char *digits, bool trusted)

@@ -36,6 +36,7 @@ struct identity {
 	gid_t gid;
 	char comm[16];
 	char *cgroup; /* the path, "/": none; the unified hierarchy, else the longest of any */
+	char *cgroups; /* those of all hierarchies, NUL between them, an empty one last; or NULL */
 	char container[72]; /* the first 64 hex digits in it, else empty */
 	char *path; /* of the program; NULL: not known, as those below */
 	char *command; /* the arguments, with blanks between them */

@@ -31,6 +31,7 @@ struct scheduler_parts {
 	struct guard *guard;
 	struct journal *journal;
 	struct events *events;
+	const char *cgroup_root; /* where hierarchies are mounted; NULL: nobody looks there */
 };
 
 /* @config is borrowed until scheduler_configure() brings another. */
@@ -82,12 +83,14 @@ struct class_request {
 	char pattern[192];
 	struct verdict verdict; /* source "request" */
 	bool keep_priority;
+	bool withdraw; /* the same one before it is forgotten, and this one counts for nothing */
 	uid_t only_uid; /* of that user's processes only; (uid_t)-1: of anybody's */
 };
 
 /*
  * For those there are and those to come, until they are gone or another request or reload says
- * otherwise. How many processes were classed now. -ESRCH: no such process (by pid). -EPERM: it is
+ * otherwise; by cgroup, until that is gone, if it ever was there and the pattern is the path of
+ * one. How many processes were classed now. -ESRCH: no such process (by pid). -EPERM: it is
  * another user's. -ENOSPC.
  */
 int scheduler_class(struct scheduler *s, const struct class_request *request);

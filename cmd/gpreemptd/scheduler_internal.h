@@ -5,6 +5,7 @@
  *   processes.c       who there is: found, identified, classed, gone
  *   jobs.c            a process on one GPU, as the engine knows it, and its accounts
  *   class_requests.c  what people asked processes to be
+ *   cgroups.c         which of those that were named are still there
  *   attach.c          whom to attach, and letting go
  *   slices.c          how long turns on the GPU are, where it can be told
  *   observe.c         what waits in the queues
@@ -156,6 +157,7 @@ struct class_entry {
 	struct class_request request;
 	uint64_t number; /* ascends: the later counts */
 	uint64_t start_ticks; /* by pid: which process of that pid */
+	bool was_there; /* by cgroup: at one look at least */
 };
 
 struct scheduler {
@@ -194,6 +196,7 @@ struct scheduler {
 	size_t n_remembered;
 
 	uint64_t scan_ns, tick_ns; /* when, and when it was last */
+	uint64_t cgroups_ns; /* when it is to be seen which of those of requests are gone */
 	uint64_t wake_ns; /* of the engine */
 	bool attach_due, gpus_due, step_due, slices_due; /* something changed they judge by */
 	bool lost; /* a look found nobody */
@@ -285,6 +288,13 @@ void jobs_tick(struct scheduler *s);
 /* Writes down in @p what is asked of it. */
 void class_requests_match(struct scheduler *s, struct process *p);
 void class_requests_forget_dead(struct scheduler *s);
+
+/* ---- cgroups.c ---- */
+
+/* Is it the path of one cgroup, and not a pattern? */
+bool cgroup_is_path(const char *pattern);
+/* In any of the hierarchies that are mounted at or below @root. */
+bool cgroup_is_there(const char *root, const char *path);
 
 /* ---- attach.c ---- */
 

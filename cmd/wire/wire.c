@@ -92,8 +92,11 @@ static const char *check_class(const struct wire_class *c)
 		return "no such class";
 	if (c->priority > PRIORITY_MAX && c->priority != WIRE_KEEP)
 		return "priorities are 0 to 255";
-	if (c->flags & ~(WIRE_CLASS_CRITICAL | WIRE_CLASS_LAZY))
+	if (c->flags & ~(WIRE_CLASS_CRITICAL | WIRE_CLASS_LAZY | WIRE_CLASS_WITHDRAW))
 		return "a flag nobody knows";
+	if (c->flags & WIRE_CLASS_WITHDRAW &&
+	    (c->flags != WIRE_CLASS_WITHDRAW || c->job_class || c->priority || c->target_us))
+		return "what is withdrawn has no class";
 	if (c->target_us > UINT64_MAX / NSEC_PER_USEC)
 		return "a target beyond all time";
 	return NULL;

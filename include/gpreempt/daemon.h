@@ -166,6 +166,7 @@ struct gpreempt_class_request {
 	bool critical; /* makes room for it at once, not when it has waited */
 	bool lazy; /* is attached only when somebody waits for it */
 	uint64_t target_us; /* the latency it should have; 0: none */
+	bool withdraw; /* forget what was asked by this selector; the rest does not count */
 };
 
 /*

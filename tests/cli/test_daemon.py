@@ -95,7 +95,7 @@ class Nonsense(Talking):
     def test_selectors_and_classes(self):
         for selector in ('', '0', 'x', '99999999999', 'cgroup:', 'name:', 'name:' + 'x' * 200):
             self.fails(USAGE, 'class', selector, 'online')
-        for job_class in ('', 'Online', 'unknown'):
+        for job_class in ('', 'Online', 'unknown', 'Default'):
             self.fails(USAGE, 'class', 1, job_class, says='online')
         self.fails(USAGE, 'class', 1, says='usage')
         self.fails(USAGE, 'class', 1, 'online', 'more', says='too many')
@@ -317,6 +317,12 @@ class WithDaemon(Talking):
         found = next(j for j in self.ask_json('status')['jobs'] if j['pid'] == job.pid)
         self.assertEqual((found['class'], found['priority'], found['source']),
                          ('offline', 9, 'request'))
+        self.assertEqual(self.ask_json('class', job.pid, 'default'), {'classed': 1})
+        self.event(events, 'job-classed', pid=job.pid, **{'class': 'none'})
+        self.assertIn('online', self.ok(self.ask('class', 'name:some-*', 'online')))
+        self.assertIn('default; 1 process', self.ok(self.ask('class', 'name:some-*', 'default')))
+        self.event(events, 'job-classed', pid=job.pid, **{'class': 'none'})
+        self.assertEqual(self.ask_json('class', 'name:some-*', 'default'), {'classed': 0})
 
     def test_what_a_job_calls_itself_forges_no_audit(self):
         events = self.events()

@@ -58,6 +58,12 @@ static void make_journal(struct rig *r)
 	r->fake.journal = r->journal;
 }
 
+static void make_cgroups(struct rig *r)
+{
+	snprintf(r->cgroups, sizeof(r->cgroups), "/tmp/gpreempt-test-XXXXXX");
+	assert_non_null(mkdtemp(r->cgroups));
+}
+
 static struct rig *make(size_t processes, bool contexts)
 {
 	struct rig *r = calloc(1, sizeof(*r));
@@ -75,6 +81,7 @@ static struct rig *make(size_t processes, bool contexts)
 	};
 	set_rules(r);
 	make_journal(r);
+	make_cgroups(r);
 	assert_int_equal(events_new(&r->events), 0);
 	events_set_sink(r->events, note_event, r);
 	parts = (struct scheduler_parts){
@@ -82,6 +89,7 @@ static struct rig *make(size_t processes, bool contexts)
 		.guard = &r->guard,
 		.journal = r->journal,
 		.events = r->events,
+		.cgroup_root = r->cgroups,
 	};
 	assert_int_equal(scheduler_new(&parts, &r->config, &r->s), 0);
 	return r;
@@ -104,6 +112,7 @@ void rig_free(struct rig *r)
 	events_free(r->events);
 	journal_close(r->journal);
 	unlink(r->path);
+	rmdir(r->cgroups);
 	close(r->guard.fd);
 	free(r);
 }

@@ -94,6 +94,27 @@ static void cgroups_are_found_in_both_hierarchies(void **state)
 	}
 }
 
+/* systemd has it in one hierarchy, Slurm in another. */
+static void a_process_is_in_the_cgroups_of_all_hierarchies(void **state)
+{
+	static const char text[] = "3:memory:/a/very/long/path/of/memory\n1:cpu:/\n"
+				   "2:freezer:/slurm/uid_1/job_7\n"
+				   "0::/system.slice/slurmd.service\n";
+	static const char theirs[] = "2:freezer:/user@7.service/slurm/uid_1/job_7\n0::/\n";
+	struct identity id = { 0 };
+
+	assert_int_equal(identity_parse_cgroup(text, strlen(text), &id), 0);
+	assert_string_equal(id.cgroup, "/system.slice/slurmd.service");
+	assert_true(identity_is_in_cgroup(&id, "/slurm/uid_1/job_7", true));
+	assert_true(identity_is_in_cgroup(&id, "/a/very", true));
+	assert_true(identity_is_in_cgroup(&id, "/system.slice", true));
+	assert_false(identity_is_in_cgroup(&id, "/slurm/uid_1/job_8", true));
+	assert_int_equal(identity_parse_cgroup(theirs, strlen(theirs), &id), 0);
+	assert_true(identity_is_in_cgroup(&id, "*/slurm/uid_1/job_7", false));
+	assert_false(identity_is_in_cgroup(&id, "*/slurm/uid_1/job_7", true));
+	identity_done(&id);
+}
+
 static void what_a_user_named_is_told_from_what_the_system_did(void **state)
 {
 	assert_int_equal(cgroup_trusted_bytes("/a/b"), 4);
@@ -211,6 +232,7 @@ int main(void)
 		cmocka_unit_test(stat_that_is_cut_is_refused),
 		cmocka_unit_test(the_real_user_counts_and_not_the_effective_one),
 		cmocka_unit_test(cgroups_are_found_in_both_hierarchies),
+		cmocka_unit_test(a_process_is_in_the_cgroups_of_all_hierarchies),
 		cmocka_unit_test(what_a_user_named_is_told_from_what_the_system_did),
 		cmocka_unit_test(a_process_is_known_by_all_it_shows),
 		cmocka_unit_test(a_pid_that_passed_on_while_we_read_is_nobody),

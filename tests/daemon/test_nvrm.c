@@ -59,7 +59,7 @@ static int set_up(void **state)
 	assert_int_equal(journal_open(p->path, &p->journal), 0);
 	journal_begin(p->journal);
 	assert_int_equal(events_new(&p->events), 0);
-	parts = (struct scheduler_parts){ p->b, NULL, p->journal, p->events };
+	parts = (struct scheduler_parts){ p->b, NULL, p->journal, p->events, NULL };
 	assert_int_equal(scheduler_new(&parts, &p->config, &p->s), 0);
 	*state = p;
 	return 0;

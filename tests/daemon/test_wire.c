@@ -149,8 +149,16 @@ static void a_class_request_keeps_to_its_ranges(void **state)
 	c.job_class = 3;
 	assert_bad(c);
 	c = good;
-	c.flags |= 4;
+	c.flags |= 8;
 	assert_bad(c);
+	c = good;
+	c.flags |= WIRE_CLASS_WITHDRAW;
+	assert_bad(c);
+	c.flags = WIRE_CLASS_WITHDRAW;
+	assert_bad(c);
+	c.job_class = c.priority = 0;
+	c.target_us = 0;
+	assert_taken(c);
 	c = good;
 	c.target_us++;
 	assert_bad(c);

@@ -296,6 +296,29 @@ static void selectors_become_what_the_daemon_matches(void **state)
 	}
 }
 
+static void what_is_withdrawn_says_nothing_else(void **state)
+{
+	struct gpreempt_class_request request = {
+		.size = sizeof(request),
+		.job_class = GPREEMPT_CLASS_ONLINE,
+		.priority = 7,
+		.critical = true,
+		.target_us = 900,
+		.withdraw = true,
+	};
+	struct pair *p = *state;
+	struct wire_class w;
+
+	say_count(p, WIRE_CLASS, 1, 3);
+	assert_int_equal(gpreempt_daemon_set_class(p->d, "cgroup:/a", &request), 3);
+	heard(p, WIRE_CLASS, &w, sizeof(w));
+	assert_int_equal(w.flags, WIRE_CLASS_WITHDRAW);
+	assert_int_equal(w.job_class, WIRE_CLASS_NONE);
+	assert_int_equal(w.priority, 0);
+	assert_int_equal(w.target_us, 0);
+	assert_string_equal(w.pattern, "/a");
+}
+
 static void selectors_that_make_no_sense_are_not_sent(void **state)
 {
 	static const char *const nonsense[] = {
@@ -600,6 +623,7 @@ int main(void)
 		PAIR_TEST(an_empty_text_is_a_text),
 		PAIR_TEST(a_refusal_is_the_daemons_own_words),
 		PAIR_TEST(selectors_become_what_the_daemon_matches),
+		PAIR_TEST(what_is_withdrawn_says_nothing_else),
 		PAIR_TEST(selectors_that_make_no_sense_are_not_sent),
 		PAIR_TEST(priorities_beyond_the_range_are_not_sent),
 		PAIR_TEST(an_older_programs_request_keeps_the_priority),

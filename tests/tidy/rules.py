@@ -238,11 +238,11 @@ def one_place_calls_ioctl(src):
 @rule(bad=[('lib/a.c', '\tf = open("/sys/class/kfd", 0);\n'), ('gpu/kfd/a.c', 'x("/dev/kfd");\n')],
       good=[('gpu/kfd/transport_syscall.c', 'x("/dev/kfd");\n'), ('lib/a.c', '/* "/dev/kfd" */\n'),
             ('cmd/gpreempt/a.c', 'x("/dev/null"); y("no /dev/kfd here");\n'),
-            ('gpu/a.c', 'strstr(target, "/dev/")')])
+            ('cmd/a.c', 'x("/sys/fs/cgroup");\n'), ('gpu/a.c', 'strstr(target, "/dev/")')])
 def one_place_names_devices(src):
     if not src.is_c or not src.under(*PRODUCT) or src.path in TRANSPORTS:
         return
-    for n, _ in src.find(r'"/(sys|dev(?!/(null)?"))/', src.uncommented):
+    for n, _ in src.find(r'"/(sys(?!/fs/cgroup")|dev(?!/(null)?"))/', src.uncommented):
         yield n, 'only the transport names files of the driver'
 
 
