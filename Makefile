@@ -6,7 +6,7 @@
 #   make install    DESTDIR=, prefix=, libdir=            make clean
 #   make bench      figures, as JSON and as a table       make mutants   do tests notice bugs?
 #   make fuzz       FUZZ_SECONDS=600                      make test-asan test-tsan test-long test-vm
-#   make format     make format-check                     make test-vm-e2e test-vm-daemon
+#   make format     make format-check                     make test-fleet test-vm-e2e test-vm-daemon
 #   make soak       SOAK_SECONDS=3600                     make test-vm-ext test-vm-long
 #   VERBOSE=1       shows the commands                    make mutants-driver mutants-ext
 #   make help       this                                  make test-vm-debug soak-ext
@@ -19,7 +19,7 @@ SOAK_SECONDS ?= 3600
 BASE ?= HEAD
 
 # What "make test" runs, in this order. Each name is a stage of scripts/run-tests.
-TEST_STAGES := plain asan tsan vm-all
+TEST_STAGES := plain asan tsan fleet vm-all
 
 VERBOSE ?= 0
 ifneq ($(VERBOSE),1)
@@ -35,7 +35,7 @@ all:
 demo: all
 	$(B)/cmd/gpreempt/gpreempt demo
 
-test check test-asan test-tsan test-long test-vm test-vm-e2e test-vm-ext test-vm-daemon \
+test check test-asan test-tsan test-long test-fleet test-vm test-vm-e2e test-vm-ext test-vm-daemon \
 	test-vm-long test-vm-debug:
 	scripts/deps build test
 	scripts/run-tests $($@_STAGES)
@@ -45,6 +45,7 @@ check_STAGES := check
 test-asan_STAGES := asan
 test-tsan_STAGES := tsan
 test-long_STAGES := long
+test-fleet_STAGES := fleet
 test-vm_STAGES := vm
 test-vm-e2e_STAGES := vm-e2e
 test-vm-ext_STAGES := vm-ext
@@ -93,6 +94,6 @@ clean:
 help:
 	sed -n 's/^#   //p' Makefile
 
-.PHONY: all demo test check test-asan test-tsan test-long test-vm test-vm-e2e test-vm-ext \
-	test-vm-daemon test-vm-long test-vm-debug fuzz soak soak-ext mutants mutants-driver \
+.PHONY: all demo test check test-asan test-tsan test-long test-fleet test-vm test-vm-e2e \
+	test-vm-ext test-vm-daemon test-vm-long test-vm-debug fuzz soak soak-ext mutants mutants-driver \
 	mutants-ext bench install format format-check clean help

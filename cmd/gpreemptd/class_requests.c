@@ -89,6 +89,18 @@ static bool is_too_late(const struct class_entry *e, uint64_t had, uint64_t fres
 	       e->number != fresh;
 }
 
+/* Requests come before the cgroup, too: only one that was there can be gone. */
+static bool is_cgroup_gone(const struct scheduler *s, struct class_entry *e)
+{
+	if (e->request.selector != WIRE_BY_CGROUP || !s->parts.cgroup_root ||
+	    !cgroup_is_path(e->request.pattern))
+		return false;
+	if (!cgroup_is_there(s->parts.cgroup_root, e->request.pattern))
+		return e->was_there;
+	e->was_there = true;
+	return false;
+}
+
 /* @fresh: the number of the request that was made just now; 0: none. */
 static void match(struct scheduler *s, struct process *p, uint64_t fresh)
 {
@@ -102,12 +114,14 @@ static void match(struct scheduler *s, struct process *p, uint64_t fresh)
 	if (p->by_user.selector != WIRE_BY_PID)
 		p->by_user = (struct asked){ 0 };
 	for (size_t i = 0; i < s->n_requests; i++) {
-		const struct class_entry *e = &s->requests[i];
+		struct class_entry *e = &s->requests[i];
 		struct asked *asked = is_of_user(&e->request) ? &p->by_user : &p->by_root;
 
 		if (e->number <= asked->number || is_too_late(e, had, fresh) ||
 		    !matches(s, p, e, &line))
 			continue;
+		if (!e->was_there)
+			is_cgroup_gone(s, e); /* it may be before the next look */
 		*asked = (struct asked){
 			.number = e->number,
 			.selector = e->request.selector,
@@ -143,15 +157,13 @@ static bool is_process_gone(struct scheduler *s, const struct class_entry *e)
 	return r == -ESRCH || (r == 0 && start != e->start_ticks);
 }
 
-/* Requests come before the cgroup, too: only one that was there can be gone. */
-static bool is_cgroup_gone(const struct scheduler *s, struct class_entry *e)
+static void forget_gone(struct scheduler *s, size_t at)
 {
-	if (!s->parts.cgroup_root || !cgroup_is_path(e->request.pattern))
-		return false;
-	if (!cgroup_is_there(s->parts.cgroup_root, e->request.pattern))
-		return e->was_there;
-	e->was_there = true;
-	return false;
+	const struct class_request *r = &s->requests[at].request;
+
+	if (r->selector == WIRE_BY_CGROUP)
+		log_line(LOG_LEVEL_INFO, "cgroup %s is gone, and what was asked of it", r->pattern);
+	forget(s, at);
 }
 
 void class_requests_forget_dead(struct scheduler *s)
@@ -161,10 +173,9 @@ void class_requests_forget_dead(struct scheduler *s)
 	for (size_t i = s->n_requests; i-- > 0;) {
 		struct class_entry *e = &s->requests[i];
 
-		if (e->request.selector == WIRE_BY_PID ?
-			    is_process_gone(s, e) :
-			    look && e->request.selector == WIRE_BY_CGROUP && is_cgroup_gone(s, e))
-			forget(s, i);
+		if (e->request.selector == WIRE_BY_PID ? is_process_gone(s, e) :
+							 look && is_cgroup_gone(s, e))
+			forget_gone(s, i);
 	}
 	if (look)
 		s->cgroups_ns = s->now_ns + CGROUPS_NS;

@@ -124,13 +124,15 @@ static void apply_root(const struct asked *asked, struct verdict *v)
 	memcpy(v->source, said->source, sizeof(v->source));
 }
 
-/* A user only lowers. */
+/* A user only lowers: what somebody wants left alone is, but not what nobody said anything of. */
 static void apply_user(const struct scheduler *s, const struct asked *asked, struct verdict *v)
 {
-	if (v->job_class == JOB_UNMANAGED)
+	const struct verdict *fallback = &s->config->rules.fallback;
+
+	if (v->job_class == JOB_UNMANAGED && strcmp(v->source, fallback->source) != 0)
 		return;
 	if (v->job_class == JOB_ONLINE)
-		v->priority = MIN(v->priority, s->config->rules.fallback.priority);
+		v->priority = MIN(v->priority, fallback->priority);
 	if (!asked->keep_priority)
 		v->priority = MIN(v->priority, asked->verdict.priority);
 	v->job_class = JOB_OFFLINE;

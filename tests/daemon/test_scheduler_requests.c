@@ -10,7 +10,6 @@
 #include <fcntl.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/stat.h>
 
 #include "tests/daemon/rig.h"
 
@@ -21,6 +20,15 @@ static enum wire_class_value class_of(struct rig *r, pid_t pid)
 	struct wire_job job;
 
 	assert_true(rig_job(r, pid, 1, &job));
+	return job.job_class;
+}
+
+/* One that is left alone has no GPU. */
+static enum wire_class_value class_of_none(struct rig *r, pid_t pid)
+{
+	struct wire_job job;
+
+	assert_true(rig_job(r, pid, 0, &job));
 	return job.job_class;
 }
 
@@ -126,118 +134,6 @@ static void requests_match_names_cgroups_and_containers(void **state)
 	rig_end(r);
 }
 
-static struct class_request withdrawn(struct class_request request)
-{
-	request.withdraw = true;
-	return request;
-}
-
-static void what_is_withdrawn_counts_no_more(void **state)
-{
-	struct rig *r = rig_new(8);
-	struct class_request by_pid = rig_request(WIRE_BY_PID, 300, JOB_ONLINE);
-	struct class_request by_cgroup = rig_request(WIRE_BY_CGROUP, 0, JOB_ONLINE);
-	struct class_request none;
-
-	snprintf(by_cgroup.pattern, sizeof(by_cgroup.pattern), "/job_7");
-	rig_offline(r, 300, 1);
-	snprintf(rig_offline(r, 301, 1)->cgroup, sizeof(((struct fake_process *)0)->cgroup),
-		 "/job_7/step_0");
-	rig_run(r, S);
-	assert_int_equal(scheduler_class(r->s, &by_pid), 1);
-	assert_int_equal(scheduler_class(r->s, &by_cgroup), 1);
-	none = withdrawn(by_pid);
-	assert_int_equal(scheduler_class(r->s, &none), 1);
-	assert_int_equal(class_of(r, 300), WIRE_CLASS_OFFLINE);
-	assert_int_equal(class_of(r, 301), WIRE_CLASS_ONLINE);
-	assert_int_equal(scheduler_class(r->s, &none), 0); /* once is enough */
-	none = withdrawn(by_cgroup);
-	assert_int_equal(scheduler_class(r->s, &none), 1);
-	assert_int_equal(class_of(r, 301), WIRE_CLASS_OFFLINE);
-	rig_run(r, 20 * S);
-	assert_int_equal(class_of(r, 300), WIRE_CLASS_OFFLINE);
-	assert_int_equal(class_of(r, 301), WIRE_CLASS_OFFLINE);
-	rig_end(r);
-}
-
-static void a_user_withdraws_only_what_they_asked(void **state)
-{
-	struct rig *r = rig_new(8);
-	struct class_request roots = rig_request(WIRE_BY_PID, 300, JOB_ONLINE);
-	struct class_request theirs = of_user(rig_request(WIRE_BY_PID, 300, JOB_OFFLINE), USER);
-	struct class_request none = withdrawn(theirs), others = of_user(none, USER + 1);
-
-	rig_offline(r, 300, 1)->uid = USER;
-	rig_run(r, S);
-	assert_int_equal(scheduler_class(r->s, &roots), 1);
-	assert_int_equal(scheduler_class(r->s, &none), 0);
-	assert_int_equal(class_of(r, 300), WIRE_CLASS_ONLINE);
-	assert_int_equal(scheduler_class(r->s, &theirs), 1);
-	assert_int_equal(class_of(r, 300), WIRE_CLASS_OFFLINE);
-	assert_int_equal(scheduler_class(r->s, &others), 0);
-	assert_int_equal(class_of(r, 300), WIRE_CLASS_OFFLINE);
-	assert_int_equal(scheduler_class(r->s, &none), 1);
-	assert_int_equal(class_of(r, 300), WIRE_CLASS_ONLINE);
-	rig_end(r);
-}
-
-static void make_folder(const struct rig *r, const char *name, bool there)
-{
-	char path[128];
-
-	snprintf(path, sizeof(path), "%s/%s", r->cgroups, name);
-	assert_int_equal(there ? mkdir(path, 0700) : rmdir(path), 0);
-}
-
-/* Two jobs of one number, months apart: what was asked of the first is not the second's. */
-static void a_request_by_cgroup_ends_with_the_cgroup(void **state)
-{
-	struct rig *r = rig_new(8);
-	struct class_request request = rig_request(WIRE_BY_CGROUP, 0, JOB_ONLINE);
-	struct fake_process *p;
-
-	snprintf(request.pattern, sizeof(request.pattern), "/job_7");
-	assert_int_equal(scheduler_class(r->s, &request), 0);
-	rig_run(r, 5 * S); /* as long as it was never there it is yet to come */
-	make_folder(r, "freezer", true);
-	make_folder(r, "freezer/job_7", true);
-	rig_run(r, 2 * S);
-	p = rig_offline(r, 300, 1);
-	snprintf(p->cgroup, sizeof(p->cgroup), "/job_7/step_0");
-	rig_run(r, 2 * S);
-	assert_int_equal(class_of(r, 300), WIRE_CLASS_ONLINE);
-	fake_exit(&r->fake, 300);
-	make_folder(r, "freezer/job_7", false);
-	rig_run(r, 2 * S);
-	make_folder(r, "freezer/job_7", true);
-	p = rig_offline(r, 301, 1);
-	snprintf(p->cgroup, sizeof(p->cgroup), "/job_7/step_0");
-	rig_run(r, 2 * S);
-	assert_int_equal(class_of(r, 301), WIRE_CLASS_OFFLINE);
-	make_folder(r, "freezer/job_7", false);
-	make_folder(r, "freezer", false);
-	rig_end(r);
-}
-
-static void a_request_by_a_pattern_stays(void **state)
-{
-	struct rig *r = rig_new(8);
-	struct class_request request = rig_request(WIRE_BY_CGROUP, 0, JOB_ONLINE);
-	struct fake_process *p;
-
-	snprintf(request.pattern, sizeof(request.pattern), "/job_*");
-	assert_int_equal(scheduler_class(r->s, &request), 0);
-	make_folder(r, "job_7", true);
-	rig_run(r, 2 * S);
-	make_folder(r, "job_7", false);
-	rig_run(r, 2 * S);
-	p = rig_offline(r, 300, 1);
-	snprintf(p->cgroup, sizeof(p->cgroup), "/job_8");
-	rig_run(r, 2 * S);
-	assert_int_equal(class_of(r, 300), WIRE_CLASS_ONLINE);
-	rig_end(r);
-}
-
 static void the_last_request_counts(void **state)
 {
 	struct rig *r = rig_new(8);
@@ -303,6 +199,29 @@ static void a_user_may_not_raise(void **state)
 	assert_int_equal(scheduler_class(r->s, &up), -EPERM);
 	assert_int_equal(scheduler_class(r->s, &out), -EPERM);
 	assert_int_equal(class_of(r, OFFLINE_PID), WIRE_CLASS_OFFLINE);
+	rig_end(r);
+}
+
+/* As the configuration is shipped, jobs that nobody named are left alone. */
+static void a_user_is_heard_of_what_nobody_said_anything_of(void **state)
+{
+	struct rig *r = rig_new(8);
+	struct class_request theirs = of_user(rig_request(WIRE_BY_PID, 300, JOB_OFFLINE), USER);
+	struct class_request roots = rig_request(WIRE_BY_PID, 302, JOB_UNMANAGED);
+
+	r->config.rules.fallback.job_class = JOB_UNMANAGED;
+	for (pid_t pid = 300; pid <= 302; pid++)
+		rig_offline(r, pid, 1)->uid = USER;
+	snprintf(fake_find(&r->fake, 301)->cgroup, sizeof(((struct fake_process *)0)->cgroup),
+		 "/none");
+	rig_run(r, S);
+	assert_int_equal(scheduler_class(r->s, &roots), 1);
+	for (theirs.pid = 300; theirs.pid <= 302; theirs.pid++)
+		assert_int_equal(scheduler_class(r->s, &theirs), 1);
+	rig_run(r, S);
+	assert_int_equal(class_of(r, 300), WIRE_CLASS_OFFLINE);
+	for (pid_t pid = 301; pid <= 302; pid++)
+		assert_int_equal(class_of_none(r, pid), WIRE_CLASS_NONE);
 	rig_end(r);
 }
 
@@ -741,14 +660,11 @@ int main(void)
 		cmocka_unit_test(a_request_by_pid_holds_for_descendants_to_come),
 		cmocka_unit_test(a_request_by_pid_dies_with_its_pid_but_not_for_those_it_classed),
 		cmocka_unit_test(requests_match_names_cgroups_and_containers),
-		cmocka_unit_test(what_is_withdrawn_counts_no_more),
-		cmocka_unit_test(a_user_withdraws_only_what_they_asked),
-		cmocka_unit_test(a_request_by_cgroup_ends_with_the_cgroup),
-		cmocka_unit_test(a_request_by_a_pattern_stays),
 		cmocka_unit_test(the_last_request_counts),
 		cmocka_unit_test(a_hold_of_a_job_taken_out_of_its_class_is_told_of),
 		cmocka_unit_test(a_user_may_lower_only_their_own),
 		cmocka_unit_test(a_user_may_not_raise),
+		cmocka_unit_test(a_user_is_heard_of_what_nobody_said_anything_of),
 		cmocka_unit_test(a_user_does_not_undo_what_root_said),
 		cmocka_unit_test(a_later_word_of_root_counts_for_more_than_a_users),
 		cmocka_unit_test(a_user_cannot_fill_the_list_of_requests),
