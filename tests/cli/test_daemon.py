@@ -317,12 +317,12 @@ class WithDaemon(Talking):
         found = next(j for j in self.ask_json('status')['jobs'] if j['pid'] == job.pid)
         self.assertEqual((found['class'], found['priority'], found['source']),
                          ('offline', 9, 'request'))
-        self.assertEqual(self.ask_json('class', job.pid, 'default'), {'classed': 1})
+        self.assertEqual(self.ask_json('class', job.pid, 'default')['classed'], 1)
         self.event(events, 'job-classed', pid=job.pid, **{'class': 'none'})
         self.assertIn('online', self.ok(self.ask('class', 'name:some-*', 'online')))
         self.assertIn('default; 1 process', self.ok(self.ask('class', 'name:some-*', 'default')))
         self.event(events, 'job-classed', pid=job.pid, **{'class': 'none'})
-        self.assertEqual(self.ask_json('class', 'name:some-*', 'default'), {'classed': 0})
+        self.assertEqual(self.ask_json('class', 'name:some-*', 'default')['classed'], 0)
 
     def test_what_a_job_calls_itself_forges_no_audit(self):
         events = self.events()

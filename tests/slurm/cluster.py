@@ -43,7 +43,7 @@ ReturnToService=2
 Prolog={hook}
 Epilog={dir}/epilog
 {more}
-NodeName={node} NodeAddr=127.0.0.1 CPUs=8 Boards=1 SocketsPerBoard=1 CoresPerSocket=8 ThreadsPerCore=1
+NodeName={node} NodeAddr=127.0.0.1 CPUs=8 Boards=1 SocketsPerBoard=1 CoresPerSocket=8
 '''
 CGROUP_CONFIG = '''
 CgroupPlugin=cgroup/v1
