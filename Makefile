@@ -95,5 +95,5 @@ help:
 	sed -n 's/^#   //p' Makefile
 
 .PHONY: all demo test check test-asan test-tsan test-long test-fleet test-vm test-vm-e2e \
-	test-vm-ext test-vm-daemon test-vm-long test-vm-debug fuzz soak soak-ext mutants mutants-driver \
-	mutants-ext bench install format format-check clean help
+	test-vm-ext test-vm-daemon test-vm-long test-vm-debug fuzz soak soak-ext mutants \
+	mutants-driver mutants-ext bench install format format-check clean help

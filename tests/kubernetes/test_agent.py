@@ -30,9 +30,9 @@ FOLDERS = {  # as kubelet makes them with systemd, and without
 RECORDER = '''#!/bin/sh
 cd {dir}
 if [ "$1 $2" = "--json status" ]; then
-	[ -e absent ] && echo "gpreempt: gpreemptd is not running" >&2 && exit 3
-	printf '{{"pid": %s, "uptime_s": 5}}' "$(cat pid)"
-	exit 0
+    [ -e absent ] && echo "gpreempt: gpreemptd is not running" >&2 && exit 3
+    printf '{{"pid": %s, "uptime_s": 5}}' "$(cat pid)"
+    exit 0
 fi
 [ -e refuse ] && echo "gpreempt: you may not" >&2 && exit 4
 echo "$*" >>asked
