@@ -1,11 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * usage: extstress SECONDS [SEED]
+ * usage: extstress [--lossy] SECONDS [SEED]
  *
  * For so long, on all GPUs: targets that create and destroy queues, fork, exec and are killed,
- * holders that take their queues off and are killed or stopped in the middle of it, debuggers. At
- * every moment the driver's count of active queues must be the sum of them. Then no holder is left:
- * within a second nothing is held, and every target finishes what it submitted.
+ * holders that take their queues off and are killed or stopped in the middle of it, debuggers, and
+ * the scheduler in the driver, which is set anew all the time. At every moment the driver's count
+ * of active queues must be the sum of them, and the module cannot be unloaded. Then no holder is
+ * left and the scheduler is off: within a second nothing is held, and every target finishes what it
+ * submitted. The scheduler is left on, with nothing to do.
+ *
+ * With --lossy GPUs die in between and are reset, and jobs are lost; nothing stays held then.
  *
  * Prints what was done, as "name N" pairs, and what was not as it must be. Exit status 0 when
  * nothing was. As root; $SLOWNESS stretches the times.
@@ -19,6 +23,7 @@
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -26,22 +31,28 @@
 #include "tests/ext/stress.h"
 
 #define HOLDERS 4u
-#define CHILDREN (STRESS_TARGETS + HOLDERS + 1)
+#define OWNER (STRESS_TARGETS + HOLDERS)
+#define DEBUGGER (OWNER + 1)
+#define CHILDREN (DEBUGGER + 1)
 #define STROKE_MS 15 /* between what happens to somebody */
 #define CHECK_MS 1
 #define RELEASED_MS 1000
 #define DRAIN_MS 20000
 #define START_MS 30000
+#define DEAD_MS 30000
 #define NODES "/sys/class/kfd/kfd/topology/nodes"
 #define MAX_NODES 64
+#define DEAD "/sys/kernel/debug/kfdsim/%u/dead"
+#define ALIVE (-1)
 
 struct director {
 	struct world *w;
 	int memory, device;
 	unsigned int seed, slowness;
-	pid_t children[CHILDREN]; /* targets, holders, a debugger */
+	pid_t children[CHILDREN]; /* targets, holders, the owner, a debugger */
 	bool stopped[CHILDREN];
-	unsigned long kills, stops, debuggers;
+	int dead; /* GPU, or ALIVE */
+	unsigned long kills, stops, debuggers, unloads, deaths;
 	atomic_ulong checks;
 };
 
@@ -85,7 +96,7 @@ static struct kfd_gpreempt_hqd look(struct director *d, unsigned int gpu)
 	if (hqd.active + hqd.held > hqd.queues || hqd.active_compute > hqd.active)
 		stress_broken(d->w, "GPU %u: of %u queues %u active (%u compute), %u held", gpu,
 			      hqd.queues, hqd.active, hqd.active_compute, hqd.held);
-	if (hqd.flags & KFD_GPREEMPT_HQD_HANG)
+	if (hqd.flags & KFD_GPREEMPT_HQD_HANG && !d->w->lossy)
 		stress_broken(d->w, "GPU %u hangs", gpu);
 	atomic_fetch_add(&d->checks, 1);
 	return hqd;
@@ -125,8 +136,10 @@ static void start(struct director *d, unsigned int i)
 	close(d->device);
 	if (i < STRESS_TARGETS)
 		stress_target(d->w, d->memory, i, seed);
-	else if (i < STRESS_TARGETS + HOLDERS)
+	else if (i < OWNER)
 		stress_holder(d->w, seed);
+	else if (i == OWNER)
+		stress_owner(d->w, seed);
 	else
 		stress_debugger(d->w, seed);
 }
@@ -143,7 +156,7 @@ static unsigned int index_of(const struct director *d, pid_t pid)
 
 static void judge_end(struct director *d, unsigned int i, int status)
 {
-	if (WIFEXITED(status) && !WEXITSTATUS(status))
+	if (WIFEXITED(status) && (!WEXITSTATUS(status) || (d->w->lossy && i < STRESS_TARGETS)))
 		return;
 	if (!WIFSIGNALED(status) || WTERMSIG(status) != SIGKILL)
 		stress_broken(d->w, "child %u ended with %#x", i, status);
@@ -162,30 +175,74 @@ static void reap(struct director *d, bool replace)
 			continue;
 		judge_end(d, i, status);
 		d->children[i] = 0;
-		if (replace && i < STRESS_TARGETS + HOLDERS)
+		if (replace && i != DEBUGGER)
 			start(d, i);
 	}
 }
 
+/* In use as it is, and now more than ever. */
+static void try_to_unload(struct director *d)
+{
+	if (!syscall(SYS_delete_module, "amdgpu", O_NONBLOCK))
+		stress_broken(d->w, "the module was unloaded");
+	else if (errno != EWOULDBLOCK)
+		stress_broken(d->w, "delete_module: %s", strerrorname_np(errno));
+	d->unloads++;
+}
+
+static void kill_target(struct director *d)
+{
+	unsigned int i = stress_below(&d->seed, STRESS_TARGETS);
+
+	if (stress_enter(d->w, i, DOOR_END))
+		d->kills += !kill(d->children[i], SIGKILL);
+}
+
+static void kill_helper(struct director *d, unsigned int i)
+{
+	d->kills += !kill(d->children[i], SIGKILL);
+}
+
+static void stop_or_continue(struct director *d, unsigned int i)
+{
+	kill(d->children[i], d->stopped[i] ? SIGCONT : SIGSTOP);
+	d->stops += !d->stopped[i];
+	d->stopped[i] = !d->stopped[i];
+}
+
+static void debug(struct director *d)
+{
+	if (d->children[DEBUGGER] || d->w->lossy)
+		return;
+	start(d, DEBUGGER);
+	d->debuggers++;
+}
+
 static void strike(struct director *d)
 {
-	unsigned int what = stress_below(&d->seed, 16), i = stress_below(&d->seed, HOLDERS);
+	unsigned int holder = STRESS_TARGETS + stress_below(&d->seed, HOLDERS);
 
-	if (what < 5) {
-		i = stress_below(&d->seed, STRESS_TARGETS);
-		if (what < 2 && stress_enter(d->w, i, DOOR_END))
-			d->kills += !kill(d->children[i], SIGKILL);
-	} else if (what < 9) {
-		d->kills += !kill(d->children[STRESS_TARGETS + i], SIGKILL);
-	} else if (what < 12) {
-		bool *stopped = &d->stopped[STRESS_TARGETS + i];
-
-		kill(d->children[STRESS_TARGETS + i], *stopped ? SIGCONT : SIGSTOP);
-		d->stops += !*stopped;
-		*stopped = !*stopped;
-	} else if (!d->children[CHILDREN - 1]) {
-		start(d, CHILDREN - 1);
-		d->debuggers++;
+	switch (stress_below(&d->seed, 20)) {
+	case 0 ... 1:
+		kill_target(d);
+		break;
+	case 2 ... 5:
+		kill_helper(d, holder);
+		break;
+	case 6:
+		kill_helper(d, OWNER);
+		break;
+	case 7 ... 9:
+		stop_or_continue(d, holder);
+		break;
+	case 10 ... 13:
+		debug(d);
+		break;
+	case 14:
+		try_to_unload(d);
+		break;
+	default:
+		break;
 	}
 }
 
@@ -198,18 +255,87 @@ static bool all_work(struct world *w)
 	return true;
 }
 
+/* ---- GPUs that die ---- */
+
+static void die(struct director *d)
+{
+	char path[64];
+	FILE *f;
+
+	d->dead = (int)stress_below(&d->seed, d->w->n_gpus);
+	snprintf(path, sizeof(path), DEAD, (unsigned int)d->dead);
+	f = fopen(path, "we");
+	if (!f || fputs("Y", f) < 0 || fclose(f))
+		stress_broken(d->w, "%s: %s", path, strerrorname_np(errno));
+	d->deaths++;
+}
+
+/* It was noticed, and the GPU was reset. */
+static bool lives_again(struct director *d)
+{
+	char path[64];
+	FILE *f;
+	int c;
+
+	snprintf(path, sizeof(path), DEAD, (unsigned int)d->dead);
+	f = fopen(path, "re");
+	if (!f)
+		return false;
+	c = getc(f);
+	fclose(f);
+	return c == 'N';
+}
+
+/* A reset leaves all processes evicted for ever, on all GPUs: others take their place. */
+static void replace_targets(struct director *d)
+{
+	for (unsigned int i = 0; i < STRESS_TARGETS; i++) {
+		atomic_store(&d->w->targets[i].pid, 0);
+		if (d->children[i])
+			kill(d->children[i], SIGKILL);
+	}
+}
+
+/* One death at a time: when all work again, the next. */
+static void let_die(struct director *d, bool again)
+{
+	if (d->dead == ALIVE && again && all_work(d->w)) {
+		die(d);
+	} else if (d->dead != ALIVE && lives_again(d)) {
+		d->dead = ALIVE;
+		replace_targets(d);
+	}
+}
+
+/* Where GPUs die, not before the last of them was reset and found new targets. */
+static bool is_over(struct director *d, uint64_t end)
+{
+	uint64_t now = stress_now_ms();
+
+	if (now < end)
+		return false;
+	if (!d->w->lossy || (d->dead == ALIVE && all_work(d->w)))
+		return true;
+	if (now < end + (uint64_t)DEAD_MS * d->slowness)
+		return false;
+	stress_broken(d->w, "a GPU is dead for ever");
+	return true;
+}
+
 static void direct(struct director *d, unsigned int seconds)
 {
 	uint64_t end = stress_now_ms() + seconds * 1000ull;
 
 	while (!all_work(d->w) && stress_now_ms() < end + START_MS)
 		poll(NULL, 0, CHECK_MS);
-	for (unsigned int i = STRESS_TARGETS; i < STRESS_TARGETS + HOLDERS; i++)
+	for (unsigned int i = STRESS_TARGETS; i < DEBUGGER; i++)
 		start(d, i);
 	end = stress_now_ms() + seconds * 1000ull;
-	while (stress_now_ms() < end) {
+	while (!is_over(d, end)) {
 		reap(d, true);
 		strike(d);
+		if (d->w->lossy)
+			let_die(d, stress_now_ms() < end);
 		poll(NULL, 0, STROKE_MS);
 	}
 }
@@ -247,6 +373,14 @@ static bool is_free(struct director *d)
 	return true;
 }
 
+static void set_scheduler(struct director *d, uint32_t flags)
+{
+	struct kfd_gpreempt_monitor m = { .gpu_id = KFD_GPREEMPT_ANY_GPU, .flags = flags };
+
+	if (ioctl(d->device, KFD_GPREEMPT_SET_MONITOR, &m))
+		stress_broken(d->w, "SET_MONITOR: %s", strerrorname_np(errno));
+}
+
 /* What targets hold of their own queues they do not hold for long. */
 static uint64_t release_all(struct director *d)
 {
@@ -260,6 +394,7 @@ static uint64_t release_all(struct director *d)
 	began = stress_now_ms();
 	if (!wait_for(d, STRESS_TARGETS, CHILDREN, 10000ull * d->slowness))
 		stress_broken(d->w, "holders do not end");
+	set_scheduler(d, 0);
 	while (!is_free(d) && stress_now_ms() - began < 10000)
 		poll(NULL, 0, CHECK_MS);
 	if (stress_now_ms() - began > RELEASED_MS * d->slowness)
@@ -302,7 +437,11 @@ static void report(struct director *d, uint64_t released_ms)
 		{ "queues", w->queues },  { "forks", w->forks },
 		{ "execs", w->execs },	  { "evictions", w->evictions },
 		{ "sessions", w->sessions }, { "suspends", w->suspends },
-		{ "own_holds", w->own_holds }, { "packets", w->packets },
+		{ "own_holds", w->own_holds }, { "settings", w->settings },
+		{ "classes", w->classes }, { "policies", w->policies },
+		{ "reservations", w->reservations }, { "hints", w->hints },
+		{ "events", w->events },  { "unloads", d->unloads },
+		{ "deaths", d->deaths },  { "packets", w->packets },
 		{ "right", w->right },	  { "released_ms", released_ms },
 		{ "broken", w->broken },
 	};
@@ -334,13 +473,14 @@ static unsigned int number(const char *text)
 	exit(2);
 }
 
-static int run(unsigned int seconds, unsigned int seed)
+static int run(unsigned int seconds, unsigned int seed, bool lossy)
 {
 	const char *slowness = getenv("SLOWNESS");
 	struct director d = {
 		.memory = memfd_create("world", 0),
 		.device = open(STRESS_DEVICE, O_RDWR | O_CLOEXEC),
 		.seed = seed,
+		.dead = ALIVE,
 		.slowness = slowness ? number(slowness) : 1,
 	};
 	uint64_t released_ms;
@@ -351,6 +491,7 @@ static int run(unsigned int seconds, unsigned int seed)
 		return 1;
 	}
 	d.w = map_world(d.memory);
+	d.w->lossy = lossy;
 	find_gpus(d.w);
 	atomic_store(&d.w->drain_ms, DRAIN_MS * d.slowness);
 	prctl(PR_SET_CHILD_SUBREAPER, 1);
@@ -362,19 +503,25 @@ static int run(unsigned int seconds, unsigned int seed)
 	released_ms = release_all(&d);
 	finish(&d);
 	pthread_join(checker, NULL);
+	set_scheduler(&d, KFD_GPREEMPT_MONITOR_ON);
 	report(&d, released_ms);
 	return d.w->broken || !d.w->right;
 }
 
 int main(int argc, char **argv)
 {
+	bool lossy;
+
 	setvbuf(stdout, NULL, _IOLBF, 0);
 	if (argc == 5 && !strcmp(argv[1], "--target"))
 		stress_target(map_world((int)number(argv[2])), (int)number(argv[2]),
 			      number(argv[3]), number(argv[4]));
+	lossy = argc > 1 && !strcmp(argv[1], "--lossy");
+	argc -= lossy;
+	argv += lossy;
 	if (argc < 2 || argc > 3) {
-		fprintf(stderr, "usage: extstress SECONDS [SEED]\n");
+		fprintf(stderr, "usage: extstress [--lossy] SECONDS [SEED]\n");
 		return 2;
 	}
-	return run(number(argv[1]), argc > 2 ? number(argv[2]) : 1);
+	return run(number(argv[1]), argc > 2 ? number(argv[2]) : 1, lossy);
 }

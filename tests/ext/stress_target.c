@@ -2,7 +2,8 @@
 /*
  * A target: a few queues with work that can be checked. It makes and destroys queues, has children,
  * becomes another program, has its queues evicted and holds some of them itself. What it submitted
- * is done once and in order, whatever others do.
+ * is done once and in order, whatever others do. Where GPUs die it may be lost, and a call that
+ * fails is its end, as it would be a job's.
  */
 #include <errno.h>
 #include <poll.h>
@@ -53,6 +54,8 @@ static bool becomes_right(struct target *t, const struct mk_queue *q)
 
 static void judge(struct target *t, const struct mk_queue *q)
 {
+	if (t->w->lossy)
+		return;
 	if (!drain(t, q))
 		stress_broken(t->w, "target %u: queue %u stands still, %llu packets left", t->slot,
 			      q->id, (unsigned long long)mk_pending(q));
@@ -79,7 +82,7 @@ static void create(struct target *t, unsigned int i)
 /* Empty, or in the middle of its work, which its memory then is not free of. */
 static void destroy(struct target *t, unsigned int i)
 {
-	t->made[i] = stress_below(&t->seed, 2);
+	t->made[i] = !t->w->lossy && stress_below(&t->seed, 2);
 	if (t->made[i])
 		judge(t, &t->qs[i]);
 	mk_queue_destroy(&t->qs[i]);
@@ -158,7 +161,8 @@ static void hold_own(struct target *t)
 	unsigned long call = stress_below(&t->seed, 2) ? KFD_GPREEMPT_PREEMPT_QUEUE :
 							  KFD_GPREEMPT_RESUME_QUEUE;
 
-	if (ioctl(t->gpu.kfd, call, &one) && errno != ENOENT && errno != EALREADY)
+	if (ioctl(t->gpu.kfd, call, &one) && errno != ENOENT && errno != EALREADY &&
+	    !stress_is_loss(t->w, errno))
 		stress_broken(t->w, "target %u: holding its own: %s", t->slot,
 			      strerrorname_np(errno));
 	atomic_fetch_add(&t->w->own_holds, 1);
@@ -182,7 +186,8 @@ static void do_something(struct target *t)
 		have_child(t);
 		break;
 	case 8:
-		get_evicted(t);
+		if (!t->w->lossy)
+			get_evicted(t);
 		break;
 	case 9 ... 11:
 		if (!atomic_load(&t->w->calm))
