@@ -9,6 +9,7 @@
 #include <linux/poll.h>
 #include <linux/sched/signal.h>
 #include <linux/slab.h>
+#include <linux/stringify.h>
 #include <linux/uaccess.h>
 #include <linux/xarray.h>
 
@@ -20,6 +21,9 @@ static bool gpreempt_victims_only;
 module_param(gpreempt_victims_only, bool, 0644);
 MODULE_PARM_DESC(gpreempt_victims_only,
 		 "Unmap single queues and processes (default: no, was never seen on hardware)");
+
+/* Whose amdgpu it is. The distribution's has none: without one, DKMS would not install ours. */
+MODULE_VERSION("gpreempt-" __stringify(KFD_GPREEMPT_VERSION));
 
 bool gp_victims_only(void)
 {
