@@ -8,8 +8,9 @@
 #   make fuzz       FUZZ_SECONDS=600                      make test-asan test-tsan test-long test-vm
 #   make format     make format-check                     make test-fleet test-vm-e2e test-vm-daemon
 #   make soak       SOAK_SECONDS=3600                     make test-vm-ext test-vm-long
-#   VERBOSE=1       shows the commands                    make mutants-driver mutants-ext
-#   make help       this                                  make test-vm-debug soak-ext
+#   make packages   Debian's; also rpms, dist             make mutants-driver mutants-ext
+#   VERBOSE=1       shows the commands                    make test-vm-debug soak-ext
+#   make help       this                                  make test-packages
 
 B := build
 prefix ?= /usr/local
@@ -19,7 +20,7 @@ SOAK_SECONDS ?= 3600
 BASE ?= HEAD
 
 # What "make test" runs, in this order. Each name is a stage of scripts/run-tests.
-TEST_STAGES := plain asan tsan fleet vm-all
+TEST_STAGES := plain asan tsan outside vm-all
 
 VERBOSE ?= 0
 ifneq ($(VERBOSE),1)
@@ -30,13 +31,13 @@ export VERBOSE FUZZ_SECONDS
 
 all:
 	scripts/deps build
-	scripts/build $(B)
+	scripts/build $(B) $(OPTIONS)
 
 demo: all
 	$(B)/cmd/gpreempt/gpreempt demo
 
-test check test-asan test-tsan test-long test-fleet test-vm test-vm-e2e test-vm-ext test-vm-daemon \
-	test-vm-long test-vm-debug:
+test check test-asan test-tsan test-long test-fleet test-vm test-vm-e2e test-vm-ext \
+	test-vm-daemon test-vm-long test-vm-debug test-packages:
 	scripts/deps build test
 	scripts/run-tests $($@_STAGES)
 
@@ -52,6 +53,7 @@ test-vm-ext_STAGES := vm-ext
 test-vm-daemon_STAGES := vm-daemon
 test-vm-long_STAGES := vm-long
 test-vm-debug_STAGES := vm-debug
+test-packages_STAGES := packages
 
 fuzz:
 	scripts/deps build fuzz
@@ -80,9 +82,16 @@ bench: all
 
 install:
 	scripts/deps build
-	scripts/build $(B) -Dprefix=$(prefix) -Dlibdir=$(libdir)
+	scripts/build $(B) -Dprefix=$(prefix) -Dlibdir=$(libdir) $(OPTIONS)
 	meson install -C $(B) --no-rebuild $(if $(filter 1,$(VERBOSE)),,--quiet)
 	$(if $(DESTDIR),,PATH=$$PATH:/sbin:/usr/sbin ldconfig || true)
+
+packages rpms:
+	scripts/deps build packages
+	scripts/$@
+
+dist:
+	scripts/dist
 
 format format-check:
 	scripts/deps format
@@ -95,5 +104,5 @@ help:
 	sed -n 's/^#   //p' Makefile
 
 .PHONY: all demo test check test-asan test-tsan test-long test-fleet test-vm test-vm-e2e \
-	test-vm-ext test-vm-daemon test-vm-long test-vm-debug fuzz soak soak-ext mutants \
-	mutants-driver mutants-ext bench install format format-check clean help
+	test-vm-ext test-vm-daemon test-vm-long test-vm-debug test-packages fuzz soak soak-ext \
+	mutants mutants-driver mutants-ext bench install packages rpms dist format format-check clean help
