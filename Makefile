@@ -105,4 +105,5 @@ help:
 
 .PHONY: all demo test check test-asan test-tsan test-long test-fleet test-vm test-vm-e2e \
 	test-vm-ext test-vm-daemon test-vm-long test-vm-debug test-packages fuzz soak soak-ext \
-	mutants mutants-driver mutants-ext bench install packages rpms dist format format-check clean help
+	mutants mutants-driver mutants-ext bench install packages rpms dist format format-check \
+	clean help

@@ -69,6 +69,7 @@ enum wire_class_value { WIRE_CLASS_NONE, WIRE_CLASS_OFFLINE, WIRE_CLASS_ONLINE }
 #define WIRE_STATUS_MODELLED (1u << 1)
 #define WIRE_STATUS_PRIVILEGED (1u << 2) /* the asker may do everything */
 #define WIRE_STATUS_GUARDED (1u << 3) /* a guard stands beside the daemon */
+#define WIRE_STATUS_HANDED_OVER (1u << 4) /* the scheduler inside the driver decides */
 
 struct wire_latency { /* what was measured so far; count 0: nothing */
 	uint64_t count;
@@ -226,6 +227,9 @@ enum wire_event_kind {
 	WIRE_CONTINUED,
 	WIRE_RELOADED,
 	WIRE_MISSED, /* count: events this subscriber was too slow for */
+	WIRE_HANDED_OVER, /* the scheduler inside the driver decides */
+	WIRE_TAKEN_BACK, /* the daemon does again: text says why */
+	WIRE_EVENT_KINDS /* none of them */
 };
 
 struct wire_event {

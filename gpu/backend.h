@@ -16,6 +16,7 @@
 #include <sys/types.h>
 
 #include "gpu/guard.h"
+#include "gpu/native.h"
 
 #define GPU_ALL_QUEUES UINT32_MAX
 #define GPU_NODES_MAX 64
@@ -40,6 +41,7 @@ struct gpu_caps {
 	bool outlives_owner; /* a hold is not ended by our death: somebody must undo it */
 	bool slices; /* contexts can be given longer and shorter turns */
 	bool attach_is_free; /* it stops nobody: no need to be sparing with it */
+	bool schedules; /* the driver can do so itself: ops->native */
 	uint64_t suspend_ns, resume_ns, cycle_ns; /* before anything was measured */
 };
 
@@ -142,6 +144,8 @@ struct gpu_ops {
 
 	int (*fd)(struct gpu_backend *b); /* readable while there is something to take */
 	int (*take)(struct gpu_backend *b, struct gpu_done *ret); /* 1, or 0: nothing */
+
+	const struct gpu_native_ops *native; /* NULL: without caps.schedules */
 };
 
 struct gpu_backend {

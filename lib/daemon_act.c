@@ -179,6 +179,8 @@ EXPORT const char *gpreempt_event_name(enum gpreempt_event_kind kind)
 		[GPREEMPT_EVENT_CONTINUED] = "continued",
 		[GPREEMPT_EVENT_RELOADED] = "reloaded",
 		[GPREEMPT_EVENT_MISSED] = "missed",
+		[GPREEMPT_EVENT_HANDED_OVER] = "handed-over",
+		[GPREEMPT_EVENT_TAKEN_BACK] = "taken-back",
 	};
 
 	if ((size_t)kind >= ARRAY_SIZE(names) || !names[kind])

@@ -51,6 +51,7 @@ static void describe_status(struct gpreempt_daemon_status *s, const struct wire_
 		.suspend = latency_of(&w->suspend),
 		.resume = latency_of(&w->resume),
 		.steps = w->steps,
+		.kernel = w->flags & WIRE_STATUS_HANDED_OVER,
 	};
 	DAEMON_TEXT(s->policy, w->policy);
 	DAEMON_TEXT(s->backend, w->backend);

@@ -152,9 +152,11 @@ static int check_nobody_else(struct cli *cli)
 	_cleanup_daemon_ struct gpreempt_daemon *d = NULL;
 
 	if (gpreempt_is_modelled(cli->ctx) || gpreempt_daemon_open(cli->socket, &d, NULL) < 0 ||
-	    gpreempt_daemon_get_status(d, &s) < 0 || strcmp(s.backend, "kfd") != 0)
+	    gpreempt_daemon_get_status(d, &s) < 0 || strcmp(s.backend, "kfd") != 0 || s.kernel)
 		return EXIT_DONE;
-	return cli_fail(cli, EXIT_REFUSED, "stop it first: systemctl stop gpreemptd",
+	return cli_fail(cli, EXIT_REFUSED,
+			"let it hand over ([kernel] scheduler = yes in gpreempt.conf), or stop it: "
+			"systemctl stop gpreemptd",
 			"gpreemptd, process %d, schedules these GPUs already", (int)s.pid);
 }
 

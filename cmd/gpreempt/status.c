@@ -16,7 +16,8 @@ static void print_head(struct cli *cli, const struct gpreempt_daemon_status *s)
 	printf("  version   %s\n", s->version);
 	if (s->config[0])
 		printf("  config    %s\n", s->config);
-	printf("  policy    %s\n", s->policy);
+	printf("  policy    %s%s\n", s->policy,
+	       s->kernel ? "; the kernel's scheduler decides: gpreempt kernel" : "");
 	printf("  backend   %s%s%s%s%s\n", s->backend, s->level[0] ? ", level " : "", s->level,
 	       s->modelled ? "; all times are modelled" : "",
 	       s->guarded || s->modelled || s->paused ? "" : "; NO GUARD stands beside it");

@@ -122,6 +122,7 @@ int status_print_json(struct cli *cli, const struct daemon_view *v)
 	json_add_string(o, "policy", s->policy);
 	json_add_string(o, "backend", s->backend);
 	json_add_string(o, "level", s->level);
+	json_add_string(o, "scheduler", s->kernel ? "kernel" : "gpreemptd");
 	add_flag(o, "modelled", s->modelled);
 	add_flag(o, "paused", s->paused);
 	add_flag(o, "guarded", s->guarded);

@@ -65,6 +65,8 @@ static bool is_wanted(const struct scheduler *s, const struct process *p)
 
 static bool should_be_tied(const struct scheduler *s, const struct process *p)
 {
+	if (s->handed_over)
+		return false;
 	return is_wanted(s, p) || (slices_wants_tie(s, p) && !tripped_gpu(p));
 }
 
@@ -158,6 +160,7 @@ static void consider(struct scheduler *s, struct process *p)
 		p->free_until_ns = 0;
 		jobs_change(s, p);
 	}
+	native_tell_job(s, p);
 	p->wanted = should_be_tied(s, p);
 	if (p->wanted)
 		p->wanted_ns = s->now_ns;

@@ -18,6 +18,7 @@ struct config {
 	bool policy_named, turn_named; /* else the backend may have better ones than these */
 	struct rules rules;
 	bool ration_slots; /* the engine may park queues for want of slots */
+	bool kernel_scheduler; /* hand over to the one inside the driver, where it is there */
 	uint64_t scan_ns; /* between looks for new processes */
 	uint64_t attach_age_ns; /* an offline job is attached no sooner after it was seen first */
 	uint64_t metrics_ns; /* between writes of the metrics file */

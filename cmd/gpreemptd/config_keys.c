@@ -61,6 +61,10 @@ static const struct config_key hint_keys[] = {
 	DURATION("expires", engine.hint_ns, 100 * US, 1 * S),
 };
 
+static const struct config_key kernel_keys[] = {
+	OTHER("scheduler", CONFIG_BOOL, kernel_scheduler),
+};
+
 static const struct config_key control_keys[] = {
 	{ "group", CONFIG_NAME, UNIT_COUNT, offsetof(struct config, group), 0,
 	  sizeof(((struct config *)0)->group) },
@@ -83,15 +87,11 @@ static const struct config_key default_keys[] = {
 	}
 
 const struct config_section config_sections[] = {
-	SECTION("policy", policy_keys),
-	SECTION("observe", observe_keys),
-	SECTION("hold", hold_keys),
-	SECTION("slots", slots_keys),
-	SECTION("hint", hint_keys),
-	SECTION("control", control_keys),
-	SECTION("metrics", metrics_keys),
-	SECTION("default", default_keys),
-	{ 0 },
+	SECTION("policy", policy_keys),	  SECTION("observe", observe_keys),
+	SECTION("hold", hold_keys),	  SECTION("slots", slots_keys),
+	SECTION("hint", hint_keys),	  SECTION("kernel", kernel_keys),
+	SECTION("control", control_keys), SECTION("metrics", metrics_keys),
+	SECTION("default", default_keys), { 0 },
 };
 
 #define RULE(key, type, field) \

@@ -10,11 +10,21 @@
 /* A longer one would keep others off for work that nobody may remember: it is said again. */
 #define HINT_FOR_MAX_NS NSEC_PER_SEC
 
+static int take_native(struct scheduler *s, struct process *p, uint64_t at_ns, uint64_t for_ns)
+{
+	int r = native_hint(s, p, at_ns, for_ns);
+
+	s->figures.hints += r >= 0;
+	return r;
+}
+
 int hint_take(struct scheduler *s, struct process *p, uint64_t at_ns, uint64_t for_ns)
 {
 	for_ns = MIN(for_ns, HINT_FOR_MAX_NS);
 	if (at_ns > s->now_ns + HINT_AHEAD_MAX_NS)
 		return -EINVAL;
+	if (s->handed_over)
+		return take_native(s, p, at_ns, for_ns);
 	s->figures.hints++;
 	for_each_job(p, j) {
 		if (j->engine_job == NO_JOB)
@@ -100,6 +110,8 @@ int scheduler_hint_page(struct scheduler *s, pid_t pid, int *ret_fd)
 			return r;
 		p->page_calls = 0;
 		jobs_change(s, p);
+		native_tell_job(s, p); /* critical from here on */
+		s->gpus_due = true;
 	}
 	fd = fcntl(p->page_fd, F_DUPFD_CLOEXEC, 3);
 	if (fd < 0)

@@ -104,6 +104,8 @@ static uint64_t period(const struct scheduler *s, const struct process *p)
 
 	if (!s->b->caps.counts_progress)
 		return is_worth_hints(p) ? c->critical_interval_ns : NEVER;
+	if (s->handed_over && online && p->page)
+		return c->critical_interval_ns; /* for its hints, which are passed on */
 	if (online && is_critical(p))
 		often_ns = MIN(often_ns, c->critical_interval_ns);
 	for_each_job(p, j) {

@@ -40,6 +40,9 @@ static void write_state(FILE *out, const struct wire_status *s)
 	prom_count(out, "gpreempt_info", info, 1);
 	gauge(out, "gpreempt_paused", "1 while every device is let go of on request.",
 	      !!(s->flags & WIRE_STATUS_PAUSED));
+	gauge(out, "gpreempt_kernel_scheduler",
+	      "1 while the scheduler inside the driver decides, and not the daemon.",
+	      !!(s->flags & WIRE_STATUS_HANDED_OVER));
 	gauge(out, "gpreempt_modelled", "1 where times are a software device's.",
 	      !!(s->flags & WIRE_STATUS_MODELLED));
 	gauge(out, "gpreempt_gpus", "GPUs known.", s->gpus);

@@ -226,6 +226,7 @@ int process_identify(struct scheduler *s, struct process *p)
 	identity_done(&p->identity);
 	p->identity = id;
 	p->identified_ns = s->now_ns;
+	p->native_told = false; /* the driver forgets its class with the program that it was */
 	process_judge(s, p);
 	return 0;
 }

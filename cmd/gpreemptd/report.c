@@ -72,7 +72,8 @@ void scheduler_status(struct scheduler *s, struct wire_status *ret)
 
 	ret->flags |= (s->paused ? WIRE_STATUS_PAUSED : 0) |
 		      (s->caps.modelled ? WIRE_STATUS_MODELLED : 0) |
-		      (s->parts.guard && !s->failed ? WIRE_STATUS_GUARDED : 0);
+		      (s->parts.guard && !s->failed ? WIRE_STATUS_GUARDED : 0) |
+		      (s->handed_over ? WIRE_STATUS_HANDED_OVER : 0);
 	ret->gpus = s->n_gpus;
 	ret->processes = (uint32_t)s->n_processes;
 	ret->jobs = s->n_jobs;

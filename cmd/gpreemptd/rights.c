@@ -67,6 +67,8 @@ bool rights_sees_event(const struct client *client, const struct wire_event *eve
 	case WIRE_PAUSED:
 	case WIRE_CONTINUED:
 	case WIRE_MISSED:
+	case WIRE_HANDED_OVER:
+	case WIRE_TAKEN_BACK:
 		return true;
 	default:
 		return event->pid ? rights_sees(client, event->uid) : client->privileged;

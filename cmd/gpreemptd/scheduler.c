@@ -137,6 +137,7 @@ static void look_and_act(struct scheduler *s)
 		processes_scan(s);
 		gpus_settle(s);
 	}
+	native_follow(s);
 	if (s->gpus_due)
 		gpus_count(s);
 	if (s->attach_due)
@@ -159,9 +160,11 @@ static uint64_t next_turn(const struct scheduler *s)
 		next_ns = s->now_ns + GUARD_BEAT_NS;
 	if (s->paused || s->failed)
 		return next_ns;
-	if (s->step_due || s->attach_due || s->slices_due)
+	if (s->step_due || s->attach_due || s->slices_due || (s->handed_over && s->native_due))
 		return s->now_ns;
 	next_ns = MIN(next_ns, s->scan_ns);
+	if (s->handed_over)
+		next_ns = MIN(next_ns, s->native_check_ns);
 	look_ns = observe_next(s);
 	next_ns = MIN(next_ns, look_ns);
 	return s->targets ? MIN(next_ns, s->wake_ns) : next_ns;
@@ -217,6 +220,7 @@ void scheduler_pause(struct scheduler *s)
 		return;
 	scheduler_now(s);
 	s->paused = true;
+	native_end(s);
 	tell(s, WIRE_PAUSED, 0, "paused: every job and every device is let go of");
 	for_each_process(s, p) {
 		attach_let_go(s, p);
@@ -252,6 +256,8 @@ int scheduler_rearm(struct scheduler *s, uint32_t gpu)
 
 	if (!g || engine_rearm(s->engine, gpu) < 0)
 		return -ENOENT;
+	if (native_rearm(s, gpu) < 0)
+		log_line(LOG_LEVEL_WARNING, "the kernel's scheduler does not rearm GPU %u", gpu);
 	g->tripped = false;
 	g->tripped_by[0] = 0;
 	for_each_process(s, p) {
@@ -320,7 +326,7 @@ static void configure_engine(struct scheduler *s)
 	};
 	if (s->engine)
 		engine_configure(s->engine, &s->engine_config);
-	s->gpus_due = s->attach_due = s->step_due = true;
+	s->gpus_due = s->attach_due = s->step_due = s->native_due = true;
 }
 
 void scheduler_configure(struct scheduler *s, const struct config *config)
@@ -330,6 +336,7 @@ void scheduler_configure(struct scheduler *s, const struct config *config)
 		return;
 	scheduler_now(s);
 	configure_engine(s);
+	s->native_refused = false;
 	for_each_process(s, p)
 		process_judge(s, p);
 	s->scan_ns = s->now_ns;
@@ -444,6 +451,7 @@ void scheduler_free(struct scheduler *s)
 {
 	if (!s)
 		return;
+	native_end(s);
 	while (s->n_processes)
 		process_drop(s, s->table[s->n_processes - 1]);
 	if (s->b && s->engine)

@@ -11,6 +11,7 @@
  *   observe.c         what waits in the queues
  *   hint_pages.c      hints without a system call
  *   act.c             what the engine wants done, and what came of it
+ *   native.c          handing over to a scheduler inside the driver, and taking back
  *   report.c          all of it for people
  *   remembered.c      what is handed to the next image of the program, and taken up there
  *   scheduler.c       the turns, and what binds these together
@@ -128,6 +129,9 @@ struct process {
 	int journal_slot; /* -1: none */
 	struct tickets tickets;
 
+	struct gpu_native_job native_job; /* as the driver's scheduler was told, */
+	bool native_told; /* once it was */
+
 	struct wire_hint_page *page; /* NULL: none */
 	int page_fd;
 	uint32_t page_calls;
@@ -176,6 +180,12 @@ struct scheduler {
 	int epoll;
 	int failed;
 	bool paused;
+
+	bool handed_over; /* the driver's own scheduler decides; nothing is held from here */
+	bool native_was_on; /* before that */
+	bool native_refused; /* it cannot, or does not any more: not tried again for now */
+	bool native_due; /* other settings */
+	uint64_t native_check_ns;
 
 	struct gpu gpus[GPU_NODES_MAX];
 	uint32_t n_gpus;
@@ -330,6 +340,18 @@ void hint_page_look(struct scheduler *s, struct process *p);
 void hint_page_open(struct process *p, int fd, uint32_t calls); /* one made earlier; owns it */
 void hint_page_close(struct process *p);
 int hint_take(struct scheduler *s, struct process *p, uint64_t at_ns, uint64_t for_ns);
+
+/* ---- native.c ---- */
+
+/* Hands over where the configuration says so, and takes back where the other has gone. */
+void native_follow(struct scheduler *s);
+/* What became of the process, if that is another than it was told. */
+void native_tell_job(struct scheduler *s, struct process *p);
+/* Only while it is handed over, as told in gpu/native.h. */
+int native_hint(struct scheduler *s, struct process *p, uint64_t at_ns, uint64_t for_ns);
+int native_rearm(struct scheduler *s, uint32_t gpu); /* otherwise nothing: 0 */
+/* It is as it was before; the next turn may hand over anew. */
+void native_end(struct scheduler *s);
 
 /* ---- remembered.c ---- */
 

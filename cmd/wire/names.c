@@ -25,6 +25,8 @@ static const char *const events[] = {
 	[WIRE_CONTINUED] = "continued",
 	[WIRE_RELOADED] = "reloaded",
 	[WIRE_MISSED] = "missed",
+	[WIRE_HANDED_OVER] = "handed-over",
+	[WIRE_TAKEN_BACK] = "taken-back",
 };
 
 static const char *const types[] = {

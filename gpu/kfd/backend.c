@@ -138,6 +138,7 @@ static const struct gpu_ops ops_with_ext = {
 	.release = ext_release,
 	.submit = ext_submit,
 	.take = ext_take,
+	.native = &ext_native_ops,
 };
 
 /* Times of nobody's hardware in particular, until there are measured ones. */
@@ -147,12 +148,15 @@ static struct gpu_caps caps_of(const struct backend *b)
 
 	return (struct gpu_caps){
 		.name = modelled ? "model" : "kfd",
-		.level = b->ext ? "K3" : pauses ? "K1" : "K2",
+		.level = b->ext ? "K3" :
+			 pauses ? "K1" :
+				  "K2",
 		.modelled = modelled,
 		.unit = pauses ? GPU_UNIT_CONTEXT : GPU_UNIT_QUEUE,
 		.counts_progress = true,
 		.disturbs_all = !b->ext || !ext_spares_others(b->ext),
 		.attach_is_free = b->ext,
+		.schedules = b->ext && !modelled, /* a model only plays that it does */
 		.outlives_owner = pauses,
 		.suspend_ns = 500 * NSEC_PER_USEC,
 		.resume_ns = 400 * NSEC_PER_USEC,

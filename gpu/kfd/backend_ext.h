@@ -83,6 +83,7 @@ int ext_suspend(struct gpu_target *t, const uint32_t *ids, size_t n, uint64_t lo
 int ext_resume(struct gpu_target *t, const uint32_t *ids, size_t n, uint64_t cookie);
 int ext_release(struct gpu_target *t, uint64_t cookie);
 void ext_submit(struct gpu_backend *base);
+extern const struct gpu_native_ops ext_native_ops; /* backend_native.c */
 int ext_take(struct gpu_backend *base, struct gpu_done *ret);
 bool ext_holds(struct backend *b, pid_t pid);
 

@@ -88,6 +88,7 @@ struct gpreempt_daemon_status {
 	char version[32];
 	char config[128]; /* the file; may be empty */
 	char level[4]; /* that it holds jobs by: "K3", "N2", ... */
+	bool kernel; /* it has handed over to the scheduler inside the driver, which decides */
 };
 
 int gpreempt_daemon_get_status(struct gpreempt_daemon *d,
@@ -210,6 +211,8 @@ enum gpreempt_event_kind {
 	GPREEMPT_EVENT_CONTINUED = 12,
 	GPREEMPT_EVENT_RELOADED = 13,
 	GPREEMPT_EVENT_MISSED = 14, /* count: events the caller was too slow for */
+	GPREEMPT_EVENT_HANDED_OVER = 15, /* the scheduler inside the driver decides */
+	GPREEMPT_EVENT_TAKEN_BACK = 16, /* the daemon does again: text says why */
 };
 
 struct gpreempt_event {

@@ -286,6 +286,7 @@ class WithDaemon(Talking):
         while 'detection_us' not in status:  # a hold may also be made before work was seen
             self.event(events, 'held', pid=offline.pid)
             status = self.ask_json('status')
+        self.assertEqual(status['scheduler'], 'gpreemptd')
         self.assertGreater(status['preemptions'], 0)
         self.assertGreater(status['detection_us']['count'], 0)
         job = next(j for j in status['jobs'] if j['pid'] == offline.pid)

@@ -510,6 +510,81 @@ static int fake_take(struct gpu_backend *b, struct gpu_done *ret)
 	return 1;
 }
 
+/* ---- a scheduler of the driver's own; only with caps.schedules ---- */
+
+static int native_is_on(struct gpu_backend *b)
+{
+	return fake_of(b)->native.gone ? -ENODEV : fake_of(b)->native.on;
+}
+
+static int native_turn_on(struct gpu_backend *b, const struct gpu_native_config *config)
+{
+	struct fake_native *n = &fake_of(b)->native;
+
+	n->turn_ons++;
+	if (n->turn_on_result < 0)
+		return n->turn_on_result;
+	n->on = true;
+	n->config = *config;
+	return 0;
+}
+
+static int native_turn_off(struct gpu_backend *b)
+{
+	fake_of(b)->native.turn_offs++;
+	fake_of(b)->native.on = false;
+	return 0;
+}
+
+static struct fake_process *native_find(struct gpu_backend *b, pid_t pid, uint64_t start_ticks)
+{
+	struct fake_process *p = fake_find(fake_of(b), pid);
+
+	return p && p->start_ticks == start_ticks ? p : NULL;
+}
+
+static int native_set_job(struct gpu_backend *b, pid_t pid, uint64_t start_ticks,
+			  const struct gpu_native_job *job)
+{
+	struct fake_process *p = native_find(b, pid, start_ticks);
+
+	if (!p)
+		return -ESRCH;
+	p->native = *job;
+	p->native_sets++;
+	return 0;
+}
+
+static int native_hint(struct gpu_backend *b, pid_t pid, uint64_t start_ticks, uint64_t ahead_ns,
+		       uint64_t for_ns)
+{
+	struct fake_process *p = native_find(b, pid, start_ticks);
+
+	if (!p)
+		return -ESRCH;
+	if (p->native.job_class != GPU_NATIVE_ONLINE)
+		return -EPERM;
+	p->native_hints++;
+	p->native_ahead_ns = ahead_ns;
+	p->native_for_ns = for_ns;
+	return 0;
+}
+
+static int native_rearm(struct gpu_backend *b, uint32_t gpu)
+{
+	fake_of(b)->native.rearms++;
+	return 0;
+}
+
+static const struct gpu_native_ops native_ops = {
+	.is_on = native_is_on,
+	.turn_on = native_turn_on,
+	.turn_off = native_turn_off,
+	.set_job = native_set_job,
+	.hint = native_hint,
+	.rearm = native_rearm,
+};
+
 static const struct gpu_ops fake_ops = {
 	.close = fake_close,
 	.now_ns = fake_now_ns,
@@ -530,6 +605,7 @@ static const struct gpu_ops fake_ops = {
 	.submit = fake_submit,
 	.fd = fake_fd,
 	.take = fake_take,
+	.native = &native_ops,
 };
 
 /* ---- time and endings ---- */

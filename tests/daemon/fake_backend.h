@@ -50,6 +50,16 @@ struct fake_process {
 	bool last_was_all; /* the last suspend or resume was of everything */
 	size_t last_ids;
 	uint64_t asked_suspend_ns, asked_resume_ns, longest_ns;
+	struct gpu_native_job native; /* as the driver's own scheduler was told last */
+	uint32_t native_sets, native_hints;
+	uint64_t native_ahead_ns, native_for_ns; /* of the last hint */
+};
+
+struct fake_native { /* the driver's own scheduler */
+	bool on, gone;
+	int turn_on_result;
+	struct gpu_native_config config; /* the last */
+	uint32_t turn_ons, turn_offs, rearms;
 };
 
 struct fake_faults { /* of the caller; all must be 0 */
@@ -81,6 +91,7 @@ struct fake {
 	size_t n_calls;
 	int processes_result; /* of listing them; 0: well */
 	int fd;
+	struct fake_native native;
 	struct journal *journal;
 	struct fake_faults faults;
 	uint32_t targets, watches; /* there are */

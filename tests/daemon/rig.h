@@ -26,8 +26,8 @@ struct rig {
 	struct scheduler *s;
 	char path[64];
 	char cgroups[64]; /* in place of the folder of hierarchies; tests empty it */
-	uint32_t told[WIRE_MISSED + 1]; /* by kind */
-	struct wire_event last[WIRE_MISSED + 1];
+	uint32_t told[WIRE_EVENT_KINDS]; /* by kind */
+	struct wire_event last[WIRE_EVENT_KINDS];
 	uint64_t turns;
 };
 

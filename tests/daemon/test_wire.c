@@ -245,8 +245,8 @@ static void names_go_both_ways(void **state)
 	assert_int_equal(wire_class_parse("", &job_class), -EINVAL);
 	assert_null(wire_class_name(WIRE_CLASS_ONLINE + 1));
 	assert_null(wire_event_name(0));
-	assert_null(wire_event_name(WIRE_MISSED + 1));
-	for (uint32_t i = WIRE_JOB_CAME; i <= WIRE_MISSED; i++)
+	assert_null(wire_event_name(WIRE_EVENT_KINDS));
+	for (uint32_t i = WIRE_JOB_CAME; i < WIRE_EVENT_KINDS; i++)
 		assert_non_null(wire_event_name(i));
 }
 

@@ -604,7 +604,8 @@ static void kinds_are_those_of_the_wire(void **state)
 	assert_int_equal(GPREEMPT_EVENT_HELD, WIRE_HELD);
 	assert_int_equal(GPREEMPT_EVENT_POLICY_SET, WIRE_POLICY_SET);
 	assert_int_equal(GPREEMPT_EVENT_MISSED, WIRE_MISSED);
-	for (int kind = 1; kind <= WIRE_MISSED; kind++)
+	assert_int_equal(GPREEMPT_EVENT_TAKEN_BACK, WIRE_TAKEN_BACK);
+	for (int kind = 1; kind < WIRE_EVENT_KINDS; kind++)
 		assert_string_not_equal(gpreempt_event_name((enum gpreempt_event_kind)kind),
 					"event");
 	assert_string_equal(gpreempt_event_name((enum gpreempt_event_kind)-1), "event");

@@ -1,0 +1,206 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Handing over to the scheduler that the driver has itself, and taking back. While it is handed
+ * over nothing is attached and nothing held from here: jobs are found, identified and classed as
+ * ever, and the driver is told what they are. It goes on by itself, whatever becomes of us, and
+ * ends its own holds.
+ *
+ * Whoever turns it off, or takes the driver away, gives the work back to us; it is not fought over:
+ * the next try comes with the next configuration, or after a pause.
+ */
+#include <errno.h>
+#include <string.h>
+
+#include "cmd/gpreemptd/scheduler_internal.h"
+
+#define CHECK_NS NSEC_PER_SEC /* whether it is still on */
+#define AGAIN "gpreemptd schedules itself again: "
+
+static const struct gpu_native_ops *native(const struct scheduler *s)
+{
+	return s->b && s->b->caps.schedules ? ops(s)->native : NULL;
+}
+
+static void tell(struct scheduler *s, uint32_t kind, const char *text)
+{
+	const struct wire_event e = { .kind = kind };
+
+	events_tell(s->parts.events, &e, "%s", text);
+}
+
+static struct gpu_native_config config_of(const struct scheduler *s)
+{
+	const struct engine_config *c = &s->engine_config;
+
+	return (struct gpu_native_config){
+		.policy = c->policy->name,
+		.interval_ns = c->interval_ns,
+		.critical_interval_ns = c->critical_interval_ns,
+		.turn_ns = c->params.turn_ns,
+		.hold_max_ns = c->hold_max_ns,
+		.cycles_per_s = c->cycles_per_s,
+		.reserve = s->config->ration_slots,
+		.online_permille = c->online_permille,
+		.offline_permille = c->offline_permille,
+		.low_water = c->low_water,
+	};
+}
+
+/* ---- jobs ---- */
+
+static struct gpu_native_job job_of(const struct scheduler *s, const struct process *p)
+{
+	const struct verdict *v = &p->verdict;
+	bool online = v->job_class == JOB_ONLINE;
+	struct gpu_native_job job;
+
+	memset(&job, 0, sizeof(job)); /* it is compared as a whole */
+	if (v->job_class == JOB_UNMANAGED || p->left_alone || p->free_until_ns > s->now_ns)
+		return job;
+	job.job_class = online ? GPU_NATIVE_ONLINE : GPU_NATIVE_OFFLINE;
+	job.critical = online && (v->critical || p->page);
+	job.lazy = v->lazy;
+	job.auto_deactivate = v->auto_deactivate;
+	job.priority = v->priority;
+	job.weight = v->weight;
+	job.target_ns = v->target_ns;
+	job.wait_bound_ns = v->wait_bound_ns;
+	return job;
+}
+
+void native_tell_job(struct scheduler *s, struct process *p)
+{
+	struct gpu_native_job job;
+	int r;
+
+	if (!s->handed_over)
+		return;
+	job = job_of(s, p);
+	if (p->native_told && !memcmp(&job, &p->native_job, sizeof(job)))
+		return;
+	r = native(s)->set_job(s->b, p->pid, p->identity.start_ticks, &job);
+	if (r == -ESRCH)
+		return; /* gone, or another program: the next scan knows */
+	if (r < 0)
+		log_line(LOG_LEVEL_WARNING,
+			 "the kernel's scheduler does not take the class of process %d (%s): %s",
+			 p->pid, p->identity.comm, strerror(-r));
+	/* It is not asked again and again: only what changes is. */
+	p->native_told = true;
+	p->native_job = job;
+}
+
+int native_hint(struct scheduler *s, struct process *p, uint64_t at_ns, uint64_t for_ns)
+{
+	uint64_t ahead_ns = at_ns > s->now_ns ? at_ns - s->now_ns : 0;
+
+	native_tell_job(s, p); /* it may be online only now */
+	return native(s)->hint(s->b, p->pid, p->identity.start_ticks, ahead_ns, for_ns);
+}
+
+int native_rearm(struct scheduler *s, uint32_t gpu)
+{
+	return s->handed_over ? native(s)->rearm(s->b, gpu) : 0;
+}
+
+/* ---- there and back ---- */
+
+static void refuse(struct scheduler *s, int error)
+{
+	s->native_refused = true;
+	log_line(LOG_LEVEL_WARNING,
+		 "cannot hand over to the kernel's scheduler: %s; gpreemptd schedules itself%s",
+		 error == -EOPNOTSUPP ? "there is none here" : strerror(-error),
+		 error == -EPERM ? " (it needs CAP_SYS_ADMIN for that)" : "");
+}
+
+static void hand_over(struct scheduler *s)
+{
+	struct gpu_native_config config = config_of(s);
+	int was_on, r;
+
+	if (!native(s)) {
+		refuse(s, -EOPNOTSUPP);
+		return;
+	}
+	was_on = native(s)->is_on(s->b);
+	r = native(s)->turn_on(s->b, &config);
+	if (r < 0) {
+		if (was_on != 1 && r != -EPERM && r != -EOPNOTSUPP)
+			native(s)->turn_off(s->b); /* it may be half on */
+		refuse(s, r);
+		return;
+	}
+	s->handed_over = true;
+	s->native_was_on = was_on == 1;
+	s->native_check_ns = s->now_ns + CHECK_NS;
+	s->native_due = false;
+	for_each_process(s, p)
+	{
+		attach_let_go(s, p);
+		p->native_told = false;
+		native_tell_job(s, p);
+	}
+	s->gpus_due = s->attach_due = true;
+	tell(s, WIRE_HANDED_OVER, "the kernel's scheduler decides from here on");
+}
+
+/* With @off nobody else decides any more: what it holds runs. */
+static void take_back(struct scheduler *s, const char *text, bool off)
+{
+	if (off)
+		native(s)->turn_off(s->b);
+	s->handed_over = false;
+	s->gpus_due = s->attach_due = s->step_due = true;
+	tell(s, WIRE_TAKEN_BACK, text);
+}
+
+static void set_anew(struct scheduler *s)
+{
+	struct gpu_native_config config = config_of(s);
+	int r = native(s)->turn_on(s->b, &config);
+
+	s->native_due = false;
+	if (r >= 0)
+		return;
+	s->native_refused = true;
+	take_back(s, AGAIN "the kernel's scheduler does not take the configuration", true);
+}
+
+static void check(struct scheduler *s)
+{
+	int on = native(s)->is_on(s->b);
+
+	s->native_check_ns = s->now_ns + CHECK_NS;
+	if (on == 1)
+		return;
+	s->native_refused = true;
+	take_back(s,
+		  on < 0 ? AGAIN "the kernel's scheduler has gone" :
+			   AGAIN "somebody turned the kernel's scheduler off",
+		  on == 0); /* where it is on still, on other GPUs, it would be in our way */
+}
+
+void native_follow(struct scheduler *s)
+{
+	bool wanted = s->config->kernel_scheduler && !s->native_refused;
+
+	if (!s->handed_over && wanted)
+		hand_over(s);
+	else if (s->handed_over && !s->config->kernel_scheduler)
+		take_back(s, AGAIN "the configuration says so", true);
+	else if (s->handed_over && s->native_due)
+		set_anew(s);
+	else if (s->handed_over && s->now_ns >= s->native_check_ns)
+		check(s);
+}
+
+void native_end(struct scheduler *s)
+{
+	if (s->handed_over)
+		take_back(s,
+			  s->native_was_on ? "the kernel's scheduler goes on, as it did before" :
+					     "the kernel's scheduler is turned off",
+			  !s->native_was_on);
+	s->native_refused = false;
+}

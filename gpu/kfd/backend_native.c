@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: MIT */
+/* The scheduler in the driver, which its extension has. */
+#include <errno.h>
+#include <stdio.h>
+
+#include "gpu/kfd/backend_ext.h"
+#include "gpu/kfd/scheduler.h"
+#include "util/macros.h"
+
+static struct gkfd *gkfd_of(struct gpu_backend *base)
+{
+	return ((struct backend *)base)->k;
+}
+
+/* Where debugfs may not be read, one GPU on stands for all. */
+static int native_is_on(struct gpu_backend *base)
+{
+	struct kfd_gpreempt_version version;
+	struct gkfd_schedulers all;
+	uint32_t line;
+	int r = gkfd_ext_open(gkfd_of(base), &version);
+
+	if (r < 0)
+		return -ENODEV;
+	if (!(version.abilities & KFD_GPREEMPT_SCHEDULES))
+		return 0;
+	if (gkfd_schedulers_read(gkfd_of(base), &all, &line) < 0)
+		return 1;
+	r = 1;
+	for (size_t i = 0; i < all.n; i++)
+		r &= all.gpus[i].on;
+	gkfd_schedulers_done(&all);
+	return r;
+}
+
+static uint32_t in_units(uint64_t ns, uint64_t unit_ns, uint32_t most)
+{
+	return (uint32_t)MIN(MAX(ns / unit_ns, 1), most);
+}
+
+static int native_turn_off(struct gpu_backend *base)
+{
+	return gkfd_scheduler_set(gkfd_of(base),
+				  &(struct kfd_gpreempt_monitor){ .gpu_id = KFD_GPREEMPT_ANY_GPU });
+}
+
+static int reserve(struct gpu_backend *base, const struct gpu_native_config *c)
+{
+	return gkfd_scheduler_reserve(
+		gkfd_of(base), &(struct kfd_gpreempt_reservation){
+				       .gpu_id = KFD_GPREEMPT_ANY_GPU,
+				       .online_permille = c->reserve ? c->online_permille : 0,
+				       .offline_permille = c->reserve ? c->offline_permille : 0,
+				       .low_water = c->reserve ? c->low_water : 0,
+			       });
+}
+
+static int native_turn_on(struct gpu_backend *base, const struct gpu_native_config *c)
+{
+	struct kfd_gpreempt_monitor args = {
+		.gpu_id = KFD_GPREEMPT_ANY_GPU,
+		.flags = KFD_GPREEMPT_MONITOR_ON,
+		.interval_us =
+			in_units(c->interval_ns, NSEC_PER_USEC, KFD_GPREEMPT_MAX_INTERVAL_US),
+		.critical_interval_us = in_units(c->critical_interval_ns, NSEC_PER_USEC,
+						 KFD_GPREEMPT_MAX_INTERVAL_US),
+		.turn_ms = in_units(c->turn_ns, NSEC_PER_MSEC, KFD_GPREEMPT_MAX_HOLD_MS),
+		.hold_max_ms = in_units(c->hold_max_ns, NSEC_PER_MSEC, KFD_GPREEMPT_MAX_HOLD_MS),
+		.cycles_per_s = c->cycles_per_s,
+	};
+	int r;
+
+	snprintf(args.policy, sizeof(args.policy), "%s", c->policy);
+	r = gkfd_scheduler_set(gkfd_of(base), &args);
+	if (r >= 0)
+		r = reserve(base, c);
+	return r == -ENOTTY || r == -ENODEV ? -EOPNOTSUPP : r;
+}
+
+static int native_set_job(struct gpu_backend *base, pid_t pid, uint64_t start_ticks,
+			  const struct gpu_native_job *job)
+{
+	static const uint32_t classes[] = {
+		[GPU_NATIVE_LEFT_ALONE] = KFD_GPREEMPT_NO_CLASS,
+		[GPU_NATIVE_ONLINE] = KFD_GPREEMPT_ONLINE,
+		[GPU_NATIVE_OFFLINE] = KFD_GPREEMPT_OFFLINE,
+	};
+	const struct kfd_gpreempt_class class = {
+		.pid = (uint32_t)pid,
+		.queue_id = KFD_GPREEMPT_ALL_QUEUES,
+		.class = classes[job->job_class],
+		.flags = job->critical ? KFD_GPREEMPT_CLASS_CRITICAL : 0,
+		.priority = MIN(job->priority, UINT8_MAX),
+		.weight = job->weight,
+		.target_ns = job->target_ns,
+		.wait_bound_ns = job->wait_bound_ns,
+		.start_ticks = start_ticks,
+	};
+	const struct kfd_gpreempt_policy policy = {
+		.pid = (uint32_t)pid,
+		.flags = KFD_GPREEMPT_PREEMPTIBLE | (job->lazy ? KFD_GPREEMPT_LAZY_ACTIVATION : 0) |
+			 (job->auto_deactivate ? KFD_GPREEMPT_AUTO_DEACTIVATION : 0),
+		.start_ticks = start_ticks,
+	};
+	int r = gkfd_scheduler_set_policy(gkfd_of(base), &policy);
+
+	return r < 0 ? r : gkfd_scheduler_set_class(gkfd_of(base), &class);
+}
+
+static int native_hint(struct gpu_backend *base, pid_t pid, uint64_t start_ticks, uint64_t ahead_ns,
+		       uint64_t for_ns)
+{
+	return gkfd_scheduler_hint(gkfd_of(base), &(struct kfd_gpreempt_hint){
+							  .pid = (uint32_t)pid,
+							  .gpu_id = KFD_GPREEMPT_ANY_GPU,
+							  .ahead_ns = ahead_ns,
+							  .for_ns = for_ns,
+							  .start_ticks = start_ticks,
+						  });
+}
+
+static int native_rearm(struct gpu_backend *base, uint32_t gpu)
+{
+	return gkfd_scheduler_set(gkfd_of(base),
+				  &(struct kfd_gpreempt_monitor){
+					  .gpu_id = gpu, .flags = KFD_GPREEMPT_MONITOR_REARM });
+}
+
+const struct gpu_native_ops ext_native_ops = {
+	.is_on = native_is_on,
+	.turn_on = native_turn_on,
+	.turn_off = native_turn_off,
+	.set_job = native_set_job,
+	.hint = native_hint,
+	.rearm = native_rearm,
+};
