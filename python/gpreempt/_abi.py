@@ -211,7 +211,8 @@ class PolicyInfo(Struct):
 class ClassRequest(Struct):
     c_name = 'gpreempt_class_request'
     _fields_ = [('size', c_size_t), ('job_class', enum_t), ('priority', c_int),
-                ('critical', c_bool), ('lazy', c_bool), ('target_us', c_uint64)]
+                ('critical', c_bool), ('lazy', c_bool), ('target_us', c_uint64),
+                ('withdraw', c_bool)]
 
 
 class Event(Struct):

@@ -279,12 +279,15 @@ class Daemon(_Connection):
         """Classes jobs, those there are and those to come; how many processes were classed now.
 
         selector: a pid (and its descendants), 'cgroup:PATH', 'name:GLOB', or 12 or more leading
-        digits of a container id.
+        digits of a container id. job_class: online, offline, or default, which forgets what was
+        asked with that selector.
         """
-        if job_class not in ('online', 'offline'):
-            raise usage(f'a class is online or offline, not {job_class!r}')
+        withdraw = job_class == 'default'
+        if job_class not in ('online', 'offline', 'default'):
+            raise usage(f'a class is online, offline or default, not {job_class!r}')
         request = _abi.ClassRequest(
-            job_class=class_number(job_class), critical=bool(critical), lazy=bool(lazy),
+            withdraw=withdraw, job_class=0 if withdraw else class_number(job_class),
+            critical=bool(critical), lazy=bool(lazy),
             priority=-1 if priority is None else check_number('a priority', priority, 0, 255),
             target_us=check_number('a target', target_us, 0, 2**63))
         word = str(check_pid(selector)) if not isinstance(selector, str) else selector

@@ -105,6 +105,7 @@ class WithDaemon(Case):
     def test_classes(self):
         daemon = self.connect()
         self.assertEqual(daemon.set_class('name:nobody', 'offline', priority=3), 0)
+        self.assertEqual(daemon.set_class('name:nobody', 'default'), 0)
         for selector in ('', '0', 'x', 'cgroup:', 'name:' + 'x' * 200):
             self.fails(gpreempt.UsageError, daemon.set_class, selector, 'online')
             self.fails(gpreempt.UsageError, gpreempt.check_selector, selector)
