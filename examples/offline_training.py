@@ -23,7 +23,7 @@ def train(torch, args, ending):
     torch.manual_seed(0)
     layers = [torch.nn.Linear(WIDTH, WIDTH) for _ in range(LAYERS)]
     model = torch.nn.Sequential(*layers).to(device)
-    optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+    optimizer = torch.optim.Adam(model.parameters(), lr=0.0001)
     data = torch.randn(BATCH, WIDTH, device=device)
     began, steps, losses = time.monotonic(), 0, []
     while not ending.stop and not (args.duration and time.monotonic() - began >= args.duration):
@@ -33,7 +33,7 @@ def train(torch, args, ending):
         optimizer.step()
         steps += 1
         if steps % 10 == 1:
-            losses.append(float(loss))  # waits for the GPU
+            losses.append(loss.item())  # waits for the GPU
     torch.cuda.synchronize()
     elapsed = time.monotonic() - began
     return {'modelled': False, 'steps': steps, 'steps_per_s': steps / elapsed,
