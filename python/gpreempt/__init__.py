@@ -21,6 +21,7 @@ from .device import Device, Hold, Process, QueueMonitor, batch_unmap, fast_remap
 from .errors import (AbsentError, Error, FailedError, NoDaemon, NoLibrary, NotSupported,
                      RefusedError, TimedOut, UsageError)
 from .hqd import HQDResourceMonitor
+from .kernel import KernelGpu, KernelScheduler
 from .model import Model, ModelGpu, ModelPacket, ModelQueue
 from .records import (DeviceInfo, Figures, Gpu, HqdStatus, Level, ProcessInfo, Queue, Snapshot,
                       Statistics, Timing)
@@ -61,10 +62,10 @@ def snapshot(pid: int, device: str = 'auto') -> Snapshot:
 __all__ = [
     'AbsentError', 'Daemon', 'DaemonGpu', 'DaemonStatus', 'Device', 'DeviceInfo', 'Error', 'Event',
     'Events', 'FailedError', 'Figures', 'GPreemptScheduler', 'Gpu', 'HQDResourceMonitor', 'Hint',
-    'Hold', 'HqdStatus', 'Job', 'Latency', 'Level', 'Model', 'ModelGpu', 'ModelPacket',
-    'ModelQueue', 'NoDaemon', 'NoLibrary', 'NotSupported', 'Policy', 'Process', 'ProcessInfo',
-    'Queue', 'QueueMonitor', 'RefusedError', 'SchedulerStatistics', 'Server',
-    'SmartQueueScheduler', 'SmartStatistics', 'Snapshot', 'Statistics', 'TimedOut', 'Timing',
-    'UsageError', 'batch_unmap', 'check_selector', 'connect', 'fast_remap', 'hold', 'library',
-    'open', 'snapshot',
+    'Hold', 'HqdStatus', 'Job', 'KernelGpu', 'KernelScheduler', 'Latency', 'Level', 'Model',
+    'ModelGpu', 'ModelPacket', 'ModelQueue', 'NoDaemon', 'NoLibrary', 'NotSupported', 'Policy',
+    'Process', 'ProcessInfo', 'Queue', 'QueueMonitor', 'RefusedError', 'SchedulerStatistics',
+    'Server', 'SmartQueueScheduler', 'SmartStatistics', 'Snapshot', 'Statistics', 'TimedOut',
+    'Timing', 'UsageError', 'batch_unmap', 'check_selector', 'connect', 'fast_remap', 'hold',
+    'library', 'open', 'snapshot',
 ]

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import ctypes
-from ctypes import (POINTER, Structure, c_bool, c_char, c_double, c_int, c_size_t, c_ubyte, c_uint,
-                    c_uint32, c_uint64)
+from ctypes import (POINTER, Structure, c_bool, c_char, c_char_p, c_double, c_int, c_size_t,
+                    c_ubyte, c_uint, c_uint32, c_uint64)
 from typing import Any, ClassVar
 
 pid_t = c_int
@@ -43,6 +43,9 @@ MAX_GPUS = 64
 (QUEUE_RING_BASE, QUEUE_POINTERS, QUEUE_CWSR_BASE, QUEUE_CWSR_BYTES, QUEUE_PRIORITY, QUEUE_PENDING,
  QUEUE_STATE, QUEUE_EXCEPTIONS, QUEUE_INDICES, QUEUE_CHANNELS,
  QUEUE_SLICE) = (1 << n for n in range(11))
+
+ALL_QUEUES = 2**32 - 1
+POLICY_LAZY, POLICY_AUTO_DEACTIVATE, POLICY_PREEMPTIBLE = (1 << n for n in range(3))
 
 ATTACH_LOOK_ONLY, ATTACH_PAUSE, ATTACH_DEBUG = (1 << n for n in range(3))
 GRACE_MIN, GRACE_MAX = 1, 255
@@ -176,7 +179,8 @@ class DaemonStatus(Struct):
                 ('resolved', c_uint64), ('hints', c_uint64), ('hints_refused', c_uint64),
                 ('detection', Latency), ('suspend', Latency), ('resume', Latency),
                 ('steps', c_uint64), ('policy', c_char * 16), ('backend', c_char * 16),
-                ('version', c_char * 32), ('config', c_char * 128), ('level', c_char * 4)]
+                ('version', c_char * 32), ('config', c_char * 128), ('level', c_char * 4),
+                ('kernel', c_bool)]
 
 
 class DaemonGpu(Struct):
@@ -221,6 +225,34 @@ class Event(Struct):
                 ('pid', pid_t), ('other_pid', pid_t), ('uid', uid_t), ('job_class', enum_t),
                 ('duration_ns', c_uint64), ('count', c_uint64), ('comm', c_char * 16),
                 ('text', c_char * 128)]
+
+
+# ---- kernel.h ----
+
+ALL_GPUS = 2**32 - 1
+
+(KERNEL_SLOTS, KERNEL_POLICY, KERNEL_INTERVALS, KERNEL_TURN, KERNEL_HOLD_MAX, KERNEL_RESERVED,
+ KERNEL_LOOKS, KERNEL_ACTIONS, KERNEL_JOBS) = (1 << n for n in range(9))
+
+
+class KernelOptions(Struct):
+    c_name = 'gpreempt_kernel_options'
+    _fields_ = [('size', c_size_t), ('policy', c_char_p), ('interval_us', c_uint32),
+                ('critical_interval_us', c_uint32), ('turn_ms', c_uint32),
+                ('hold_max_ms', c_uint32), ('reserve', c_bool), ('online_percent', c_uint32),
+                ('offline_percent', c_uint32)]
+
+
+class KernelGpu(Struct):
+    c_name = 'gpreempt_kernel_gpu'
+    _fields_ = [('size', c_size_t), ('valid', c_uint64), ('gpu_id', c_uint32), ('on', c_bool),
+                ('tripped', c_bool), ('policy', c_char * 20), ('slots', c_uint32),
+                ('queues', c_uint32), ('held_queues', c_uint32), ('interval_us', c_uint32),
+                ('critical_interval_us', c_uint32), ('turn_ms', c_uint32),
+                ('hold_max_ms', c_uint32), ('online_permille', c_uint32),
+                ('offline_permille', c_uint32), ('online', c_uint32), ('offline', c_uint32),
+                ('held', c_uint32), ('looks', c_uint64), ('busy_ns', c_uint64),
+                ('holds', c_uint64), ('resumes', c_uint64), ('failures', c_uint64)]
 
 
 # ---- model.h ----

@@ -92,6 +92,14 @@ PROTOTYPES: Dict[str, Tuple[Any, List[Any]]] = {
     'daemon_fd': (c_int, [_handle]),
     'daemon_next_event': (c_int, [_handle, _p(_abi.Event)]),
 
+    'kernel_on': (c_int, [_handle, c_uint32, _p(_abi.KernelOptions)]),
+    'kernel_off': (c_int, [_handle, c_uint32]),
+    'kernel_rearm': (c_int, [_handle, c_uint32]),
+    'kernel_is_on': (c_int, [_handle]),
+    'kernel_get_gpus': (c_int, [_handle, _p(_abi.KernelGpu), c_size_t]),
+    'kernel_set_class': (c_int, [_handle, _abi.pid_t, _p(_abi.ClassRequest)]),
+    'kernel_hint': (c_int, [_handle, _abi.pid_t, c_uint64, c_uint64]),
+
     'model_submit': (c_int, [_handle, _abi.pid_t, c_uint32, _p(_abi.ModelWork), _p(c_uint64)]),
     'model_get_queue': (c_int, [_handle, _abi.pid_t, c_uint32, _p(_abi.ModelQueue)]),
     'model_get_gpu': (c_int, [_handle, c_uint32, _p(_abi.ModelGpu)]),

@@ -63,6 +63,7 @@ class DaemonStatus:
     version: str
     config: str  # the file; may be empty
     level: str  # that it holds jobs by: 'K3', 'N2', ...
+    kernel: bool  # it has handed over to the scheduler inside the driver, which decides
 
 
 @dataclass(frozen=True)
@@ -153,6 +154,14 @@ def _record(kind: Type[Any], c: Any) -> Any:
             value = class_name(value)
         values[field] = value
     return kind(**values)
+
+
+def class_request(job_class: str, priority: Optional[int], critical: bool, lazy: bool = False,
+                  target_us: int = 0) -> _abi.ClassRequest:
+    return _abi.ClassRequest(
+        job_class=class_number(job_class), critical=bool(critical), lazy=bool(lazy),
+        priority=-1 if priority is None else check_number('a priority', priority, 0, 255),
+        target_us=check_number('a target', target_us, 0, 2**63))
 
 
 def _path(path: Optional[str]) -> Optional[bytes]:
@@ -285,11 +294,9 @@ class Daemon(_Connection):
         withdraw = job_class == 'default'
         if job_class not in ('online', 'offline', 'default'):
             raise usage(f'a class is online, offline or default, not {job_class!r}')
-        request = _abi.ClassRequest(
-            withdraw=withdraw, job_class=0 if withdraw else class_number(job_class),
-            critical=bool(critical), lazy=bool(lazy),
-            priority=-1 if priority is None else check_number('a priority', priority, 0, 255),
-            target_us=check_number('a target', target_us, 0, 2**63))
+        request = class_request('online' if withdraw else job_class, priority, critical, lazy,
+                                target_us)
+        request.withdraw = withdraw
         word = str(check_pid(selector)) if not isinstance(selector, str) else selector
         return self._call('set_class', _word('a selector', word), ctypes.byref(request))
 

@@ -249,19 +249,26 @@ class Device:
             self._check(lib().gpreempt_start_gpu(
                 self._use(), check_number('a GPU id', gpu_id, 0, 2**32 - 1)))
 
-    def set_queue_policy(self, pid: int, queue_id: int, flags: int) -> None:
-        """NotSupported on drivers without queue policies."""
+    def set_queue_policy(self, pid: int, *, lazy: bool = False, auto_deactivate: bool = False,
+                         preemptible: bool = False, queue_id: Optional[int] = None) -> None:
+        """Of a process, for the scheduler inside the driver: no slot before there is work, none
+        while there is none, may be held. NotSupported without that scheduler."""
+        flags = (_abi.POLICY_LAZY * bool(lazy) | _abi.POLICY_PREEMPTIBLE * bool(preemptible) |
+                 _abi.POLICY_AUTO_DEACTIVATE * bool(auto_deactivate))
+        queue = _abi.ALL_QUEUES if queue_id is None else \
+            check_number('a queue id', queue_id, 0, 2**32 - 1)
         with self._lock:
-            self._check(lib().gpreempt_set_queue_policy(
-                self._use(), check_pid(pid), check_number('a queue id', queue_id, 0, 2**32 - 1),
-                check_number('flags', flags, 0, 2**32 - 1)))
+            self._check(lib().gpreempt_set_queue_policy(self._use(), check_pid(pid), queue, flags))
 
-    def set_hqd_reservation(self, gpu_id: int, online_percent: int, offline_percent: int) -> None:
-        """NotSupported on drivers that reserve no slots."""
+    def set_hqd_reservation(self, gpu_id: Optional[int], online_percent: int,
+                            offline_percent: int) -> None:
+        """So many slots of a GPU (None: of each) are kept for online queues, and offline ones have
+        so many at most. NotSupported without the scheduler inside the driver."""
+        gpu = _abi.ALL_GPUS if gpu_id is None else \
+            check_number('a GPU id', gpu_id, 0, 2**32 - 1)
         with self._lock:
             self._check(lib().gpreempt_set_hqd_reservation(
-                self._use(), check_number('a GPU id', gpu_id, 0, 2**32 - 1),
-                check_number('a share', online_percent, 0, 100),
+                self._use(), gpu, check_number('a share', online_percent, 0, 100),
                 check_number('a share', offline_percent, 0, 100)))
 
     def hint(self, pid: int) -> None:

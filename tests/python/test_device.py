@@ -298,6 +298,49 @@ class Ends(Case):
             self.assertEqual(len(process.held()), 10)
 
 
+class InTheDriver(Case):
+    """Its scheduler; a model only keeps what is set."""
+
+    def setUp(self):
+        self.gpu = self.device('model:mi308x,ext=1,gpus=2')
+        self.kernel = gpreempt.KernelScheduler(self.gpu)
+
+    def test_on_and_off(self):
+        self.assertFalse(self.kernel.is_on())
+        first, second = self.kernel.gpus()
+        self.assertEqual((first.on, first.slots, first.policy, first.looks),
+                         (False, 24, None, None))
+        self.kernel.on(first.gpu_id, policy='share', interval_us=700, turn_ms=9, reserve=(10, 80))
+        first, second = self.kernel.gpus()
+        self.assertEqual((first.on, first.policy, first.interval_us, first.turn_ms),
+                         (True, 'share', 700, 9))
+        self.assertEqual((first.online_permille, first.offline_permille, second.on),
+                         (100, 800, False))
+        self.assertTrue(self.kernel.is_on())
+        self.kernel.rearm(first.gpu_id)
+        self.kernel.off()
+        self.assertFalse(self.kernel.is_on())
+
+    def test_classes_and_hints(self):
+        self.kernel.on()
+        self.kernel.set_class(INFER, 'online', critical=True)
+        self.kernel.set_class(TRAIN, 'offline')
+        self.kernel.hint(INFER, ahead=0.001, lasts=0.002)
+        self.gpu.set_queue_policy(TRAIN, preemptible=True)
+        self.gpu.set_hqd_reservation(None, 10, 80)
+        self.assertEqual({g.online_permille for g in self.kernel.gpus()}, {100})
+
+    def test_nonsense(self):
+        for kwargs in ({'policy': 'nonsense'}, {'interval_us': 99}, {'policy': 'x\0'},
+                       {'interval_us': 10**6 + 1}, {'turn_ms': -1}, {'reserve': (101, 0)}):
+            self.fails(gpreempt.UsageError, self.kernel.on, **kwargs)
+        self.fails(gpreempt.AbsentError, self.kernel.on, 7)
+        self.fails(gpreempt.AbsentError, self.kernel.set_class, 999, 'offline')
+        self.fails(gpreempt.UsageError, self.kernel.set_class, TRAIN, 'fast')
+        self.fails(gpreempt.UsageError, self.kernel.hint, INFER, ahead=1.1)
+        self.assertFalse(self.kernel.is_on())
+
+
 class Nonsense(Case):
     def test_devices(self):
         e = self.fails(gpreempt.UsageError, gpreempt.open, 'nonsense')
@@ -364,7 +407,9 @@ class Nonsense(Case):
     def test_what_this_driver_cannot(self):
         device = self.device()
         for call, args in ((device.set_hqd_reservation, (1, 10, 80)), (device.hint, (INFER,)),
-                           (device.set_queue_policy, (TRAIN, 0, 0)), (device.stop_gpu, (1, 1))):
+                           (device.set_queue_policy, (TRAIN,)), (device.stop_gpu, (1, 1)),
+                           (gpreempt.KernelScheduler(device).on, ()),
+                           (gpreempt.KernelScheduler(device).gpus, ())):
             e = self.fails(gpreempt.NotSupported, call, *args)
             self.assertEqual((e.code, e.errno), (4, errno.EOPNOTSUPP))
         self.fails(gpreempt.UsageError, device.set_hqd_reservation, 1, 101, 0)
