@@ -207,6 +207,7 @@ static int judge(struct sim_world *w, struct sim_result *ret)
 	for (size_t i = 0; i < w->n_processes; i++)
 		judge_process(&w->processes[i], &r);
 	r.online = sim_samples_quantiles(&w->online);
+	sim_samples_curve(&w->online, r.online_curve_ns);
 	r.preemption = sim_samples_quantiles(&w->preemption);
 	r.inversion = sim_samples_quantiles(&w->inversion);
 	*ret = r;

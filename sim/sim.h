@@ -9,6 +9,7 @@
 #define GPREEMPT_SIM_SIM_H
 
 #include "sim/scenario.h"
+#include "util/curve.h"
 
 /* How the GPU is shared. */
 enum sim_mode {
@@ -45,6 +46,7 @@ struct sim_job_result {
 
 struct sim_result {
 	struct sim_quantiles online; /* from submission (after preparation) until done */
+	uint64_t online_curve_ns[CURVE_POINTS]; /* the same; all 0 where there was none */
 	struct sim_quantiles preemption; /* from the decision until the victims are off */
 	struct sim_quantiles inversion; /* urgent work waits while lesser work runs */
 	uint64_t preemptions, cycles, engine_steps;
@@ -79,5 +81,13 @@ void sim_trace_preemption(struct sim_trace *t, uint32_t gpu, uint32_t victim, ui
 			  uint64_t from_ns, uint64_t to_ns);
 void sim_trace_request(struct sim_trace *t, uint32_t gpu, uint32_t process, uint64_t request,
 		       uint64_t submitted_ns, uint64_t started_ns, uint64_t done_ns);
+/* The slots of a GPU, from now on. */
+struct sim_slots {
+	uint32_t online, offline; /* of queues with work */
+	uint32_t idle; /* of queues without */
+	uint32_t free;
+};
+void sim_trace_slots(struct sim_trace *t, uint32_t gpu, uint64_t at_ns,
+		     const struct sim_slots *slots);
 
 #endif

@@ -34,7 +34,7 @@ static int by_size(const void *a, const void *b)
 
 static uint64_t at_permille(const struct sim_samples *s, uint64_t permille)
 {
-	return s->ns[(s->n * permille + 999) / 1000 - 1];
+	return s->ns[curve_rank(s->n, (uint32_t)permille)];
 }
 
 static uint64_t mean(const struct sim_samples *s)
@@ -61,4 +61,10 @@ struct sim_quantiles sim_samples_quantiles(struct sim_samples *s)
 		.p999_ns = at_permille(s, 999),
 		.max_ns = s->ns[s->n - 1],
 	};
+}
+
+void sim_samples_curve(const struct sim_samples *s, uint64_t ret_ns[CURVE_POINTS])
+{
+	for (size_t i = 0; i < CURVE_POINTS; i++)
+		ret_ns[i] = s->n ? at_permille(s, curve_permille(i)) : 0;
 }

@@ -18,5 +18,7 @@ void sim_samples_done(struct sim_samples *s);
  * The mean is rounded to the nearest nanosecond. Sorts the samples. None: all figures are 0.
  */
 struct sim_quantiles sim_samples_quantiles(struct sim_samples *s);
+/* Of sorted samples, at the points of util/curve.h. None: all 0. */
+void sim_samples_curve(const struct sim_samples *s, uint64_t ret_ns[CURVE_POINTS]);
 
 #endif

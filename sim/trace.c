@@ -5,7 +5,7 @@
  * Each GPU is a process of the viewer. A job has a row there with what it did on the GPU and when
  * it was held off it; as it cannot do both, the two share the row. Below are its requests, from
  * submission until done, as many rows as it has queues. A flow leads from where a request was
- * submitted to where the GPU began with it.
+ * submitted to where the GPU began with it. A counter has the hardware queue slots of the GPU.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -143,10 +143,12 @@ static uint32_t take_lane(const struct sim_trace *t, struct process *p, uint32_t
 static void put_row_name(struct sim_trace *t, uint32_t gpu, uint32_t process, uint32_t row,
 			 const char *suffix)
 {
+	bool online = t->processes[process].job->class == GPOL_ONLINE;
+
 	put(t, ",\n{\"ph\":\"M\",\"pid\":%" PRIu32 ",\"tid\":%" PRIu32, gpu + 1, row);
 	put(t, ",\"name\":\"thread_name\",\"args\":{\"name\":\"");
 	put_name(t, process);
-	put(t, "%s\"}}", suffix);
+	put(t, "%s\",\"class\":\"%s\"}}", suffix, online ? "online" : "offline");
 	put(t, ",\n{\"ph\":\"M\",\"pid\":%" PRIu32 ",\"tid\":%" PRIu32, gpu + 1, row);
 	put(t, ",\"name\":\"thread_sort_index\",\"args\":{\"sort_index\":%" PRIu32 "}}", row);
 }
@@ -172,6 +174,8 @@ static void put_header(struct sim_trace *t)
 	put_text(t, t->s->name);
 	put(t, "\",\"chip\":\"");
 	put_text(t, t->s->chip);
+	put(t, "\",\"policy\":\"");
+	put_text(t, t->s->policy);
 	put(t, "\",\"modelled\":true,\"duration_ns\":%" PRIu64 "},\n", t->s->duration_ns);
 	put(t, "\"traceEvents\":[\n{\"ph\":\"M\",\"pid\":0,\"tid\":0,");
 	put(t, "\"name\":\"process_name\",\"args\":{\"name\":\"gpreempt sim\"}}");
@@ -313,4 +317,13 @@ void sim_trace_request(struct sim_trace *t, uint32_t gpu, uint32_t process, uint
 	t->flows++;
 	put_flow(t, true, gpu, row, submitted_ns);
 	put_flow(t, false, gpu, work, started_ns);
+}
+
+void sim_trace_slots(struct sim_trace *t, uint32_t gpu, uint64_t at_ns,
+		     const struct sim_slots *slots)
+{
+	begin_event(t, "C", gpu, 0, at_ns);
+	put(t, ",\"name\":\"HQD slots\",\"args\":{\"online\":%" PRIu32 ",\"offline\":%" PRIu32,
+	    slots->online, slots->offline);
+	put(t, ",\"idle\":%" PRIu32 ",\"free\":%" PRIu32 "}}", slots->idle, slots->free);
 }

@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: MIT */
+#include <string.h>
+
 #include "sim/world.h"
 
 /* The request a process is at on this GPU: of several queues the first that gets on. */
@@ -35,6 +37,28 @@ static void update(struct sim_member *m, uint64_t now_ns)
 	m->traced_since_ns = now_ns;
 }
 
+static void update_slots(struct sim_gpu *gpu, uint64_t now_ns)
+{
+	const struct sim_machine *m = &gpu->machine;
+	struct sim_slots slots = { 0 };
+
+	for (size_t i = 0; i < m->n_on; i++) {
+		const struct sim_queue *q = m->on[i];
+
+		if (!q->has_work)
+			slots.idle++;
+		else if (q->online)
+			slots.online++;
+		else
+			slots.offline++;
+	}
+	slots.free = m->chip->n_cp_queues - (uint32_t)m->n_on;
+	if (memcmp(&slots, &gpu->traced_slots, sizeof(slots)) == 0)
+		return;
+	gpu->traced_slots = slots;
+	sim_trace_slots(gpu->world->options->trace, gpu->index, now_ns, &slots);
+}
+
 void sim_tracing_update(struct sim_gpu *gpu)
 {
 	const struct sim_world *w = gpu->world;
@@ -52,6 +76,7 @@ void sim_tracing_update(struct sim_gpu *gpu)
 			update(m, w->time.now_ns);
 		last = m;
 	}
+	update_slots(gpu, w->time.now_ns);
 }
 
 void sim_tracing_request(struct sim_stream *stream, struct sim_gpu *gpu)

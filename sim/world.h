@@ -109,6 +109,7 @@ struct sim_gpu {
 	bool stale; /* the machine was changed at this instant */
 	bool inverted;
 	uint64_t inverted_since_ns;
+	struct sim_slots traced_slots; /* what the trace was told last */
 	/* backend */
 	struct sim_batches batches; /* the first is under way */
 	struct event act;

@@ -33,6 +33,16 @@ static void add_figures(struct json_object *o, const char *key, struct figures *
 		json_add(o, key, value);
 }
 
+static struct json_object *curves(struct bench *b)
+{
+	struct json_object *o = json_object_new_object();
+
+	json_add(o, "suspend", figures_curve(&b->suspend));
+	json_add(o, "resume", figures_curve(&b->resume));
+	json_add(o, "total", figures_curve(&b->total));
+	return o;
+}
+
 static int print_json(struct cli *cli, struct bench *b)
 {
 	struct json_object *o = json_object_new_object();
@@ -51,6 +61,8 @@ static int print_json(struct cli *cli, struct bench *b)
 	add_figures(o, "resume_us", &b->resume);
 	add_figures(o, "total_us", &b->total);
 	add_figures(o, "save_us", &b->save);
+	if (b->total.n)
+		json_add(o, "cdf", curves(b));
 	if (b->has_saved && b->ok)
 		json_add_uint(o, "saved_bytes", b->saved_bytes / b->ok);
 	json_add_string(o, "advice", advice(b));

@@ -145,6 +145,7 @@ bool is_terminal(int fd); /* one that understands more than text */
 
 struct json_object *json_us(uint64_t ns); /* microseconds */
 struct json_object *json_decimal(double value, int digits);
+struct json_object *json_curve(const uint64_t *ns); /* at the points of util/curve.h */
 void json_add(struct json_object *object, const char *key, struct json_object *value);
 void json_add_uint(struct json_object *object, const char *key, uint64_t value);
 void json_add_string(struct json_object *object, const char *key, const char *value);

@@ -62,17 +62,24 @@ static int print_event(struct cli *cli, struct gpreempt_event *e)
 }
 
 /* Scripts begin what they want to watch when they have read this. */
-static int print_subscribed(struct cli *cli)
+static int print_subscribed(struct cli *cli, const struct gpreempt_daemon_status *s)
 {
 	struct gpreempt_event e = {
 		.kind = SUBSCRIBED,
 		.text = "told of what happens from now on",
 	};
+	struct json_object *o;
 	struct timespec ts;
 
 	clock_gettime(CLOCK_REALTIME, &ts);
 	e.time_ns = (uint64_t)ts.tv_sec * NSEC_PER_SEC + (uint64_t)ts.tv_nsec;
-	return print_event(cli, &e);
+	if (!cli->json)
+		return print_event(cli, &e);
+	/* A recording says what it is of. */
+	o = event_to_json(&e);
+	json_add_string(o, "backend", s->backend);
+	json_add(o, "modelled", json_object_new_boolean(s->modelled));
+	return cli_print_json(cli, o);
 }
 
 static int print_waiting(struct cli *cli, struct gpreempt_daemon *d)
@@ -89,14 +96,15 @@ static int print_waiting(struct cli *cli, struct gpreempt_daemon *d)
 	return cli_stdout_broken() ? EXIT_FAILED : EXIT_DONE; /* main says why */
 }
 
-static int follow(struct cli *cli, struct gpreempt_daemon *d)
+static int follow(struct cli *cli, struct gpreempt_daemon *d,
+		  const struct gpreempt_daemon_status *s)
 {
 	struct pollfd fds[] = {
 		{ .fd = cli->signal_fd, .events = POLLIN },
 		{ .fd = gpreempt_daemon_fd(d), .events = POLLIN },
 		{ .fd = STDOUT_FILENO }, /* whoever reads may go while nothing happens */
 	};
-	int status = print_subscribed(cli);
+	int status = print_subscribed(cli, s);
 
 	while (status == EXIT_DONE && !cli_stdout_broken()) {
 		if (poll(fds, ARRAY_SIZE(fds), -1) < 0 && errno != EINTR)
@@ -114,11 +122,12 @@ static int follow(struct cli *cli, struct gpreempt_daemon *d)
 int cmd_events(struct cli *cli, int argc, char **argv)
 {
 	_cleanup_daemon_ struct gpreempt_daemon *d = NULL;
+	struct gpreempt_daemon_status s = { .size = sizeof(s) };
 	int status = daemon_begin(cli, argc, argv, 0, 0, &d);
 
 	if (status != EXIT_DONE)
 		return status;
-	if (gpreempt_daemon_subscribe(d) < 0)
+	if (gpreempt_daemon_get_status(d, &s) < 0 || gpreempt_daemon_subscribe(d) < 0)
 		return daemon_failed(cli, d);
-	return follow(cli, d);
+	return follow(cli, d, &s);
 }

@@ -2,6 +2,7 @@
 #include <errno.h>
 
 #include "cmd/gpreempt/figures.h"
+#include "util/curve.h"
 
 int figures_init(struct figures *f, size_t room)
 {
@@ -52,6 +53,18 @@ void figures_done(struct figures *f)
 {
 	free(f->ns);
 	*f = (struct figures){ 0 };
+}
+
+struct json_object *figures_curve(struct figures *f)
+{
+	uint64_t ns[CURVE_POINTS];
+
+	if (f->n == 0)
+		return NULL;
+	qsort(f->ns, f->n, sizeof(*f->ns), compare);
+	for (size_t i = 0; i < CURVE_POINTS; i++)
+		ns[i] = f->ns[curve_rank(f->n, curve_permille(i))];
+	return json_curve(ns);
 }
 
 struct json_object *figures_to_json(struct figures *f)

@@ -18,6 +18,8 @@ int figures_init(struct figures *f, size_t room); /* -ENOMEM */
 void figures_add(struct figures *f, uint64_t ns); /* what finds no room is dropped */
 struct summary figures_sum_up(struct figures *f); /* sorts */
 void figures_done(struct figures *f);
+/* Sorts. NULL, to be left out, likewise. */
+struct json_object *figures_curve(struct figures *f);
 /* NULL, to be left out, when there is nothing to tell. */
 struct json_object *figures_to_json(struct figures *f);
 

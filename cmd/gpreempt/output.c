@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "cmd/gpreempt/cli.h"
+#include "util/curve.h"
 
 static struct json_object *error_to_json(const struct gpreempt_error *e)
 {
@@ -154,6 +155,22 @@ struct json_object *json_decimal(double value, int digits)
 struct json_object *json_us(uint64_t ns)
 {
 	return json_decimal((double)ns / 1000, 3);
+}
+
+struct json_object *json_curve(const uint64_t *ns)
+{
+	struct json_object *object = json_object_new_object();
+	struct json_object *pct = json_object_new_array(), *us = json_object_new_array();
+
+	for (size_t i = 0; i < CURVE_POINTS; i++) {
+		uint32_t permille = curve_permille(i);
+
+		json_object_array_add(pct, json_decimal(permille / 10.0, permille % 10 ? 1 : 0));
+		json_object_array_add(us, json_us(ns[i]));
+	}
+	json_add(object, "pct", pct);
+	json_add(object, "us", us);
+	return object;
 }
 
 const char *bold(const struct cli *cli, const char *text, char *buf, size_t size)

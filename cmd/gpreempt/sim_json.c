@@ -34,6 +34,13 @@ struct json_object *sim_online_json(const struct sim_outcome *o, enum sim_mode m
 	return object;
 }
 
+/* Where the curve of a distribution goes: so many percent took no longer than so long. */
+static void add_curve(struct json_object *online, const struct sim_result *r)
+{
+	if (r->online.n)
+		json_add(online, "cdf", json_curve(r->online_curve_ns));
+}
+
 static struct json_object *duration_json(const struct sim_quantiles *q)
 {
 	struct json_object *object = json_object_new_object();
@@ -65,8 +72,10 @@ static struct json_object *baselines_json(const struct sim_outcome *o)
 
 	for (unsigned int mode = SIM_ALONE; mode < SIM_MODES; mode++) {
 		struct json_object *one = json_object_new_object();
+		struct json_object *online = sim_online_json(o, mode);
 
-		json_add(one, "online", sim_online_json(o, mode));
+		json_add(one, "online", online);
+		add_curve(online, &o->of[mode]);
 		add_shares(one, o, mode);
 		add_bool(one, "overloaded", o->of[mode].overloaded);
 		json_add(object, sim_mode_key(mode), one);
@@ -145,6 +154,7 @@ static void add_outcome(struct json_object *object, const struct sim_outcome *o)
 		json_add(online, "alone_mean_us", json_us(alone->mean_ns));
 		json_add(online, "alone_p99_us", json_us(alone->p99_ns));
 	}
+	add_curve(online, ours);
 	json_add(object, "online", online);
 	add_shares(object, o, SIM_ENGINE);
 	json_add(object, "baselines", baselines_json(o));

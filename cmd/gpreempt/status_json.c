@@ -117,6 +117,7 @@ int status_print_json(struct cli *cli, const struct daemon_view *v)
 	struct json_object *o = json_object_new_object();
 	struct json_object *gpus = json_object_new_array(), *jobs = json_object_new_array();
 
+	json_add_uint(o, "time_ns", s->now_ns);
 	json_add(o, "pid", json_object_new_int((int)s->pid));
 	json_add_string(o, "version", s->version);
 	json_add_string(o, "policy", s->policy);

@@ -49,3 +49,8 @@ void sim_trace_request(struct sim_trace *t, uint32_t gpu, uint32_t process, uint
 		.to_ns = done_ns,
 	});
 }
+
+void sim_trace_slots(struct sim_trace *t, uint32_t gpu, uint64_t at_ns,
+		     const struct sim_slots *slots)
+{
+}

@@ -67,6 +67,27 @@ static void large_samples_do_not_overflow_the_mean(void **state)
 	sim_samples_done(&s);
 }
 
+static void a_curve_goes_from_the_smallest_to_the_largest(void **state)
+{
+	uint64_t curve[CURVE_POINTS] = { 7 };
+	struct sim_samples s = { 0 };
+
+	sim_samples_curve(&s, curve);
+	assert_int_equal(curve[0], 0);
+	for (unsigned int i = 1000; i > 0; i--)
+		sim_samples_add(&s, i);
+	sim_samples_quantiles(&s);
+	sim_samples_curve(&s, curve);
+	assert_int_equal(curve[0], 1);
+	assert_int_equal(curve[50], 500);
+	assert_int_equal(curve[99], 990);
+	assert_int_equal(curve[CURVE_POINTS - 2], 999);
+	assert_int_equal(curve[CURVE_POINTS - 1], 1000);
+	for (size_t i = 1; i < CURVE_POINTS; i++)
+		assert_true(curve_permille(i) > curve_permille(i - 1));
+	sim_samples_done(&s);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -75,6 +96,7 @@ int main(void)
 		cmocka_unit_test(quantiles_are_nearest_ranks),
 		cmocka_unit_test(the_mean_is_rounded_to_the_nearest),
 		cmocka_unit_test(large_samples_do_not_overflow_the_mean),
+		cmocka_unit_test(a_curve_goes_from_the_smallest_to_the_largest),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL) != 0;

@@ -159,9 +159,20 @@ static void a_gang_has_a_row_on_each_gpu(void **state)
 	assert_has(text, "\"pid\":2,\"tid\":9,\"ts\":1.000");
 	assert_has(text, "\"pid\":1,\"tid\":11,\"ts\":3.000");
 	assert_has(text, "\"pid\":2,\"tid\":9,\"name\":\"thread_name\","
-			 "\"args\":{\"name\":\"gang\"}}");
+			 "\"args\":{\"name\":\"gang\",\"class\":\"offline\"}}");
 	assert_has(text, "\"pid\":1,\"tid\":11,\"name\":\"thread_name\","
-			 "\"args\":{\"name\":\"gang\"}}");
+			 "\"args\":{\"name\":\"gang\",\"class\":\"offline\"}}");
+}
+
+static void slots_are_a_counter_of_the_gpu(void **state)
+{
+	struct fixture *f = *state;
+	const struct sim_slots slots = { .online = 1, .offline = 2, .idle = 3, .free = 18 };
+
+	sim_trace_slots(f->trace, 1, 1500, &slots);
+	assert_has(close_and_read(f),
+		   "{\"ph\":\"C\",\"pid\":2,\"tid\":0,\"ts\":1.500,\"name\":\"HQD slots\","
+		   "\"args\":{\"online\":1,\"offline\":2,\"idle\":3,\"free\":18}}");
 }
 
 static void odd_names_do_not_break_the_file(void **state)
@@ -173,7 +184,7 @@ static void odd_names_do_not_break_the_file(void **state)
 	assert_int_equal(sim_trace_close(f->trace), 0);
 	f->trace = sim_trace_open(f->path, &s);
 	assert_non_null(f->trace);
-	assert_has(close_and_read(f), "{\"name\":\"a\\\"b\\\\c???\"}");
+	assert_has(close_and_read(f), "{\"name\":\"a\\\"b\\\\c???\",");
 }
 
 static void the_first_write_that_fails_is_told_at_the_end(void **state)
@@ -209,6 +220,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(a_request_of_no_length_has_no_flow, set_up,
 						tear_down),
 		cmocka_unit_test_setup_teardown(a_gang_has_a_row_on_each_gpu, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(slots_are_a_counter_of_the_gpu, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(odd_names_do_not_break_the_file, set_up, tear_down),
 		cmocka_unit_test(the_first_write_that_fails_is_told_at_the_end),
 		cmocka_unit_test(a_file_that_cannot_be_made_is_an_error),

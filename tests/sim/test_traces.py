@@ -63,6 +63,23 @@ class Traces(unittest.TestCase):
         self.assertGreater(len(held), 0)
         self.assertEqual(len(held), result['preemptions']['count'])
 
+    def test_slots_in_it_come_to_what_the_result_says(self):
+        for scenario in ('disb-d', 'offline-60', 'mix-80-20'):
+            path = os.path.join(self.folder, 'trace.json')
+            result = sim(scenario, '--trace', path, '--duration', '1')
+            with open(path, encoding='utf-8') as f:
+                trace = json.load(f)
+            end_us = trace['otherData']['duration_ns'] / 1000
+            used, of = 0, 0
+            counters = [e for e in trace['traceEvents'] if e['ph'] == 'C']
+            for gpu in {e['pid'] for e in counters}:
+                told = [e for e in counters if e['pid'] == gpu]
+                ends = [e['ts'] for e in told[1:]] + [end_us]
+                for e, end in zip(told, ends):
+                    used += (e['args']['online'] + e['args']['offline']) * (end - e['ts'])
+                    of += sum(e['args'].values()) * (end - e['ts'])
+            self.assertAlmostEqual(100 * used / of, result['slots']['used_pct'], 1, scenario)
+
     def test_requests_are_in_it_one_by_one(self):
         for scenario in ('disb-e', 'offline-60', 'mix-80-20'):
             path = os.path.join(self.folder, 'trace.json')
