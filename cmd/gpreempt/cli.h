@@ -70,12 +70,13 @@ int cmd_metrics(struct cli *cli, int argc, char **argv);
 int cmd_pause(struct cli *cli, int argc, char **argv);
 int cmd_continue(struct cli *cli, int argc, char **argv);
 int cmd_rearm(struct cli *cli, int argc, char **argv);
+int cmd_report(struct cli *cli, int argc, char **argv);
 int cmd_stop_gpu(struct cli *cli, int argc, char **argv);
 int cmd_kernel(struct cli *cli, int argc, char **argv);
 
 extern const char help_queues[], help_monitor[], help_hold[], help_bench[], help_accept[];
 extern const char help_demo[], help_load[], help_sim[], help_class[], help_run[], help_stop_gpu[];
-extern const char help_kernel[];
+extern const char help_kernel[], help_report[];
 
 /* ---- commands.c ---- */
 

@@ -39,6 +39,8 @@ const struct command commands[] = {
 	{ "demo", "", "the whole story on a software GPU; no GPU, no root", help_demo, cmd_demo },
 	{ "sim", "SCENARIO | --list", "policies on workloads of the field, modelled", help_sim,
 	  cmd_sim },
+	{ "report", "RUN...", "a page with pictures of what was recorded", help_report,
+	  cmd_report },
 
 	{ "status", "", "its policy, figures, GPUs and jobs", NULL, cmd_status,
 	  "With the daemon, gpreemptd:" },

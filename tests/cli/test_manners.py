@@ -14,7 +14,7 @@ from run import ABSENT, DONE, FAILED, GPREEMPT, USAGE, Case, model, run
 
 COMMANDS = ['doctor', 'list', 'queues', 'monitor', 'hold', 'bench', 'release', 'hqd', 'accept',
             'demo', 'sim', 'status', 'top', 'run', 'class', 'policy', 'hint', 'events', 'metrics',
-            'pause', 'continue', 'rearm', 'load', 'stop-gpu', 'kernel']
+            'pause', 'continue', 'rearm', 'load', 'stop-gpu', 'kernel', 'report']
 
 
 class BadInput(Case):
