@@ -39,7 +39,7 @@ demo: all
 test check test-asan test-tsan test-long test-fleet test-vm test-vm-e2e test-vm-ext \
 	test-vm-daemon test-vm-long test-vm-debug test-packages:
 	scripts/deps build test
-	$(if $(filter test,$@),scripts/deps browser || echo "make: no browser; its test is skipped" >&2)
+	$(if $(filter test,$@),scripts/deps browser || echo "no browser: its test is skipped" >&2)
 	scripts/run-tests $($@_STAGES)
 
 test_STAGES := $(TEST_STAGES)
