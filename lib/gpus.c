@@ -2,6 +2,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "gpu/kfd/signing.h"
 #include "lib/internal.h"
 
 static const char *const scheduler_names[] = {
@@ -116,6 +117,20 @@ static void read_driver(struct gpreempt_ctx *ctx, struct gpreempt_device_info *i
 			info->emulated = false;
 }
 
+static void read_signing(struct gpreempt_ctx *ctx, struct gpreempt_device_info *info)
+{
+	struct gkfd_signing s;
+
+	gkfd_signing_read(ctx->k, &s);
+	if (s.known & GKFD_SIGNING_SECURE_BOOT)
+		info->valid |= GPREEMPT_DEVICE_SECURE_BOOT;
+	if (s.known & GKFD_SIGNING_LOCKDOWN)
+		info->valid |= GPREEMPT_DEVICE_LOCKDOWN;
+	info->secure_boot = s.secure_boot;
+	info->signed_modules_only = gkfd_signing_is_needed(&s);
+	snprintf(info->lockdown, sizeof(info->lockdown), "%s", s.lockdown);
+}
+
 static int device_info(struct gpreempt_ctx *ctx, struct gpreempt_device_info *info)
 {
 	const struct gkfd_topology *topology;
@@ -133,6 +148,7 @@ static int device_info(struct gpreempt_ctx *ctx, struct gpreempt_device_info *in
 	}
 	read_yama(ctx, info);
 	read_driver(ctx, info);
+	read_signing(ctx, info);
 	info->debugfs = debugfs_readable(ctx);
 	info->global_pids = gkfd_pids_are_global(ctx->k);
 	info->hidden_gpus = (uint32_t)topology->forbidden;

@@ -289,8 +289,7 @@ static struct gpreempt_kernel_gpu describe(const struct gkfd_scheduled *s)
 static int fail_reading(struct gpreempt_ctx *ctx, int r)
 {
 	if (r == -EACCES || r == -EPERM)
-		return ctx_fail(ctx, r, GPREEMPT_ERROR_REFUSED,
-				"try sudo; under kernel lockdown nobody may read debugfs",
+		return ctx_fail(ctx, r, GPREEMPT_ERROR_REFUSED, "try sudo: debugfs is root's",
 				"no right to read how the kernel's scheduler is");
 	if (r == -ENOENT)
 		return ctx_fail(ctx, r, GPREEMPT_ERROR_FAILED,

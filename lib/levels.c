@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "gpu/kfd/ext.h"
+#include "gpu/kfd/signing.h"
 #include "lib/internal.h"
 
 #define DEBUG_CAPABILITIES (GKFD_CAPABILITY_TRAP_DEBUG | GKFD_CAPABILITY_DEBUG_FIRMWARE)
@@ -117,6 +118,23 @@ static void level_k1(struct gpreempt_ctx *ctx, struct gpreempt_level *level)
 			   check_right_to_pause(ctx, level) >= 0;
 }
 
+/* Where modules must be signed, that is the first thing to be done about it. */
+static void reason_not_loaded(struct gpreempt_ctx *ctx, struct gpreempt_level *level)
+{
+	struct gkfd_signing s;
+
+	gkfd_signing_read(ctx->k, &s);
+	if (!gkfd_signing_is_needed(&s)) {
+		reason(level, "kernel extension: not loaded");
+		return;
+	}
+	reason(level,
+	       "kernel extension: not loaded, and unsigned it would be refused (%s%s%s): enrol the "
+	       "key DKMS signs with, mokutil --import /var/lib/dkms/mok.pub, and restart",
+	       s.secure_boot ? "Secure Boot" : "signatures are required",
+	       s.known & GKFD_SIGNING_LOCKDOWN ? ", lockdown " : "", s.lockdown);
+}
+
 static int check_extension(struct gpreempt_ctx *ctx, struct gpreempt_level *level)
 {
 	struct kfd_gpreempt_version version;
@@ -126,7 +144,7 @@ static int check_extension(struct gpreempt_ctx *ctx, struct gpreempt_level *leve
 	case 0:
 		break;
 	case -ENODEV:
-		reason(level, "kernel extension: not loaded");
+		reason_not_loaded(ctx, level);
 		return r;
 	case -EACCES:
 		reason(level, "kernel extension: no right to open /dev/" KFD_GPREEMPT_DEVICE

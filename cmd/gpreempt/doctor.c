@@ -149,6 +149,17 @@ static void print_test(const struct gpreempt_self_test *test)
 	       text_duration(test->resume_ns, c), text_duration(test->running_ns, d));
 }
 
+static void add_signing(struct json_object *device, const struct gpreempt_device_info *i)
+{
+	if (i->valid & GPREEMPT_DEVICE_SECURE_BOOT)
+		json_add(device, "secure_boot", json_object_new_boolean(i->secure_boot));
+	if (i->valid & GPREEMPT_DEVICE_LOCKDOWN)
+		json_add_string(device, "lockdown", i->lockdown);
+	if (i->valid & (GPREEMPT_DEVICE_SECURE_BOOT | GPREEMPT_DEVICE_LOCKDOWN))
+		json_add(device, "signed_modules_only",
+			 json_object_new_boolean(i->signed_modules_only));
+}
+
 static struct json_object *device_to_json(const struct findings *f)
 {
 	struct json_object *device = json_object_new_object();
@@ -166,6 +177,7 @@ static struct json_object *device_to_json(const struct findings *f)
 		json_add_string(device, "driver_version", f->info.driver_version);
 	if (f->info.module[0])
 		json_add_string(device, "module", f->info.module);
+	add_signing(device, &f->info);
 	if (!is_nvidia(f))
 		json_object_object_add(device, "debugfs", json_object_new_boolean(f->info.debugfs));
 	for (size_t i = 0; i < f->n_gpus; i++)

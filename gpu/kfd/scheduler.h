@@ -51,7 +51,7 @@ struct gkfd_schedulers {
 };
 
 /*
- * Root only, and absent under lockdown: -EACCES, -EPERM, -ENOENT as the file system says; -EBADMSG
+ * Root only, and absent without debugfs: -EACCES, -EPERM, -ENOENT as the file system says; -EBADMSG
  * with *ret_line (from 1) set.
  */
 int gkfd_schedulers_read(struct gkfd *k, struct gkfd_schedulers *ret, uint32_t *ret_line);

@@ -99,6 +99,8 @@ enum {
 	GPREEMPT_DEVICE_VERSION = 1 << 0,
 	GPREEMPT_DEVICE_YAMA = 1 << 1,
 	GPREEMPT_DEVICE_DRIVER = 1 << 2,
+	GPREEMPT_DEVICE_SECURE_BOOT = 1 << 3,
+	GPREEMPT_DEVICE_LOCKDOWN = 1 << 4,
 };
 
 struct gpreempt_device_info {
@@ -114,6 +116,9 @@ struct gpreempt_device_info {
 	char driver_version[64]; /* as packages of the driver name it; the kernel's own does not */
 	bool emulated; /* the driver is real, its GPU is not: its times are nobody's */
 	char module[16]; /* NVIDIA's kernel module: "open" or "proprietary"; else empty */
+	bool secure_boot;
+	char lockdown[20]; /* of the kernel: "none", "integrity" or "confidentiality" */
+	bool signed_modules_only; /* for one of these reasons, or because it was told to */
 };
 
 /* Opens the device; where that fails only the version is not valid. Since: 0.1 */

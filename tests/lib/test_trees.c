@@ -93,6 +93,34 @@ static void a_driver_that_drives_no_pci_device_drives_no_gpu(void **state)
 	gpreempt_unref(ctx);
 }
 
+static void where_modules_must_be_signed_it_says_what_to_do(void **state)
+{
+	struct gpreempt_device_info info = { .size = sizeof(info) };
+	struct gpreempt_level levels[4] = { { .size = sizeof(levels[0]) } };
+	struct gpreempt_ctx *ctx = ctx_over("secure-boot");
+
+	assert_int_equal(gpreempt_get_device_info(ctx, &info), 0);
+	assert_true(info.valid & GPREEMPT_DEVICE_SECURE_BOOT);
+	assert_true(info.secure_boot);
+	assert_string_equal(info.lockdown, "integrity");
+	assert_true(info.signed_modules_only);
+	assert_int_equal(gpreempt_get_levels(ctx, levels, 4), 4);
+	assert_string_equal(levels[0].level, "K3");
+	assert_false(levels[0].available);
+	assert_non_null(strstr(levels[0].reason, "Secure Boot, lockdown integrity"));
+	assert_non_null(strstr(levels[0].reason, "mokutil --import /var/lib/dkms/mok.pub, and "
+						 "restart")); /* to its end */
+	gpreempt_unref(ctx);
+
+	ctx = ctx_over("cpu-only");
+	assert_int_equal(gpreempt_get_device_info(ctx, &info), 0);
+	assert_false(info.valid & (GPREEMPT_DEVICE_SECURE_BOOT | GPREEMPT_DEVICE_LOCKDOWN));
+	assert_false(info.signed_modules_only);
+	assert_int_equal(gpreempt_get_levels(ctx, levels, 4), 4);
+	assert_string_equal(levels[0].reason, "kernel extension: not loaded");
+	gpreempt_unref(ctx);
+}
+
 static void no_gpu_is_an_empty_list(void **state)
 {
 	struct gpreempt_ctx *ctx = ctx_over("cpu-only");
@@ -232,6 +260,7 @@ int main(void)
 		cmocka_unit_test(slots_are_read_never_assumed),
 		cmocka_unit_test(what_an_old_kernel_does_not_tell_is_not_valid),
 		cmocka_unit_test(a_driver_that_drives_no_pci_device_drives_no_gpu),
+		cmocka_unit_test(where_modules_must_be_signed_it_says_what_to_do),
 		cmocka_unit_test(no_gpu_is_an_empty_list),
 		cmocka_unit_test(broken_trees_are_said_to_be_broken),
 		cmocka_unit_test(a_queue_unlike_all_others_is_fully_known),
