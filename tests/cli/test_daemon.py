@@ -10,6 +10,7 @@ import socket
 import subprocess
 import sys
 import tempfile
+import time
 import unittest
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), '..', 'daemon'))
@@ -202,6 +203,16 @@ class WithDaemon(Talking):
             if event['event'] == kind and fields.items() <= event.items():
                 return event
         self.fail(p.stderr.read())
+
+    def test_who_cannot_hand_over_schedules_itself(self):
+        daemon = rig.Daemon('[kernel]\nscheduler = yes\n')
+        self.addCleanup(daemon.close)
+        self.socket = daemon.socket
+        limit = time.monotonic() + WAIT_S
+        while 'cannot hand over to the kernel' not in daemon.said():
+            self.assertLess(time.monotonic(), limit, daemon.said())
+            self.assertEqual(self.ask_json('status')['scheduler'], 'gpreemptd')
+        self.assertNotIn("kernel's scheduler decides", self.ok(self.ask('status')))
 
     def test_status_of_an_idle_one(self):
         answer = self.ask_json('status')
