@@ -27,7 +27,8 @@ class Struct(Structure):
 
 ERROR_NONE, ERROR_FAILED, ERROR_USAGE, ERROR_ABSENT, ERROR_REFUSED = range(5)
 
-DEVICE_VERSION, DEVICE_YAMA, DEVICE_DRIVER = (1 << n for n in range(3))
+DEVICE_VERSION, DEVICE_YAMA, DEVICE_DRIVER, DEVICE_SECURE_BOOT, DEVICE_LOCKDOWN = (
+    1 << n for n in range(5))
 
 (GPU_XCC, GPU_CU, GPU_HQD_TOTAL, GPU_SCHEDULER, GPU_GFX, GPU_CWSR, GPU_FIRMWARE, GPU_PCI, GPU_UUID,
  GPU_MIG) = (1 << n for n in range(10))
@@ -63,7 +64,8 @@ class DeviceInfo(Struct):
                 ('name', c_char * 64), ('kfd_major', c_uint32), ('kfd_minor', c_uint32),
                 ('yama_scope', c_uint32), ('debugfs', c_bool), ('global_pids', c_bool),
                 ('hidden_gpus', c_uint32), ('driver_version', c_char * 64), ('emulated', c_bool),
-                ('module', c_char * 16)]
+                ('module', c_char * 16), ('secure_boot', c_bool), ('lockdown', c_char * 20),
+                ('signed_modules_only', c_bool)]
 
 
 class Gpu(Struct):

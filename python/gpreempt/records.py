@@ -42,6 +42,9 @@ class DeviceInfo:
     hidden_gpus: int  # that this process may not use
     emulated: bool  # the driver is real, its GPU is not: its times are nobody's
     module: str  # NVIDIA's kernel module: 'open' or 'proprietary'; else empty
+    secure_boot: Optional[bool]
+    lockdown: Optional[str]  # of the kernel: 'none', 'integrity' or 'confidentiality'
+    signed_modules_only: bool  # for one of these reasons, or because it was told to
 
     @classmethod
     def of(cls, c: _abi.DeviceInfo) -> 'DeviceInfo':
@@ -49,7 +52,9 @@ class DeviceInfo:
         return cls(decode(c.backend), decode(c.name), _known(c, _abi.DEVICE_VERSION, version),
                    _known(c, _abi.DEVICE_YAMA, c.yama_scope),
                    _known(c, _abi.DEVICE_DRIVER, decode(c.driver_version)), c.debugfs,
-                   c.global_pids, c.hidden_gpus, c.emulated, decode(c.module))
+                   c.global_pids, c.hidden_gpus, c.emulated, decode(c.module),
+                   _known(c, _abi.DEVICE_SECURE_BOOT, bool(c.secure_boot)),
+                   _known(c, _abi.DEVICE_LOCKDOWN, decode(c.lockdown)), c.signed_modules_only)
 
 
 @dataclass(frozen=True)
