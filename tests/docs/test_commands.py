@@ -149,7 +149,7 @@ class Sources(unittest.TestCase):
 
 
 class Configurations(unittest.TestCase):
-    SECTION = r'^\[(rule [\w-]+|policy|observe|hold|slots|hint|control|metrics|default)\]$'
+    SECTION = r'^\[(rule [\w-]+|policy|observe|hold|slots|hint|control|metrics|kernel|default)\]$'
 
     def examples(self):
         for page in pages():
