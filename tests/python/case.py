@@ -63,18 +63,19 @@ def states(device, pid=TRAIN):
     return [q.state for q in device.snapshot(pid).queues]
 
 
-def state_of(pid):
-    """Of a process, as ps has it; empty: there is none."""
+def fields_of(pid):
+    """Of a process, as /proc has them after its name; none: there is no such process."""
     try:
         with open(f'/proc/{pid}/stat', encoding='utf-8', errors='replace') as f:
-            return f.read().rpartition(')')[2].split()[0]
+            return f.read().rpartition(')')[2].split()
     except OSError:
-        return ''
+        return []
+
+
+def is_gone(pid):
+    return fields_of(pid)[:1] in ([], ['Z'])
 
 
 def children_of(pid):
-    found = []
-    for task in os.listdir(f'/proc/{pid}/task'):
-        with open(f'/proc/{pid}/task/{task}/children', encoding='utf-8') as f:
-            found += map(int, f.read().split())
-    return found
+    return [int(p) for p in os.listdir('/proc') if p.isdigit() and
+            fields_of(p)[1:2] == [str(pid)]]

@@ -9,7 +9,7 @@ import sys
 import tempfile
 import unittest
 
-from case import NOWHERE, ROOT, WAIT_S, Case, gpreempt, state_of
+from case import NOWHERE, ROOT, WAIT_S, Case, gpreempt, is_gone
 
 OWNER = '''
 import sys
@@ -186,7 +186,7 @@ class Ends(Case):
         owner, folder, pid = self.owner()
         self.assertTrue(os.path.exists(folder))
         owner.send_signal(signal.SIGKILL)
-        self.wait_for(lambda: state_of(pid) in ('', 'Z'), 'gpreemptd to end')
+        self.wait_for(lambda: is_gone(pid), 'gpreemptd to end')
         self.wait_for(lambda: not os.path.exists(folder), 'its folder to go')
 
     def test_nothing_is_left_of_a_server_whose_owner_forgets_it(self):
@@ -194,7 +194,7 @@ class Ends(Case):
         owner.stdin.write('\n')
         owner.stdin.flush()
         self.assertEqual(owner.wait(WAIT_S), 0)
-        self.wait_for(lambda: state_of(pid) in ('', 'Z'), 'gpreemptd to end')
+        self.wait_for(lambda: is_gone(pid), 'gpreemptd to end')
         self.wait_for(lambda: not os.path.exists(folder), 'its folder to go')
 
 

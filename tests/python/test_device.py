@@ -9,7 +9,7 @@ import sys
 import threading
 import unittest
 
-from case import (EMPTY, INFER, ROOT, TRAIN, WAIT_S, Case, children_of, gpreempt, state_of, states)
+from case import (EMPTY, INFER, ROOT, TRAIN, WAIT_S, Case, children_of, gpreempt, is_gone, states)
 
 HOLDER = '''
 import sys
@@ -266,20 +266,20 @@ class Ends(Case):
         holder, guard = self.holder()
         holder.kill()
         self.assertEqual(holder.wait(WAIT_S), -signal.SIGKILL)
-        self.wait_for(lambda: state_of(guard) in ('', 'Z'), 'the guard to end')
+        self.wait_for(lambda: is_gone(guard), 'the guard to end')
 
     def test_stopped_is_killed_by_its_guard(self):
         holder, guard = self.holder()
         holder.send_signal(signal.SIGSTOP)
         self.assertEqual(holder.wait(WAIT_S), -signal.SIGKILL)
-        self.wait_for(lambda: state_of(guard) in ('', 'Z'), 'the guard to end')
+        self.wait_for(lambda: is_gone(guard), 'the guard to end')
 
     def test_ended_in_order_it_leaves_no_guard(self):
         holder, guard = self.holder()
         holder.stdin.write('\n')
         holder.stdin.flush()
         self.assertEqual(holder.wait(WAIT_S), 0)
-        self.assertEqual(state_of(guard), '')
+        self.wait_for(lambda: is_gone(guard), 'the guard to end')
 
     def test_a_fork_holds_nothing_and_ends_nothing(self):
         device = self.device()
