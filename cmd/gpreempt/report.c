@@ -21,50 +21,6 @@ struct text {
 	size_t len;
 };
 
-/* ---- the page ---- */
-
-static void put_recording(struct page *p, size_t nth, const struct recording *r)
-{
-	switch (r->kind) {
-	case RECORDING_SIM:
-		report_sim(p, nth, r->root);
-		break;
-	case RECORDING_TRACE:
-		report_trace(p, nth, r->trace);
-		break;
-	case RECORDING_BENCH:
-		report_bench(p, nth, r->root);
-		break;
-	case RECORDING_COSTS:
-		report_costs(p, nth, r->root);
-		break;
-	case RECORDING_HARDWARE:
-		report_hardware(p, nth, r->root);
-		break;
-	case RECORDING_DAEMON:
-		report_daemon(p, nth, r->daemon);
-		break;
-	}
-}
-
-static int make_page(struct cli *cli, const struct recordings *r, struct text *ret)
-{
-	struct page p = { .out = open_memstream(&ret->bytes, &ret->len) };
-	bool broken;
-
-	if (!p.out)
-		return cli_fail(cli, EXIT_FAILED, "free some memory", "out of memory");
-	html_begin(&p, r);
-	for (size_t i = 0; i < r->n; i++)
-		put_recording(&p, i, &r->of[i]);
-	html_end(&p);
-	broken = ferror(p.out) != 0;
-	broken |= fclose(p.out) != 0;
-	if (broken)
-		return cli_fail(cli, EXIT_FAILED, "free some memory", "out of memory");
-	return EXIT_DONE;
-}
-
 /* ---- where it goes ---- */
 
 static int write_all(int fd, const struct text *t)
@@ -201,8 +157,8 @@ int cmd_report(struct cli *cli, int argc, char **argv)
 	signals_let_through(); /* a file may be a pipe that nobody writes to */
 	for (int i = optind; status == EXIT_DONE && i < argc; i++)
 		status = recordings_read(cli, &r, argv[i]);
-	if (status == EXIT_DONE)
-		status = make_page(cli, &r, &page);
+	if (status == EXIT_DONE && report_page(&r, &page.bytes, &page.len) < 0)
+		status = cli_fail(cli, EXIT_FAILED, "free some memory", "out of memory");
 	if (status == EXIT_DONE)
 		status = deliver(cli, &r, path, &page);
 	free(page.bytes);

@@ -3,6 +3,7 @@
  * Inside `gpreempt report`: recordings in, one page out.
  *
  *   report.c          the command: which recordings, where the page goes
+ *   report_page.c     all of them on one page
  *   report_input.c    files into recordings; whatever they hold, nothing else gets further
  *   report_trace.c    a simulator's trace and report_daemon.c a daemon's events and statuses,
  *                     each reduced to what is drawn while it is read
@@ -54,6 +55,9 @@ struct recordings {
 
 /* Adds all that a file holds. An exit status; what is wrong is said. */
 int recordings_read(struct cli *cli, struct recordings *r, const char *file);
+/* Likewise, of text that ends with a 0 after @len bytes. */
+int recordings_parse(struct cli *cli, struct recordings *r, const char *file, char *text,
+		     size_t len);
 void recordings_done(struct recordings *r);
 const char *recording_word(const struct recording *r);
 enum ground recording_ground(const struct recording *r);
@@ -199,8 +203,12 @@ void slots_row(struct page *p, const char *name, const struct slot_samples *s, u
 extern const char *const slots_columns[];
 #define SLOTS_COLUMNS 7
 
-/* ---- parts of the page ---- */
+/* ---- the page ---- */
 
+/* *ret_text is the caller's to free, also on failure. -ENOMEM. */
+int report_page(const struct recordings *r, char **ret_text, size_t *ret_len);
+
+/* Its parts. */
 void report_sim(struct page *p, size_t nth, struct json_object *root);
 void report_bench(struct page *p, size_t nth, struct json_object *root);
 void report_costs(struct page *p, size_t nth, struct json_object *root);

@@ -94,8 +94,6 @@ static int read_file(struct input *in)
 	if (in->len > REPORT_FILE_MAX)
 		return cli_fail(in->cli, EXIT_USAGE, "record less at a time",
 				"'%s' is larger than %u MiB", in->file, REPORT_FILE_MAX >> 20);
-	if (memchr(in->text, '\0', in->len))
-		return cli_fail(in->cli, EXIT_USAGE, recordings_hint, "'%s' is not text", in->file);
 	return EXIT_DONE;
 }
 
@@ -329,24 +327,37 @@ static int take_all(struct input *in, struct recordings *r)
 	return status;
 }
 
+static int parse(struct input *in, struct recordings *r)
+{
+	int status;
+
+	if (memchr(in->text, '\0', in->len))
+		return cli_fail(in->cli, EXIT_USAGE, recordings_hint, "'%s' is not text", in->file);
+	in->tokener = json_tokener_new_ex(REPORT_DEPTH_MAX);
+	if (!in->tokener)
+		return fail_errno(in, -ENOMEM);
+	json_tokener_set_flags(in->tokener, JSON_TOKENER_STRICT | JSON_TOKENER_VALIDATE_UTF8 |
+						    JSON_TOKENER_ALLOW_TRAILING_CHARS);
+	status = take_all(in, r);
+	json_tokener_free(in->tokener);
+	return status;
+}
+
+int recordings_parse(struct cli *cli, struct recordings *r, const char *file, char *text,
+		     size_t len)
+{
+	struct input in = { .cli = cli, .file = file, .text = text, .len = len };
+
+	return parse(&in, r);
+}
+
 int recordings_read(struct cli *cli, struct recordings *r, const char *file)
 {
 	struct input in = { .cli = cli, .file = file };
 	int status = read_file(&in);
 
-	if (status == EXIT_DONE) {
-		in.tokener = json_tokener_new_ex(REPORT_DEPTH_MAX);
-		if (!in.tokener) {
-			status = fail_errno(&in, -ENOMEM);
-		} else {
-			json_tokener_set_flags(in.tokener,
-					       JSON_TOKENER_STRICT |
-						       JSON_TOKENER_ALLOW_TRAILING_CHARS |
-						       JSON_TOKENER_VALIDATE_UTF8);
-			status = take_all(&in, r);
-			json_tokener_free(in.tokener);
-		}
-	}
+	if (status == EXIT_DONE)
+		status = parse(&in, r);
 	free(in.text);
 	return status;
 }
