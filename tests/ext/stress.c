@@ -194,8 +194,10 @@ static void kill_target(struct director *d)
 {
 	unsigned int i = stress_below(&d->seed, STRESS_TARGETS);
 
-	if (stress_enter(d->w, i, DOOR_END))
-		d->kills += !kill(d->children[i], SIGKILL);
+	if (!stress_enter(d->w, i, DOOR_END))
+		return;
+	d->kills += !kill(d->children[i], SIGKILL);
+	atomic_store(&d->w->targets[i].pid, 0);
 }
 
 static void kill_helper(struct director *d, unsigned int i)
@@ -333,10 +335,13 @@ static void direct(struct director *d, unsigned int seconds)
 		start(d, i);
 	end = stress_now_ms() + seconds * 1000ull;
 	while (!is_over(d, end)) {
+		bool again = stress_now_ms() < end;
+
 		reap(d, true);
-		strike(d);
+		if (again)
+			strike(d);
 		if (d->w->lossy)
-			let_die(d, stress_now_ms() < end);
+			let_die(d, again);
 		poll(NULL, 0, (int)(STROKE_MS * d->slowness));
 	}
 }
