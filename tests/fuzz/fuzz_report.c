@@ -19,10 +19,14 @@ static void be_quiet(void)
 static void check_page(const char *page, size_t len)
 {
 	static const char end[] = "</html>\n";
+	/* No text has a quote of its own, so that these can only be ours. */
+	static const char *const never[] = { "=\"nan", "=\"-nan", "=\"inf", "=\"-inf", "d=\"Mnan" };
 
 	PROMISE(strlen(page) == len && len > strlen(end));
 	PROMISE(strcmp(page + len - strlen(end), end) == 0);
-	PROMISE(!strstr(page, "<script") && !strstr(page, "nan%") && !strstr(page, "inf%"));
+	PROMISE(!strstr(page, "<script"));
+	for (size_t i = 0; i < ARRAY_SIZE(never); i++)
+		PROMISE(!strstr(page, never[i]));
 	for (const char *c = page; *c; c++)
 		PROMISE((unsigned char)*c >= ' ' || *c == '\n');
 }
