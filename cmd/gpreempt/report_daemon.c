@@ -71,13 +71,17 @@ static bool take_time(struct daemon_record *d, struct json_object *value, uint64
 	return true;
 }
 
-static int find_job(struct daemon_record *d, uint64_t pid, uint64_t gpu_id, struct daemon_job **ret)
+/* A number that comes again is another process; what is told of one that went is still its own. */
+static int find_job(struct daemon_record *d, uint64_t pid, uint64_t gpu_id, bool comes,
+		    struct daemon_job **ret)
 {
 	struct daemon_job *bigger;
 
 	for (size_t i = d->n_jobs; i-- > 0;) {
 		struct daemon_job *j = &d->jobs[i];
 
+		if (j->pid == pid && comes && j->went)
+			break;
 		if (j->pid == pid && (j->gpu_id == gpu_id || !j->gpu_id || !gpu_id)) {
 			j->gpu_id = gpu_id ? gpu_id : j->gpu_id;
 			*ret = j;
@@ -164,6 +168,7 @@ static int went(struct daemon_job *j, uint64_t now_ns)
 				  .to_ns = now_ns,
 				  .kind = LANE_THERE };
 
+	j->went = true;
 	if (!j->there)
 		return 0;
 	j->there = false;
@@ -187,7 +192,7 @@ static int take_job_event(struct daemon_record *d, struct json_object *e, const 
 	if (!field_count(e, "pid", &pid))
 		return 0;
 	field_count(e, "gpu_id", &gpu_id);
-	r = find_job(d, pid, gpu_id, &j);
+	r = find_job(d, pid, gpu_id, strcmp(name, "job-came") == 0, &j);
 	if (r)
 		return r;
 	if (gpu_id && !find_gpu(d, gpu_id))
@@ -252,7 +257,7 @@ static int take_job(struct daemon_record *d, struct json_object *job)
 
 	if (!field_count(job, "pid", &pid) || !field_count(job, "gpu_id", &gpu_id))
 		return 0;
-	r = find_job(d, pid, gpu_id, &j);
+	r = find_job(d, pid, gpu_id, false, &j);
 	if (!r)
 		name_job(j, job);
 	return r;

@@ -12,6 +12,7 @@ struct daemon_job {
 	uint64_t pid, gpu_id; /* gpu 0: of none that is known */
 	struct lane lane;
 	bool there, held;
+	bool went; /* who comes with this number later is another */
 	uint64_t there_since_ns, held_since_ns;
 	uint64_t holds, held_ns, longest_ns;
 };

@@ -8,6 +8,7 @@
 
 #define LANE_HEIGHT 36
 #define SLOTS_HEIGHT 130
+#define MAX_TICKS 8 /* more than tick_ns() lets there be */
 #define MAX_PIECES 1500 /* of one lane or picture; finer is not to be seen */
 #define NEAR (1.0 / 3000) /* of the width: what is nearer than that is drawn as one */
 
@@ -83,10 +84,11 @@ static double tick_ns(const struct lane_window *w)
 static void put_time_axis(struct page *p, const struct lane_window *w)
 {
 	double step = tick_ns(w), from = (double)(w->from_ns - w->zero_ns);
-	double to = (double)(w->to_ns - w->zero_ns);
+	double to = (double)(w->to_ns - w->zero_ns), first = ceil(from / step) * step;
 
-	for (double at = ceil(from / step) * step; at <= to; at += step) {
-		double x = 100 * (at - from) / fmax(to - from, 1);
+	/* Counted: so late that a step is too small to be added the sum would stand still. */
+	for (int i = 0; i < MAX_TICKS && first + i * step <= to; i++) {
+		double at = first + i * step, x = 100 * (at - from) / fmax(to - from, 1);
 		const char *anchor = x < 4 ? "start" : x > 92 ? "end" : "middle";
 
 		html_raw(p,

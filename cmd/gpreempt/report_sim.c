@@ -338,20 +338,24 @@ static void put_sweep(struct page *p, struct json_object *root)
 void report_sim(struct page *p, size_t nth, struct json_object *root)
 {
 	struct json_object *settings = field_object(root, "settings");
-	double seconds = 0;
 	char title[240], subtitle[300];
-	uint64_t gpus = 0, seed = 0;
+	double seconds;
+	uint64_t gpus, seed;
+	int n;
 
-	field_number(settings, "duration_s", &seconds);
-	field_count(settings, "gpus", &gpus);
-	field_count(root, "seed", &seed);
 	snprintf(title, sizeof(title), "%.200s",
 		 field_text(root, "title")[0] ? field_text(root, "title") :
 						field_text(root, "scenario"));
-	snprintf(subtitle, sizeof(subtitle),
-		 "Simulated: scenario %.60s, policy %.40s, %llu × %.40s, %g s, seed %llu",
-		 field_text(root, "scenario"), field_text(root, "policy"), (unsigned long long)gpus,
-		 field_text(settings, "chip"), seconds, (unsigned long long)seed);
+	n = snprintf(subtitle, sizeof(subtitle), "Simulated: scenario %.60s, policy %.40s",
+		     field_text(root, "scenario"), field_text(root, "policy"));
+	if (field_count(settings, "gpus", &gpus))
+		n += snprintf(subtitle + n, sizeof(subtitle) - (size_t)n, ", %llu × %.40s",
+			      (unsigned long long)gpus, field_text(settings, "chip"));
+	if (field_number(settings, "duration_s", &seconds))
+		n += snprintf(subtitle + n, sizeof(subtitle) - (size_t)n, ", %g s", seconds);
+	if (field_count(root, "seed", &seed))
+		snprintf(subtitle + n, sizeof(subtitle) - (size_t)n, ", seed %llu",
+			 (unsigned long long)seed);
 	html_section(p, nth, title, subtitle, GROUND_MODELLED);
 	put_tiles(p, root);
 	put_latency(p, root);

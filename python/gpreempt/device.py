@@ -6,6 +6,7 @@ import ctypes
 import errno
 import os
 import threading
+import weakref
 from contextlib import ExitStack
 from typing import Any, Callable, Iterable, List, Optional, Sequence, Type, TypeVar, Union
 
@@ -54,7 +55,7 @@ class Device:
         self._handle: Optional[int] = None
         self._lock = threading.RLock()
         self._owner = os.getpid()
-        self._processes: List['Process'] = []
+        self._processes: 'weakref.WeakSet[Process]' = weakref.WeakSet()
         if not isinstance(device, str):
             raise TypeError(f'a device is a string, not {device!r}')
         self.device = device
@@ -73,9 +74,9 @@ class Device:
         """Resumes and gives back everything. May be called twice."""
         with self._lock:
             handle, self._handle = self._handle, None
-            for process in self._processes:
+            for process in list(self._processes):
                 process._forget()
-            self._processes = []
+            self._processes.clear()
             if handle is not None and self._owner == os.getpid():
                 lib().gpreempt_unref(handle)
 
@@ -320,7 +321,7 @@ class Process:
             device._check(lib().gpreempt_attach(device._use(), self.pid, flags,
                                                 ctypes.byref(out)))
             self._handle = out.value
-            device._processes.append(self)
+            device._processes.add(self)
 
     def _use(self) -> int:
         self.device._use()
@@ -342,8 +343,7 @@ class Process:
             handle, self._handle = self._handle, None
             if handle is None:
                 return
-            if self in self.device._processes:
-                self.device._processes.remove(self)
+            self.device._processes.discard(self)
             if self.device._owner == os.getpid():
                 lib().gpreempt_detach(handle)
 
@@ -352,6 +352,10 @@ class Process:
 
     def __exit__(self, *_: object) -> None:
         self.detach()
+
+    def __del__(self) -> None:
+        if getattr(self, '_handle', None) is not None:
+            self.detach()
 
     def __repr__(self) -> str:
         return f'<gpreempt.Process {self.pid}{"" if self._handle else ", detached"}>'
@@ -501,9 +505,12 @@ class Hold:
         try:
             stack.close()
             self._stack = None
-        except BaseException:  # a signal, in the midst of it
+        except BaseException:  # a signal in the midst of it, or a call that failed
             if self.process and self.process._handle is not None:
-                self.process.resume()
+                try:
+                    self.process.resume()
+                except Error:
+                    self.process.detach()  # which gives back what a call could not
             raise
 
     def _attach(self, stack: ExitStack) -> 'Process':

@@ -37,7 +37,7 @@ class HQDResourceMonitor:
         self.alarms = 0
         self.cleaned = 0  # queues taken off, in all
         self.woken = 0  # processes that got work, and their queues back
-        self.errors: List[Error] = []  # the last few, of a thread that nobody listens to
+        self.errors: List[Exception] = []  # the last few, of a thread that nobody listens to
         self._low: Dict[int, bool] = {}
         self._idle: Dict[QueueName, Tuple[int, int]] = {}  # gpu id, since when
         self._held: Dict[int, Process] = {}
@@ -151,7 +151,7 @@ class HQDResourceMonitor:
         while not self._stop.wait(interval):
             try:
                 self.check()
-            except Error as e:
+            except Exception as e:  # also of on_low, which is not ours
                 self.errors = self.errors[-9:] + [e]
                 self.restore()  # who cannot look must not hold
 

@@ -96,6 +96,18 @@ class Slots(Case):
         self.assertEqual((monitor.held(), monitor.errors), ([], []))
         monitor.stop()
 
+    def test_an_alarm_that_raises_ends_no_watch_and_holds_nothing(self):
+        device = self.device(IDLE)
+
+        def raises(_status):
+            raise ValueError('the alarm itself')
+        monitor = self.monitor(device, 12, raises, auto_clean_up=True)
+        monitor.start(0.01)
+        self.wait_for(lambda: monitor.errors, 'the error')
+        self.wait_for(lambda: not monitor.held(), 'what was held')
+        self.assertIsInstance(monitor.errors[0], ValueError)
+        monitor.stop()
+
     def test_an_exception_gives_everything_back(self):
         device = self.device(IDLE)
         with self.assertRaises(RuntimeError):

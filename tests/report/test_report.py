@@ -289,6 +289,13 @@ class Daemons(Reports):
         self.assertEqual([round(float(a['width'][:-1])) for a in drawn], [6, 2, 20])
         self.assertIn('badge modelled', page.source)
 
+    def test_a_number_that_comes_again_is_another_job(self):
+        page = self.page(self.file(
+            *EVENTS[:5], event(300, 'job-went', **job(70, 'train', 'offline')),
+            event(400, 'job-came', gpu_id=11, **job(70, 'other', 'online'))))
+        self.assertIn('train (70), offline', page.source)
+        self.assertIn('other (70), online', page.source)
+
     def test_statuses_make_a_curve_of_slots(self):
         page = self.page(self.file(status(0, 0, 4), status(100, 2, 4), status(300, 2, 2),
                                    status(400, 0, 0)))
@@ -431,6 +438,12 @@ class BadInput(Reports):
         for odd in (r'"ts":\1,"dur":-\2', r'"ts":"\1","dur":\2', r'"ts":1e30,"dur":\2'):
             self.bad('does not write', text=re.sub(work, odd + ',"cat":"work"', text, count=1))
         self.bad('too many', text=text.replace('"tid":1,', '"tid":99999999,', 1))
+
+    def test_a_trace_so_late_that_steps_of_its_axis_are_too_small_to_add(self):
+        self.page(self.file({'traceEvents': [
+            {'ph': 'M', 'pid': 1, 'tid': 1, 'name': 'thread_name', 'args': {'name': 'x'}},
+            {'ph': 'X', 'pid': 1, 'tid': 1, 'ts': 999999999999999, 'dur': 0.01,
+             'cat': 'preemption', 'name': 'held'}]}))
 
     def test_nothing_that_others_wrote_becomes_markup(self):
         answer = self.sim('disb-a', '--duration', '0.05', trace=False)

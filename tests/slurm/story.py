@@ -267,7 +267,8 @@ GPREEMPT_SOCKET=$(cat {folder}/socket) exec {HOOK} "$@" 2>>{self.log}
         self.check('and the epilog removes it', not os.path.exists(record), *self.said())
         write(self.map, MAP)
         for wrong in ({'SLURM_JOB_ID': '../../etc/x'}, {'SLURMD_NODENAME': 'a/b'},
-                      {'SLURM_JOB_ID': ''}, {'SLURM_SCRIPT_CONTEXT': 'epilog_slurmctld'}):
+                      {'SLURM_JOB_ID': ''}, {'SLURM_SCRIPT_CONTEXT': 'epilog_slurmctld'},
+                      {'SLURM_SCRIPT_CONTEXT': ''}):
             done = self.run_hook(**{**prolog, **wrong})
             self.check(f'{wrong}: nothing is done, and no node drained',
                        (done.returncode, os.listdir(self.records)) == (0, []), *self.said())
@@ -333,6 +334,8 @@ def tell_all():
 
 def main():
     """The first process of its namespace: it takes in whom nobody waits for."""
+    if os.getpid() != 1:  # what it kills when it fails is everybody
+        sys.exit('story.py: this is for tests/slurm/run, in namespaces of its own')
     child = os.fork()
     if child == 0:
         os._exit(tell_all())
