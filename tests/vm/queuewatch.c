@@ -5,7 +5,7 @@
  *
  * Runs COMMAND and looks at the software GPU until N queues of the process are on it and each has
  * gone on with its packets, or until none of its queues is on it. Prints the milliseconds since
- * before COMMAND; exit status 1 when MS are over first.
+ * before COMMAND; exit status 1 when MS are over first, or when COMMAND fails or does not end.
  */
 #include <poll.h>
 #include <signal.h>
@@ -20,6 +20,7 @@
 #define QUEUES "/sys/kernel/debug/kfdsim/0/queues"
 #define MAX_QUEUES 256
 #define LOOK_MS 1
+#define COMMAND_MS 30000 /* for it to end in, once the queues are as they should be */
 
 struct queue {
 	uint32_t doorbell;
@@ -41,7 +42,7 @@ static uint64_t now_ms(void)
 	return (uint64_t)t.tv_sec * 1000 + (uint64_t)t.tv_nsec / 1000000;
 }
 
-static void die(const char *what)
+_Noreturn static void die(const char *what)
 {
 	perror(what);
 	exit(2);
@@ -98,17 +99,36 @@ static void look(struct watch *w)
 	fclose(f);
 }
 
-static void start(char **command)
+/* 0: there is no command. */
+static pid_t start(char **command)
 {
-	pid_t pid = *command ? fork() : 1;
+	pid_t pid = *command ? fork() : 0;
 
 	if (pid < 0)
 		die("fork");
-	if (pid)
-		return;
+	if (pid || !*command)
+		return pid;
 	dup2(STDERR_FILENO, STDOUT_FILENO);
 	execvp(*command, command);
 	die(*command);
+}
+
+/* What it began may have been seen before it has ended; what it leaves is of interest after. */
+static int has_ended_well(pid_t pid)
+{
+	uint64_t until = now_ms() + COMMAND_MS;
+	int status = 0;
+
+	while (pid && waitpid(pid, &status, WNOHANG) == 0) {
+		if (now_ms() > until) {
+			fprintf(stderr, "the command does not end\n");
+			return 0;
+		}
+		poll(NULL, 0, LOOK_MS);
+	}
+	if (status)
+		fprintf(stderr, "the command ended with status 0x%x\n", (unsigned int)status);
+	return !status;
 }
 
 static long number(const char *text)
@@ -127,7 +147,8 @@ int main(int argc, char **argv)
 	static struct watch w;
 	int is_running = argc > 4 && !strcmp(argv[2], "running");
 	unsigned int n = is_running ? (unsigned int)number(argv[3]) : 0;
-	uint64_t limit, began;
+	uint64_t limit, began, took;
+	pid_t command;
 
 	if (!is_running && (argc < 4 || strcmp(argv[2], "off"))) {
 		fprintf(stderr, "usage: queuewatch PID running N|off MS [COMMAND...]\n");
@@ -136,7 +157,7 @@ int main(int argc, char **argv)
 	limit = (uint64_t)number(argv[is_running ? 4 : 3]);
 	w.pasid = pasid_of(argv[1]);
 	began = now_ms();
-	start(argv + (is_running ? 5 : 4));
+	command = start(argv + (is_running ? 5 : 4));
 	for (look(&w); is_running ? w.advanced < n : w.there > 0; look(&w)) {
 		if (now_ms() - began > limit) {
 			fprintf(stderr, "after %llu ms %u queues are on the GPU, %u went on\n",
@@ -145,6 +166,9 @@ int main(int argc, char **argv)
 		}
 		poll(NULL, 0, LOOK_MS);
 	}
-	printf("%llu\n", (unsigned long long)(now_ms() - began));
+	took = now_ms() - began;
+	if (!has_ended_well(command))
+		return 1;
+	printf("%llu\n", (unsigned long long)took);
 	return 0;
 }
