@@ -63,7 +63,8 @@ static const char *state_name(struct gpreempt_ctx *ctx, const struct gkfd_proc_i
 {
 	pid_t holder;
 
-	if (gkfd_ext_holder(ctx->k, ident->pid, ident->start_ticks, &holder) == 1)
+	if (gkfd_ext_holder(ctx->k, ident->pid, ident->start_ticks, &holder) == 1 ||
+	    gkfd_ext_is_scheduled_off(ctx->k, ident->pid, ident->start_ticks) == 1)
 		return "held";
 	if (!ident->tracer_pid)
 		return proc_state_name(ident->state);

@@ -15,6 +15,7 @@ struct result {
 	struct gpreempt_error error;
 	struct gpreempt_daemon *daemon; /* NULL: none that answers */
 	pid_t daemon_pid;
+	bool kernel; /* it has handed over to the kernel's scheduler */
 	char backend[16]; /* the daemon's */
 };
 
@@ -47,6 +48,7 @@ static void find_daemon(struct gpreempt_ctx *ctx, struct result *res)
 		return;
 	}
 	res->daemon_pid = status.pid;
+	res->kernel = status.kernel;
 	memcpy(res->backend, status.backend, sizeof(res->backend));
 }
 
@@ -108,6 +110,21 @@ static bool release_by_daemon(struct gpreempt_ctx *ctx, pid_t pid, struct result
 	return true;
 }
 
+/*
+ * What the kernel's scheduler holds for a daemon: the daemon has it left alone for a while, else it
+ * would give the class again; the kernel lets go when it looks next. True: that settles it.
+ */
+static bool release_by_kernel(struct gpreempt_ctx *ctx, pid_t pid, struct result *res)
+{
+	if (!res->daemon || !res->kernel || ctx->vendor || gkfd_ext_bind(ctx->k, pid) < 0 ||
+	    gkfd_ext_is_scheduled_off(ctx->k, pid, 0) != 1)
+		return false;
+	if (gpreempt_daemon_release(res->daemon, pid) < 0)
+		return false;
+	note_released(res, pid);
+	return true;
+}
+
 static int release_pid(struct gpreempt_ctx *ctx, pid_t pid, bool named)
 {
 	struct gkfd_failure failure = { 0 };
@@ -124,6 +141,8 @@ static void release_one(struct gpreempt_ctx *ctx, pid_t pid, struct result *res,
 	int r;
 
 	if (is_daemons(ctx, res, pid) && release_by_daemon(ctx, pid, res))
+		return;
+	if (release_by_kernel(ctx, pid, res))
 		return;
 	r = ctx->vendor ? ctx->vendor->release(ctx, pid, named) : release_pid(ctx, pid, named);
 	if (r > 0)

@@ -288,6 +288,7 @@ int scheduler_release(struct scheduler *s, pid_t pid)
 		count += held;
 		p->free_until_ns = s->now_ns + FREE_NS;
 		jobs_change(s, p);
+		native_tell_job(s, p);
 	}
 	scheduler_act(s);
 	return count;

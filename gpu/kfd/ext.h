@@ -41,6 +41,8 @@ int gkfd_ext_queues(struct gkfd *k, pid_t pid, uint64_t start_ticks,
  * and *ret_holder, which is 0 when it cannot be seen from here; 0: nobody does.
  */
 int gkfd_ext_holder(struct gkfd *k, pid_t pid, uint64_t start_ticks, pid_t *ret_holder);
+/* Whether the scheduler in the driver does: 1 or 0. */
+int gkfd_ext_is_scheduled_off(struct gkfd *k, pid_t pid, uint64_t start_ticks);
 /*
  * What the result of an entry, or of a call about the process it names, means. 0 only for 0; what
  * it was to be mapped for is another matter.

@@ -5,6 +5,7 @@
 #include "gpu/kfd/ext.h"
 #include "gpu/kfd/procs.h"
 #include "gpu/kfd/release.h"
+#include "gpu/kfd/scheduler.h"
 #include "gpu/kfd/session.h"
 #include "util/macros.h"
 
@@ -24,6 +25,17 @@ int gkfd_ext_holder(struct gkfd *k, pid_t pid, uint64_t start_ticks, pid_t *ret_
 		*ret_holder = (pid_t)q->preempted_by;
 		return 1;
 	}
+	return MIN(n, 0);
+}
+
+int gkfd_ext_is_scheduled_off(struct gkfd *k, pid_t pid, uint64_t start_ticks)
+{
+	_cleanup_free_ struct kfd_gpreempt_queue *queues = NULL;
+	int n = gkfd_ext_queues(k, pid, start_ticks, &queues);
+
+	for (int i = 0; i < n; i++)
+		if (queues[i].flags & KFD_GPREEMPT_QUEUE_SCHEDULED)
+			return 1;
 	return MIN(n, 0);
 }
 
@@ -91,12 +103,32 @@ static int end_holders(struct gkfd *k, const struct kfd_gpreempt_entry *e,
 	return r < 0 ? gkfd_ext_explain(k, e, r, fail) : ended > 0;
 }
 
+/* Without a class the scheduler in the driver leaves it alone: it lets go when it looks next. */
+static int end_schedule(struct gkfd *k, const struct kfd_gpreempt_entry *e,
+			struct gkfd_failure *fail)
+{
+	const struct kfd_gpreempt_class none = {
+		.pid = e->pid,
+		.queue_id = KFD_GPREEMPT_ALL_QUEUES,
+		.class = KFD_GPREEMPT_NO_CLASS,
+		.start_ticks = e->start_ticks,
+	};
+	int r;
+
+	if (gkfd_ext_is_scheduled_off(k, (pid_t)e->pid, e->start_ticks) <= 0)
+		return 0;
+	r = gkfd_scheduler_set_class(k, &none);
+	if (r == -ESRCH)
+		return 0; /* it has ended just now */
+	return r < 0 ? gkfd_ext_explain(k, e, r, fail) : 1;
+}
+
 int gkfd_ext_release(struct gkfd *k, pid_t pid, struct gkfd_failure *fail)
 {
 	struct kfd_gpreempt_version version;
 	struct kfd_gpreempt_entry e;
 	struct gkfd_proc_ident ident;
-	int r = gkfd_ext_open(k, &version);
+	int r = gkfd_ext_open(k, &version), scheduled;
 
 	/* Where it cannot be used, nothing can be seen of what others hold through it. */
 	if (r < 0)
@@ -108,5 +140,11 @@ int gkfd_ext_release(struct gkfd *k, pid_t pid, struct gkfd_failure *fail)
 	r = gkfd_ext_bind(k, pid);
 	if (r == -ESRCH)
 		return 0;
-	return r < 0 ? gkfd_ext_explain(k, &e, r, fail) : end_holders(k, &e, fail);
+	if (r < 0)
+		return gkfd_ext_explain(k, &e, r, fail);
+	scheduled = end_schedule(k, &e, fail);
+	if (scheduled < 0)
+		return scheduled;
+	r = end_holders(k, &e, fail);
+	return r < 0 ? r : r | scheduled;
 }

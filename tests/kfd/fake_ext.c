@@ -237,6 +237,19 @@ static int stop(struct fake_ext *f, struct kfd_gpreempt_stop *s, bool start)
 	return 0;
 }
 
+static int set_class(struct fake_ext *f, const struct kfd_gpreempt_class *c)
+{
+	struct fake_proc *p = find(f, c->pid);
+
+	if (!p || p->exited || (c->start_ticks && c->start_ticks != FAKE_START_TICKS))
+		return -ESRCH;
+	if (!f->admin)
+		return -EPERM; /* an administrator has set it */
+	for (uint32_t i = 0; i < p->n && c->class == KFD_GPREEMPT_NO_CLASS; i++)
+		p->queues[i].flags &= ~KFD_GPREEMPT_QUEUE_SCHEDULED;
+	return 0;
+}
+
 static int answer(struct fake_ext *f, unsigned long request, void *arg)
 {
 	switch (request) {
@@ -261,6 +274,8 @@ static int answer(struct fake_ext *f, unsigned long request, void *arg)
 	case KFD_GPREEMPT_STOP_SCHED:
 	case KFD_GPREEMPT_START_SCHED:
 		return stop(f, arg, request == KFD_GPREEMPT_START_SCHED);
+	case KFD_GPREEMPT_SET_CLASS:
+		return set_class(f, arg);
 	case KFD_GPREEMPT_BIND:
 		return bind_to(f, arg);
 	default:
@@ -496,6 +511,15 @@ void fake_ext_create(struct fake_ext *f, pid_t pid, uint32_t queue)
 void fake_ext_inherit(struct fake_ext *f, pid_t pid, pid_t owner)
 {
 	enter(f, pid)->inherited_from = owner;
+	leave(f);
+}
+
+void fake_ext_schedule_off(struct fake_ext *f, pid_t pid)
+{
+	struct fake_queue *q = &enter(f, pid)->queues[0];
+
+	q->flags = KFD_GPREEMPT_QUEUE_SCHEDULED;
+	q->until_ns = UINT64_MAX;
 	leave(f);
 }
 

@@ -32,6 +32,7 @@ void fake_ext_create(struct fake_ext *f, pid_t pid, uint32_t queue);
 void fake_ext_inherit(struct fake_ext *f, pid_t pid, pid_t owner);
 /* Somebody else's file; where @holder is a process of this machine, until it ends. */
 void fake_ext_hold_by(struct fake_ext *f, pid_t pid, pid_t holder);
+void fake_ext_schedule_off(struct fake_ext *f, pid_t pid); /* its first queue, by the driver */
 
 void fake_ext_open_with(struct fake_ext *f, int error); /* what opening the device answers */
 void fake_ext_set_version(struct fake_ext *f, uint32_t version);

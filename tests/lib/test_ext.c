@@ -407,6 +407,23 @@ static void a_stop_that_cannot_be_is_said(void **state)
 	refused(r, gpreempt_start_gpu(r->ctx, FAKE_GPU), -EOPNOTSUPP, GPREEMPT_ERROR_REFUSED);
 }
 
+static void what_the_scheduler_in_the_driver_holds_is_released(void **state)
+{
+	struct gkfd_failure failure = { 0 };
+	struct rig *r = *state;
+
+	assert_int_equal(gkfd_ext_release(r->ctx->k, JOB, &failure), 0);
+	fake_ext_schedule_off(r->fake, JOB);
+	assert_int_equal(gkfd_ext_is_scheduled_off(r->ctx->k, JOB, 0), 1);
+	fake_ext_set_admin(r->fake, false);
+	assert_int_equal(gkfd_ext_release(r->ctx->k, JOB, &failure), -EPERM);
+	assert_int_equal(failure.why, GKFD_WHY_NO_RIGHT);
+	fake_ext_set_admin(r->fake, true);
+	assert_int_equal(gkfd_ext_release(r->ctx->k, JOB, &failure), 1);
+	assert_int_equal(gkfd_ext_is_scheduled_off(r->ctx->k, JOB, 0), 0);
+	assert_int_equal(gkfd_ext_release(r->ctx->k, JOB, &failure), 0);
+}
+
 /* The played driver lets nobody trace: that it was tried is what matters. */
 static void without_the_extension_or_on_request_processes_are_traced(void **state)
 {
@@ -445,6 +462,7 @@ int main(void)
 		EXT_TEST(the_level_is_told_and_why_not),
 		EXT_TEST(one_start_ends_a_stop_however_often_it_was_renewed),
 		EXT_TEST(a_stop_that_cannot_be_is_said),
+		EXT_TEST(what_the_scheduler_in_the_driver_holds_is_released),
 		EXT_TEST(without_the_extension_or_on_request_processes_are_traced),
 	};
 
