@@ -66,7 +66,8 @@ static int native_turn_on(struct gpu_backend *base, const struct gpu_native_conf
 						 KFD_GPREEMPT_MAX_INTERVAL_US),
 		.turn_ms = in_units(c->turn_ns, NSEC_PER_MSEC, KFD_GPREEMPT_MAX_HOLD_MS),
 		.hold_max_ms = in_units(c->hold_max_ns, NSEC_PER_MSEC, KFD_GPREEMPT_MAX_HOLD_MS),
-		.cycles_per_s = c->cycles_per_s,
+		/* 0 is no limit here, and the default there. */
+		.cycles_per_s = c->cycles_per_s ? c->cycles_per_s : UINT32_MAX,
 	};
 	int r;
 
