@@ -81,12 +81,13 @@ void native_tell_job(struct scheduler *s, struct process *p)
 	r = native(s)->set_job(s->b, p->pid, p->identity.start_ticks, &job);
 	if (r == -ESRCH)
 		return; /* gone, or another program: the next scan knows */
-	if (r < 0)
+	/* What it took it is not told again and again; what it did not, with every scan. */
+	if (r < 0 && r != p->native_error)
 		log_line(LOG_LEVEL_WARNING,
 			 "the kernel's scheduler does not take the class of process %d (%s): %s",
 			 p->pid, p->identity.comm, strerror(-r));
-	/* It is not asked again and again: only what changes is. */
-	p->native_told = true;
+	p->native_error = r;
+	p->native_told = r >= 0;
 	p->native_job = job;
 }
 
@@ -123,6 +124,7 @@ static void hand_over(struct scheduler *s)
 		refuse(s, -EOPNOTSUPP);
 		return;
 	}
+	scheduler_will_be_late(s);
 	was_on = native(s)->is_on(s->b);
 	r = native(s)->turn_on(s->b, &config);
 	if (r < 0) {
@@ -137,6 +139,7 @@ static void hand_over(struct scheduler *s)
 	s->native_due = false;
 	for_each_process(s, p)
 	{
+		scheduler_will_be_late(s);
 		attach_let_go(s, p);
 		p->native_told = false;
 		native_tell_job(s, p);
@@ -199,7 +202,7 @@ void native_end(struct scheduler *s)
 {
 	if (s->handed_over)
 		take_back(s,
-			  s->native_was_on ? "the kernel's scheduler goes on, as it did before" :
+			  s->native_was_on ? "the kernel's scheduler goes on, as set by gpreemptd" :
 					     "the kernel's scheduler is turned off",
 			  !s->native_was_on);
 	s->native_refused = false;

@@ -131,6 +131,7 @@ struct process {
 
 	struct gpu_native_job native_job; /* as the driver's scheduler was told, */
 	bool native_told; /* once it was */
+	int native_error; /* of the last time; 0: it was taken */
 
 	struct wire_hint_page *page; /* NULL: none */
 	int page_fd;

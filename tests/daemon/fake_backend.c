@@ -550,6 +550,8 @@ static int native_set_job(struct gpu_backend *b, pid_t pid, uint64_t start_ticks
 
 	if (!p)
 		return -ESRCH;
+	if (fake_of(b)->native.set_job_result < 0)
+		return fake_of(b)->native.set_job_result;
 	p->native = *job;
 	p->native_sets++;
 	return 0;

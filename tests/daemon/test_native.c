@@ -186,6 +186,20 @@ static void new_jobs_and_new_classes_are_told(void **state)
 	rig_end(r);
 }
 
+static void a_class_it_did_not_take_is_told_again(void **state)
+{
+	struct fake_process *online, *offline, *late;
+	struct rig *r = rig_handed(&online, &offline);
+
+	r->fake.native.set_job_result = -ENOMEM;
+	late = rig_offline(r, 300, 2);
+	rig_run(r, 3 * S);
+	assert_int_equal(late->native.job_class, GPU_NATIVE_LEFT_ALONE);
+	r->fake.native.set_job_result = 0;
+	rig_run_until(r, late->native.job_class == GPU_NATIVE_OFFLINE);
+	rig_end(r);
+}
+
 /* The driver forgets with the old program; the daemon looks now and then who it is. */
 static void another_program_in_the_same_process_is_told_again(void **state)
 {
@@ -239,7 +253,7 @@ static void whoever_is_released_is_left_alone_for_a_while(void **state)
 	struct rig *r = rig_handed(&online, &offline);
 
 	scheduler_release(r->s, OFFLINE_PID);
-	rig_run_until(r, offline->native.job_class == GPU_NATIVE_LEFT_ALONE);
+	assert_int_equal(offline->native.job_class, GPU_NATIVE_LEFT_ALONE); /* before it returns */
 	rig_run(r, 62 * S);
 	assert_int_equal(offline->native.job_class, GPU_NATIVE_OFFLINE);
 	rig_end(r);
@@ -344,6 +358,7 @@ int main(void)
 		cmocka_unit_test(settings_reach_it_and_later_ones_too),
 		cmocka_unit_test(settings_it_does_not_take_give_the_work_back),
 		cmocka_unit_test(new_jobs_and_new_classes_are_told),
+		cmocka_unit_test(a_class_it_did_not_take_is_told_again),
 		cmocka_unit_test(another_program_in_the_same_process_is_told_again),
 		cmocka_unit_test(hints_are_passed_on),
 		cmocka_unit_test(hints_by_page_are_passed_on_in_time),
