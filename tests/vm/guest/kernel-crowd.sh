@@ -54,13 +54,16 @@ end_period()
 # longest_wait PID: milliseconds, in the period that end_period ended.
 longest_wait()
 {
-	awk -v pid="$1" '$2 == pid && $8 > most { most = $8 } END { print int(most / 1000000) }' \
+	awk -v pid="$1" '
+		$2 == pid { n++ }
+		$2 == pid && $8 > most { most = $8 }
+		END { if (!n) { print "unknown"; exit 1 } print int(most / 1000000) }' \
 		/sys/kernel/debug/kfdsim/0/waits
 }
 
 finds_slot_at_once()
 {
-	waited=$(longest_wait "$online")
+	waited=$(longest_wait "$online") || { echo "no wait of $online is known" && return 1; }
 	echo "it waited for $waited ms"
 	[ "$waited" -le $BOUND_MS ]
 }

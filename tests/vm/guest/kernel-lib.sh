@@ -55,10 +55,10 @@ no_daemon()
 	! pgrep gpreemptd
 }
 
-# told KEY [GPU]: the same as a number for arithmetic; 0 where it is off.
+# told KEY [GPU]: a number; fails and prints nothing where it is off, so compare with -eq.
 told()
 {
-	extsched says "$1" "${2:-0}" 2>/dev/null || echo 0
+	extsched says "$1" "${2:-0}"
 }
 
 # A guest's clock counts its instructions, but while it idles it is the host's, who may have others

@@ -9,11 +9,14 @@ MOST=150000       # instructions of a look at 100 queues
 # window: prints what a look took on average, in instructions.
 window()
 {
-	local looks=$(told looks) busy=$(told busy_ns) more=0
+	local looks busy now more=0
+	looks=$(told looks) && busy=$(told busy_ns) || return
 	while [ $more -lt $LOOKS ]; do
-		more=$(($(told looks) - looks))
+		now=$(told looks) || return
+		more=$((now - looks))
 	done
-	echo $((($(told busy_ns) - busy) / more / INSTRUCTION_NS))
+	now=$(told busy_ns) || return
+	echo $(((now - busy) / more / INSTRUCTION_NS))
 }
 
 windows()
@@ -35,9 +38,9 @@ looks_at()
 no_looks_during()
 {
 	local looks
-	looks=$(told looks)
+	looks=$(told looks) || return
 	"$@" || return
-	[ "$(told looks)" = "$looks" ] || { echo "$(told looks) looks, were $looks" && return 1; }
+	[ "$(told looks)" -eq "$looks" ] || { echo "$(told looks) looks, were $looks" && return 1; }
 }
 
 ticks()

@@ -111,7 +111,7 @@ left_alone()
 {
 	local until=$(($(now_ms) + 500))
 	while [ "$(now_ms)" -lt $until ]; do
-		[ "$(told holds)" = "$1" ] || { echo "holds $(told holds), were $1" && return 1; }
+		[ "$(told holds)" -eq "$1" ] || { echo "holds $(told holds), were $1" && return 1; }
 	done
 	[ "$(counter resets)" = "$2" ] || { echo "resets $(counter resets), were $2" && return 1; }
 }
