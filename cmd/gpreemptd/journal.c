@@ -3,7 +3,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <stdbool.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -77,7 +76,7 @@ static bool is_whole(const struct journal_file *f)
 {
 	if (f->magic != JOURNAL_MAGIC || f->version != JOURNAL_VERSION)
 		return false;
-	if (!is_terminated(f->boot_id, sizeof(f->boot_id)) || f->daemon < 0)
+	if (!is_terminated(f->boot_id, sizeof(f->boot_id)) || f->daemon < 0 || f->turned_on > 1)
 		return false;
 	for (size_t i = 0; i < JOURNAL_ENTRIES; i++) {
 		const struct journal_entry *e = &f->entries[i];
@@ -149,11 +148,16 @@ void journal_close(struct journal *j)
 	free(j);
 }
 
+static bool is_of_this_boot(const struct journal *j)
+{
+	return !strcmp(j->file->boot_id, j->boot_id);
+}
+
 size_t journal_left(const struct journal *j, struct journal_entry *ret, size_t max)
 {
 	size_t n = 0;
 
-	if (strcmp(j->file->boot_id, j->boot_id))
+	if (!is_of_this_boot(j))
 		return 0;
 	for (size_t i = 0; i < JOURNAL_ENTRIES; i++) {
 		const struct journal_entry *e = &j->file->entries[i];
@@ -173,11 +177,11 @@ void journal_begin(struct journal *j)
 	struct journal_file *f = j->file;
 
 	__atomic_store_n(&f->magic, 0, __ATOMIC_SEQ_CST);
+	f->turned_on = journal_turned_on(j);
 	memset(f->entries, 0, sizeof(f->entries));
 	memcpy(f->boot_id, j->boot_id, sizeof(f->boot_id));
 	f->version = JOURNAL_VERSION;
 	f->daemon = getpid();
-	f->pad = 0;
 	j->next = 0;
 	__atomic_store_n(&f->magic, JOURNAL_MAGIC, __ATOMIC_SEQ_CST);
 }
@@ -214,4 +218,14 @@ void journal_remove(struct journal *j, int slot)
 		return;
 	__atomic_store_n(&j->file->entries[slot].pid, 0, __ATOMIC_SEQ_CST);
 	j->next = (size_t)slot;
+}
+
+void journal_set_turned_on(struct journal *j, bool turned_on)
+{
+	__atomic_store_n(&j->file->turned_on, turned_on, __ATOMIC_SEQ_CST);
+}
+
+bool journal_turned_on(const struct journal *j)
+{
+	return is_of_this_boot(j) && j->file->turned_on == 1;
 }

@@ -7,6 +7,7 @@
 #ifndef GPREEMPT_CMD_GPREEMPTD_JOURNAL_H
 #define GPREEMPT_CMD_GPREEMPTD_JOURNAL_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
@@ -24,7 +25,7 @@ struct journal_file {
 	uint32_t magic, version;
 	char boot_id[40]; /* of the boot its entries belong to */
 	int32_t daemon; /* pid of the writer */
-	uint32_t pad;
+	uint32_t turned_on; /* the driver's scheduler, by a daemon of that boot: 1 */
 	struct journal_entry entries[JOURNAL_ENTRIES];
 };
 
@@ -39,7 +40,7 @@ void journal_close(struct journal *j); /* accepts NULL */
 
 /* What an earlier daemon of this boot left; how many there are. */
 size_t journal_left(const struct journal *j, struct journal_entry *ret, size_t max);
-/* Empties it and makes it this process's. */
+/* Empties it of entries and makes it this process's. */
 void journal_begin(struct journal *j);
 /* The same, but what could not be cleaned up stays, for whoever cleans up next. */
 void journal_take_over(struct journal *j);
@@ -47,5 +48,12 @@ void journal_take_over(struct journal *j);
 /* A store to memory each. A slot, or -ENOSPC: then nothing more may be held. */
 int journal_add(struct journal *j, pid_t pid, uint64_t start_ticks, const char *level);
 void journal_remove(struct journal *j, int slot);
+
+/*
+ * Whether the driver's own scheduler is on because a daemon of this boot turned it on. It outlives
+ * us, so whoever comes next must know whose it is.
+ */
+void journal_set_turned_on(struct journal *j, bool turned_on);
+bool journal_turned_on(const struct journal *j);
 
 #endif

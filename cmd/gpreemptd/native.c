@@ -7,6 +7,9 @@
  *
  * Whoever turns it off, or takes the driver away, gives the work back to us; it is not fought over:
  * the next try comes with the next configuration, or after a pause.
+ *
+ * It outlives a daemon that is killed. The journal tells the next one that it is ours to turn off,
+ * written before it is on and erased after it is off.
  */
 #include <errno.h>
 #include <string.h>
@@ -115,26 +118,48 @@ static void refuse(struct scheduler *s, int error)
 		 error == -EPERM ? " (it needs CAP_SYS_ADMIN for that)" : "");
 }
 
-static void hand_over(struct scheduler *s)
+/* Off, or gone: what it held runs. */
+static int turn_off(struct scheduler *s)
+{
+	int r = native(s)->turn_off(s->b);
+
+	if (r >= 0 || r == -ENODEV || r == -EOPNOTSUPP)
+		journal_set_turned_on(s->parts.journal, false);
+	return r;
+}
+
+static int turn_on(struct scheduler *s)
 {
 	struct gpu_native_config config = config_of(s);
-	int was_on, r;
+	struct journal *j = s->parts.journal;
+	bool ours = journal_turned_on(j);
+	int r;
+
+	s->native_was_on = !ours && native(s)->is_on(s->b) == 1;
+	journal_set_turned_on(j, !s->native_was_on);
+	r = native(s)->turn_on(s->b, &config);
+	if (r == -EPERM || r == -EOPNOTSUPP)
+		journal_set_turned_on(j, ours); /* nothing happened */
+	else if (r < 0 && !s->native_was_on)
+		turn_off(s); /* it may be half on */
+	return r;
+}
+
+static void hand_over(struct scheduler *s)
+{
+	int r;
 
 	if (!native(s)) {
 		refuse(s, -EOPNOTSUPP);
 		return;
 	}
 	scheduler_will_be_late(s);
-	was_on = native(s)->is_on(s->b);
-	r = native(s)->turn_on(s->b, &config);
+	r = turn_on(s);
 	if (r < 0) {
-		if (was_on != 1 && r != -EPERM && r != -EOPNOTSUPP)
-			native(s)->turn_off(s->b); /* it may be half on */
 		refuse(s, r);
 		return;
 	}
 	s->handed_over = true;
-	s->native_was_on = was_on == 1;
 	s->native_check_ns = s->now_ns + CHECK_NS;
 	s->native_due = false;
 	for_each_process(s, p)
@@ -152,7 +177,7 @@ static void hand_over(struct scheduler *s)
 static void take_back(struct scheduler *s, const char *text, bool off)
 {
 	if (off)
-		native(s)->turn_off(s->b);
+		turn_off(s);
 	s->handed_over = false;
 	s->gpus_due = s->attach_due = s->step_due = true;
 	tell(s, WIRE_TAKEN_BACK, text);
@@ -181,7 +206,27 @@ static void check(struct scheduler *s)
 	take_back(s,
 		  on < 0 ? AGAIN "the kernel's scheduler has gone" :
 			   AGAIN "somebody turned the kernel's scheduler off",
-		  on == 0); /* where it is on still, on other GPUs, it would be in our way */
+		  true); /* where it is on still, on other GPUs, it would be in our way */
+}
+
+/* Not wanted, and yet on: two that decide. Once, not at every turn. */
+static void look_for_another(struct scheduler *s)
+{
+	bool ours = journal_turned_on(s->parts.journal);
+
+	s->native_looked = true;
+	if (!native(s) || (!ours && native(s)->is_on(s->b) != 1))
+		return;
+	if (!ours)
+		log_line(LOG_LEVEL_WARNING,
+			 "the kernel's scheduler is on, and holds jobs besides gpreemptd: "
+			 "gpreempt kernel off, or scheduler = yes in [kernel]");
+	else if (turn_off(s) < 0)
+		log_line(LOG_LEVEL_WARNING,
+			 "cannot turn off the kernel's scheduler, which an earlier gpreemptd "
+			 "turned on: gpreempt kernel off");
+	else
+		tell(s, WIRE_TAKEN_BACK, AGAIN "the configuration says so");
 }
 
 void native_follow(struct scheduler *s)
@@ -190,6 +235,8 @@ void native_follow(struct scheduler *s)
 
 	if (!s->handed_over && wanted)
 		hand_over(s);
+	else if (!s->handed_over && !s->native_looked)
+		look_for_another(s);
 	else if (s->handed_over && !s->config->kernel_scheduler)
 		take_back(s, AGAIN "the configuration says so", true);
 	else if (s->handed_over && s->native_due)
@@ -205,5 +252,5 @@ void native_end(struct scheduler *s)
 			  s->native_was_on ? "the kernel's scheduler goes on, as set by gpreemptd" :
 					     "the kernel's scheduler is turned off",
 			  !s->native_was_on);
-	s->native_refused = false;
+	s->native_refused = s->native_looked = false;
 }

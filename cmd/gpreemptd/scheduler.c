@@ -337,7 +337,7 @@ void scheduler_configure(struct scheduler *s, const struct config *config)
 		return;
 	scheduler_now(s);
 	configure_engine(s);
-	s->native_refused = false;
+	s->native_refused = s->native_looked = false;
 	for_each_process(s, p)
 		process_judge(s, p);
 	s->scan_ns = s->now_ns;

@@ -183,8 +183,9 @@ struct scheduler {
 	bool paused;
 
 	bool handed_over; /* the driver's own scheduler decides; nothing is held from here */
-	bool native_was_on; /* before that */
+	bool native_was_on; /* before that, by others than us */
 	bool native_refused; /* it cannot, or does not any more: not tried again for now */
+	bool native_looked; /* whether it is on though it should not be */
 	bool native_due; /* other settings */
 	uint64_t native_check_ns;
 

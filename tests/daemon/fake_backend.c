@@ -531,8 +531,14 @@ static int native_turn_on(struct gpu_backend *b, const struct gpu_native_config 
 
 static int native_turn_off(struct gpu_backend *b)
 {
-	fake_of(b)->native.turn_offs++;
-	fake_of(b)->native.on = false;
+	struct fake_native *n = &fake_of(b)->native;
+
+	n->turn_offs++;
+	if (n->gone)
+		return -ENODEV;
+	if (n->turn_off_result < 0)
+		return n->turn_off_result;
+	n->on = false;
 	return 0;
 }
 

@@ -57,7 +57,7 @@ struct fake_process {
 
 struct fake_native { /* the driver's own scheduler */
 	bool on, gone;
-	int turn_on_result;
+	int turn_on_result, turn_off_result;
 	int set_job_result; /* negative: what it answers to every class */
 	struct gpu_native_config config; /* the last */
 	uint32_t turn_ons, turn_offs, rearms;

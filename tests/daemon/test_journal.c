@@ -149,6 +149,27 @@ static void entries_of_another_boot_are_nobodys(void **state)
 	journal_close(j);
 }
 
+static void who_turned_on_the_drivers_scheduler_is_known_until_the_next_boot(void **state)
+{
+	struct place *p = *state;
+	struct journal *j = open_journal(p);
+
+	assert_false(journal_turned_on(j));
+	journal_set_turned_on(j, true);
+	journal_close(j);
+	j = open_journal(p);
+	journal_take_over(j);
+	journal_begin(j);
+	assert_true(journal_turned_on(j));
+	journal_close(j);
+	write_at(p, offsetof(struct journal_file, boot_id), "00000000", 8);
+	j = open_journal(p);
+	assert_false(journal_turned_on(j));
+	journal_begin(j);
+	assert_false(journal_turned_on(j));
+	journal_close(j);
+}
+
 static void a_full_one_says_so_and_a_removed_entry_makes_room(void **state)
 {
 	struct journal *j = open_journal(*state);
@@ -212,6 +233,9 @@ static void a_torn_one_is_not_read(void **state)
 	write_at(p, offsetof(struct journal_file, entries[3].level), "long", 4);
 	opening_is_refused(p, -EBADMSG);
 	write_at(p, offsetof(struct journal_file, entries[3].level), &zero, 4);
+	write_at(p, offsetof(struct journal_file, turned_on), &negative, 4);
+	opening_is_refused(p, -EBADMSG);
+	write_at(p, offsetof(struct journal_file, turned_on), &zero, 4);
 	write_at(p, offsetof(struct journal_file, magic), &zero, 4);
 	opening_is_refused(p, -EBADMSG);
 }
@@ -258,6 +282,7 @@ int main(void)
 		EACH(what_was_added_outlives_the_writer),
 		EACH(what_could_not_be_cleaned_up_stays_when_another_takes_over),
 		EACH(entries_of_another_boot_are_nobodys),
+		EACH(who_turned_on_the_drivers_scheduler_is_known_until_the_next_boot),
 		EACH(a_full_one_says_so_and_a_removed_entry_makes_room),
 		EACH(only_one_process_has_it),
 		EACH(something_else_is_not_taken_for_one),

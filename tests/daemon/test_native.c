@@ -107,6 +107,7 @@ static void where_it_cannot_be_turned_on_the_daemon_schedules(void **state)
 		assert_int_equal(r->fake.native.turn_ons, 1); /* and is not tried for ever */
 		assert_false(r->fake.native.on);
 		assert_int_equal(r->told[WIRE_HANDED_OVER], 0);
+		assert_false(journal_turned_on(r->journal));
 		rig_end(r);
 	}
 }
@@ -291,6 +292,7 @@ static void when_it_goes_the_daemon_takes_back(void **state)
 
 	r->fake.native.gone = true;
 	expect_taken_back(r, online, offline, "gone");
+	assert_false(journal_turned_on(r->journal));
 	rig_end(r);
 }
 
@@ -311,10 +313,56 @@ static void it_ends_with_the_daemon_that_turned_it_on(void **state)
 	struct fake_process *online, *offline;
 	struct rig *r = rig_handed(&online, &offline);
 
+	assert_true(journal_turned_on(r->journal)); /* should it be killed */
+	scheduler_free(r->s);
+	assert_false(r->fake.native.on);
+	assert_false(journal_turned_on(r->journal));
+	r->s = NULL;
+	rig_free(r);
+}
+
+static void one_that_a_killed_daemon_turned_on_ends_with_this_one(void **state)
+{
+	struct rig *r = rig_schedules();
+
+	r->fake.native.on = true;
+	journal_set_turned_on(r->journal, true);
+	rig_run(r, 2 * S);
+	assert_true(says_kernel(r));
 	scheduler_free(r->s);
 	assert_false(r->fake.native.on);
 	r->s = NULL;
 	rig_free(r);
+}
+
+/* On, though the configuration says no: of a daemon that was killed, or of somebody else. */
+static void nobody_wants(bool ours, int turn_off_result)
+{
+	struct rig *r = rig_new(8);
+	struct fake_process *online, *offline;
+
+	r->fake.base.caps.schedules = true;
+	r->fake.native.on = true;
+	r->fake.native.turn_off_result = turn_off_result;
+	journal_set_turned_on(r->journal, ours);
+	rig_held(r, &online, &offline); /* it is no reason not to schedule */
+	rig_run(r, 5 * S);
+	assert_int_equal(r->fake.native.turn_offs, ours); /* and is not tried for ever */
+	assert_int_equal(r->fake.native.on, !ours || turn_off_result);
+	assert_int_equal(journal_turned_on(r->journal), ours && turn_off_result);
+	assert_int_equal(r->told[WIRE_TAKEN_BACK], ours && !turn_off_result);
+	rig_end(r);
+}
+
+static void one_that_a_killed_daemon_turned_on_and_nobody_wants_is_turned_off(void **state)
+{
+	nobody_wants(true, 0);
+	nobody_wants(true, -EPERM);
+}
+
+static void one_that_others_turned_on_is_left_on(void **state)
+{
+	nobody_wants(false, 0);
 }
 
 static void what_was_on_before_stays_on(void **state)
@@ -369,6 +417,10 @@ int main(void)
 		cmocka_unit_test(the_configuration_takes_back_too),
 		cmocka_unit_test(it_ends_with_the_daemon_that_turned_it_on),
 		cmocka_unit_test(what_was_on_before_stays_on),
+		cmocka_unit_test(one_that_a_killed_daemon_turned_on_ends_with_this_one),
+		cmocka_unit_test(
+			one_that_a_killed_daemon_turned_on_and_nobody_wants_is_turned_off),
+		cmocka_unit_test(one_that_others_turned_on_is_left_on),
 		cmocka_unit_test(a_pause_turns_it_off_and_the_end_of_it_on_again),
 	};
 
