@@ -213,7 +213,7 @@ struct kfd_gpreempt_queue {
 	uint32_t percent;
 	uint32_t flags;
 	uint32_t preemptions; /* how often holds and stops of it began */
-	uint32_t preempted_by; /* pid of who did so last, in the caller's namespace; 0: nobody */
+	uint32_t preempted_by; /* pid of who holds or stopped it, else of who did last; 0: nobody */
 	uint64_t held_ns; /* in all, up to now */
 	uint64_t last_latency_ns, max_latency_ns; /* from the call to the hardware's answer */
 };

@@ -19,7 +19,7 @@ bool model_ext_is_admin(const struct ext_call *c)
 
 /* ---- files ---- */
 
-static struct ext_file *find_file(const struct model *m, uint64_t id)
+struct ext_file *model_ext_find_file(const struct model *m, uint64_t id)
 {
 	for (struct ext_file *f = m->ext.files; f; f = f->next)
 		if (f->id == id)
@@ -78,7 +78,7 @@ int model_ext_open(struct model *m, struct model_task task, uint64_t *ret_file)
 
 void model_ext_close(struct model *m, uint64_t file)
 {
-	struct ext_file *f = find_file(m, file);
+	struct ext_file *f = model_ext_find_file(m, file);
 
 	if (f)
 		close_file(f);
@@ -341,7 +341,7 @@ int model_ext_ioctl(struct model *m, struct model_task task, uint64_t file, unsi
 
 	model_faults_before_call(m);
 	model_advance(m, m->config.chip->costs.ioctl_ns);
-	c.file = find_file(m, file);
+	c.file = model_ext_find_file(m, file);
 	c.caller = model_proc_find(m, task.pid);
 	c.began_ns = model_now_ns(m);
 	if (!c.file)

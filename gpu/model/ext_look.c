@@ -70,6 +70,26 @@ static uint32_t queue_flags(const struct model_queue *q, uint64_t owner)
 	       (q->is_gws ? KFD_GPREEMPT_QUEUE_GWS : 0) | (mine ? KFD_GPREEMPT_QUEUE_MINE : 0);
 }
 
+static const struct ext_file *stopper(const struct model_gpu *gpu)
+{
+	for (const struct ext_file *f = gpu->m->ext.files; f; f = f->next)
+		if (f->stops[gpu->index].count)
+			return f;
+	return NULL;
+}
+
+/* Whoever must end for it to run; of several one, and the next when that one has ended. */
+static pid_t preempted_by(const struct model_queue *q)
+{
+	const struct ext_file *f = NULL;
+
+	if (q->ext.reasons & EXT_BY_HOLDER)
+		f = model_ext_find_file(q->gpu->m, q->ext.holder.owner);
+	else if (q->ext.reasons & EXT_BY_STOP)
+		f = stopper(q->gpu);
+	return f ? f->pid : q->ext.by;
+}
+
 static void fill_queue(const struct model_queue *q, uint64_t owner, struct kfd_gpreempt_queue *ret)
 {
 	const struct ext_queue *s = &q->ext;
@@ -89,7 +109,7 @@ static void fill_queue(const struct model_queue *q, uint64_t owner, struct kfd_g
 		.percent = q->percent,
 		.flags = queue_flags(q, owner),
 		.preemptions = s->preemptions,
-		.preempted_by = (uint32_t)s->by,
+		.preempted_by = (uint32_t)preempted_by(q),
 		.held_ns = s->held_ns + (s->since_ns ? now_ns - s->since_ns : 0),
 		.last_latency_ns = s->last_latency_ns,
 		.max_latency_ns = s->max_latency_ns,

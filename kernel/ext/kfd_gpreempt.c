@@ -41,6 +41,31 @@ bool gp_owner_is_alive(u64 owner)
 	return xa_load(&owners, owner);
 }
 
+void gp_owner_holds(struct gp_file *f)
+{
+	struct pid *before;
+
+	if (!f)
+		return;
+	xa_lock(&owners);
+	before = f->by;
+	f->by = get_pid(task_tgid(current));
+	xa_unlock(&owners);
+	put_pid(before);
+}
+
+pid_t gp_owner_pid(u64 owner)
+{
+	struct gp_file *f;
+	pid_t pid;
+
+	xa_lock(&owners);
+	f = xa_load(&owners, owner);
+	pid = f ? pid_vnr(f->by) : 0;
+	xa_unlock(&owners);
+	return pid;
+}
+
 /* ---- calls ---- */
 
 union any_args {
@@ -209,6 +234,7 @@ static int gp_release(struct inode *inode, struct file *file)
 	list_for_each_entry_safe(b, next, &f->tickets, link)
 		gp_batch_free(b);
 	gp_forget_bound(f);
+	put_pid(f->by);
 	kfree(f);
 	return 0;
 }

@@ -43,6 +43,7 @@ int gp_call_stop(const struct gp_caller *caller, void *data)
 		return -EPERM;
 	if (hold_ms > KFD_GPREEMPT_MAX_HOLD_MS || args->pad)
 		return -EINVAL;
+	gp_owner_holds(caller->file);
 	return gp_stop(args->gpu_id, caller->owner, task_tgid(current),
 		       ktime_get_ns() + hold_ms * NSEC_PER_MSEC, &args->stops);
 }

@@ -7,6 +7,7 @@
 
 struct gp_file {
 	u64 owner;
+	struct pid *by; /* who took something off through it last */
 	spinlock_t lock;
 	struct list_head tickets; /* struct gp_batch, oldest first */
 	unsigned int n_tickets;

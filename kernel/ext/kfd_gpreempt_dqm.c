@@ -485,6 +485,19 @@ static u32 gp_queue_flags(const struct queue *q, u64 owner)
 	       (p->is_gws ? KFD_GPREEMPT_QUEUE_GWS : 0) | (mine ? KFD_GPREEMPT_QUEUE_MINE : 0);
 }
 
+/* Whoever must end for it to run; of several one, and the next when that one has ended. */
+static pid_t gp_preempted_by(const struct queue *q)
+{
+	const struct kfd_gpreempt_node *n = q->device->dqm->gpreempt;
+	u64 owner = 0;
+
+	if (q->properties.gpreempt & KFD_GPREEMPT_BY_HOLDER)
+		owner = q->gpreempt.holder.owner;
+	else if (n && gp_is_stopped(n))
+		owner = list_first_entry(&n->stops, struct gp_stop, link)->owner;
+	return gp_owner_pid(owner) ?: pid_vnr(q->gpreempt.by);
+}
+
 static void gp_fill_queue(struct queue *q, u64 owner, struct kfd_gpreempt_queue *ret)
 {
 	struct queue_properties *p = &q->properties;
@@ -504,7 +517,7 @@ static void gp_fill_queue(struct queue *q, u64 owner, struct kfd_gpreempt_queue 
 		.percent = p->queue_percent,
 		.flags = gp_queue_flags(q, owner),
 		.preemptions = s->preemptions,
-		.preempted_by = pid_vnr(s->by),
+		.preempted_by = gp_preempted_by(q),
 		.held_ns = s->held_ns + (s->since_ns ? ktime_get_ns() - s->since_ns : 0),
 		.last_latency_ns = s->last_latency_ns,
 		.max_latency_ns = s->max_latency_ns,

@@ -164,6 +164,9 @@ bool gp_victims_only(void); /* is allowed */
 
 /* Numbers are never used twice; a hold whose owner is not alive does not count any more. */
 bool gp_owner_is_alive(u64 owner);
+/* The caller takes something off through @f; accepts NULL. His pid, whose end ends that; or 0. */
+void gp_owner_holds(struct gp_file *f);
+pid_t gp_owner_pid(u64 owner);
 
 /* A file of /dev/kfd belongs to one process, and nothing else is told by its number. */
 static inline u64 gp_own_owner(const struct file *file)

@@ -37,6 +37,8 @@ static struct gp_batch *make_batch(const struct gp_caller *caller,
 
 	if (!b)
 		return NULL;
+	if (args->n_unmap)
+		gp_owner_holds(caller->file);
 	b->n_unmap = args->n_unmap;
 	b->reason = caller->file ? KFD_GPREEMPT_BY_HOLDER : KFD_GPREEMPT_BY_ITSELF;
 	b->owner = caller->owner;

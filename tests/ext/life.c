@@ -23,6 +23,8 @@ static void born_held(void)
 	add_queues(a, 1, MK_SDMA, 0);
 	expect_no_work(m, 0);
 	expect_is("held", hqd(0).held, 5);
+	for (unsigned int i = 0; i < 5; i++)
+		expect_is("by", queue_stats(fd, a, i).preempted_by, getpid());
 	give(a, 20);
 	for (unsigned int i = 0; i < 5; i++)
 		expect_queue_stands(a, i);

@@ -103,6 +103,7 @@ static void flags(void)
 	expect_is("STOP_SCHED", ext(fd, KFD_GPREEMPT_STOP_SCHED, &s), 0);
 	expect_is("stopped", queue_stats(fd, a, 0).flags,
 		  KFD_GPREEMPT_QUEUE_HELD_SELF | KFD_GPREEMPT_QUEUE_STOPPED);
+	expect_is("by who stopped it", queue_stats(fd, a, 0).preempted_by, getpid());
 	expect_is("CRIU", criu(a, KFD_CRIU_OP_PROCESS_INFO), 0);
 	expect_is("evicted", queue_stats(fd, a, 0).flags,
 		  KFD_GPREEMPT_QUEUE_HELD_SELF | KFD_GPREEMPT_QUEUE_STOPPED |

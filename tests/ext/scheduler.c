@@ -164,6 +164,21 @@ static void off_lets_go(void)
 	expect_is("off again", scheduler_off(c.fd), 0);
 }
 
+/* Whoever ends holds must find the holder, though the scheduler came before him. */
+static void held_too(void)
+{
+	struct contest c = contest_held(1);
+	int other = open_ext();
+
+	expect_is("hold", hold(other, c.offline), 0);
+	expect_is("by", queue_stats(c.fd, c.offline, 0).preempted_by, getpid());
+	expect_is("off", scheduler_off(c.fd), 0);
+	expect_is("still held", hqd(0).held, 1);
+	close_ext(other);
+	expect_is("held", hqd(0).held, 0);
+	expect_runs(c.offline);
+}
+
 /* It may be let go, its time being over, while the queue is made: then once more. */
 static void born_held(void)
 {
@@ -346,6 +361,7 @@ const struct ext_case scheduler_cases[] = {
 	{ "scheduler: who has no class is left alone", without_class, BOTH },
 	{ "scheduler: nobody is held longer than allowed", bounded, BOTH },
 	{ "scheduler: turned off it lets everybody go", off_lets_go, BOTH },
+	{ "scheduler: whoever holds the same queue is named", held_too, BOTH },
 	{ "scheduler: a queue of a held process is born held", born_held, BOTH },
 	{ "scheduler: who loses its class while held runs", class_taken, BOTH },
 	{ "scheduler: a hint makes room, and its end ends it", hint_makes_room, BOTH },

@@ -162,6 +162,23 @@ static void a_queue_tells_who_holds_it_and_how_often(void **state)
 	assert_false(ext_stats(r, other, TARGET, 0).flags & KFD_GPREEMPT_QUEUE_MINE);
 }
 
+/* Whom to end for it to run: the holder, also of what was made later or stopped before. */
+static void whoever_keeps_a_queue_off_is_named(void **state)
+{
+	struct rig *r = *state;
+	uint64_t file = ext_rig(r, 1), other = ext_open(r, r->second);
+	struct kfd_gpreempt_stop stop = { .gpu_id = model_gpu_id(r->m, 0) };
+
+	assert_int_equal(ext_own_unmap(r, TARGET, 0), 0);
+	assert_int_equal(ext_stats(r, file, TARGET, 0).preempted_by, TARGET);
+	assert_int_equal(ext_ioctl(r, other, KFD_GPREEMPT_STOP_SCHED, &stop), 0);
+	assert_int_equal(ext_stats(r, file, TARGET, 0).preempted_by, r->second.pid);
+	assert_int_equal(ext_unmap(r, file, TARGET, KFD_GPREEMPT_ALL_QUEUES, NULL), 0);
+	assert_int_equal(ext_stats(r, file, TARGET, 0).preempted_by, DAEMON);
+	model_ext_close(r->m, file);
+	assert_int_equal(ext_stats(r, other, TARGET, 0).preempted_by, r->second.pid);
+}
+
 static void the_longest_latency_is_remembered(void **state)
 {
 	struct rig *r = *state;
@@ -212,6 +229,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(the_state_of_a_gpu_tells_its_scheduler,
 						rig_setup_ext_mes, rig_teardown),
 		CASE(a_queue_tells_who_holds_it_and_how_often),
+		CASE(whoever_keeps_a_queue_off_is_named),
 		CASE(the_longest_latency_is_remembered),
 		CASE(queues_are_counted_beyond_the_room_for_them),
 	};
