@@ -92,6 +92,10 @@ class WithoutDaemon(Case):
         self.refused(REFUSED, 'hint', 1001, preset=ON, says='not online')
         self.refused(ABSENT, 'hint', 999999, preset=ON, says='999999')
 
+    def test_run_needs_a_daemon(self):
+        self.refused(ABSENT, 'run', '--class', 'offline', '--', 'echo', 'started', preset=ON,
+                     says='use a GPU already')
+
     def test_where_it_is_off_the_daemon_is_missed(self):
         for words in (('class', 1001, 'offline'), ('hint', 1001)):
             for preset in (EXT, ''):
