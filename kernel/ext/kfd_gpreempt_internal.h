@@ -30,6 +30,7 @@
 #include "abi/kfd_gpreempt.h"
 #include "kfd_gpreempt.h"
 
+struct gp_file;
 struct seq_file;
 
 /* ---- one change of one GPU's run list ---- */
