@@ -55,13 +55,14 @@ struct gpu_node {
 struct gpu_queue {
 	uint32_t gpu;
 	uint32_t queue; /* unique within the process */
-	bool known; /* where its pointers are: it can be looked at */
+	bool unseen; /* where its pointers are is not known yet */
 };
 
 enum gpu_state {
 	GPU_IDLE,
 	GPU_BUSY, /* something runs, or waits in the queue */
 	GPU_UNKNOWN, /* nothing waits; whether the last thing still runs nobody can tell */
+	GPU_UNSEEN, /* it cannot be looked at yet: read and write say nothing */
 };
 
 struct gpu_sample {
@@ -114,8 +115,9 @@ struct gpu_ops {
 	/* Borrowed until the next refresh. */
 	const struct gpu_queue *(*queues)(const struct gpu_watch *w, size_t *ret_n);
 	/*
-	 * One look at all queues whose pointers are known: one sample each; how many (at most as
-	 * many as queues). What did not change since the last look costs one read for all.
+	 * One look at all queues that can be looked at, or could if it were known where: one sample
+	 * each; how many (at most as many as queues). What did not change since the last look costs
+	 * one read for all.
 	 */
 	int (*look)(struct gpu_watch *w, struct gpu_sample *ret, size_t max);
 

@@ -80,9 +80,9 @@ struct gpu_watch {
 
 	/* the known of them */
 	struct gkfd_queue_addr *addrs;
-	struct seen *seen;
+	struct seen *seen; /* after them, of the unseen ones, only who they are */
 	struct gkfd_span *spans;
-	size_t n_known;
+	size_t n_known, n_unseen;
 	struct gkfd_mem mem;
 };
 

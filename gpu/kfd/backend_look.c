@@ -175,6 +175,17 @@ static struct gpu_sample last_sample(const struct seen *s)
 	};
 }
 
+static size_t add_unseen(const struct gpu_watch *w, struct gpu_sample *ret, size_t max)
+{
+	size_t n = MIN(max, w->n_unseen);
+
+	for (size_t i = 0; i < n; i++) {
+		ret[i] = last_sample(&w->seen[w->n_known + i]);
+		ret[i].state = GPU_UNSEEN;
+	}
+	return n;
+}
+
 /* A file kept open is of a program that may have been replaced since. */
 static void forget_memory(struct gpu_watch *w)
 {
@@ -214,5 +225,5 @@ int watch_look(struct gpu_watch *w, struct gpu_sample *ret, size_t max)
 		w->stale = true;
 		forget_memory(w);
 	}
-	return (int)n;
+	return (int)(n + add_unseen(w, ret + n, max - n));
 }

@@ -29,9 +29,8 @@ struct fresh { /* what becomes of a watch */
 	struct gkfd_queue_addr *addrs;
 	struct seen *seen;
 	struct gkfd_span *spans;
-	size_t n, n_known;
+	size_t n, n_known, n_unseen;
 	uint32_t n_spans;
-	bool all_found;
 };
 
 static void fresh_done(struct fresh *f)
@@ -75,6 +74,18 @@ static void add_known(struct fresh *f, const struct gkfd_proc_queue *q, const st
 	f->n_spans += seen->n_spans;
 }
 
+/* After the known ones. */
+static void add_unseen(struct fresh *f)
+{
+	for (size_t i = 0; i < f->n; i++) {
+		const struct gpu_queue *q = &f->queues[i];
+
+		if (q->unseen)
+			f->seen[f->n_known + f->n_unseen++] =
+				(struct seen){ .gpu = q->gpu, .queue = q->queue };
+	}
+}
+
 static int fresh_build(struct backend *b, const struct gkfd_proc *proc, struct fresh *f)
 {
 	_cleanup_free_ const struct gkfd_mqd **mqds = calloc(proc->n_queues + 1, sizeof(*mqds));
@@ -85,20 +96,18 @@ static int fresh_build(struct backend *b, const struct gkfd_proc *proc, struct f
 		return -ENOMEM;
 	n = gkfd_mqds_of_process(&b->mqds, proc->pid, &first);
 	gkfd_match_queues(proc, first, n, mqds);
-	f->all_found = true;
 	for (size_t i = 0; i < proc->n_queues; i++) {
 		const struct gkfd_proc_queue *q = &proc->queues[i];
 
 		f->queues[f->n++] = (struct gpu_queue){
 			.gpu = q->gpu_id,
 			.queue = q->queue_id,
-			.known = mqds[i] != NULL,
+			.unseen = !mqds[i] && gkfd_type_is_compute(q->type),
 		};
 		if (mqds[i])
 			add_known(f, q, mqds[i]);
-		else if (gkfd_type_is_compute(q->type))
-			f->all_found = false;
 	}
+	add_unseen(f);
 	return 0;
 }
 
@@ -109,7 +118,7 @@ static bool is_same(const struct gpu_watch *w, const struct fresh *f)
 	for (size_t i = 0; i < f->n; i++) {
 		const struct gpu_queue *a = &w->queues[i], *b = &f->queues[i];
 
-		if (a->gpu != b->gpu || a->queue != b->queue || a->known != b->known)
+		if (a->gpu != b->gpu || a->queue != b->queue || a->unseen != b->unseen)
 			return false;
 	}
 	return true;
@@ -128,7 +137,8 @@ static void adopt(struct gpu_watch *w, struct fresh *f)
 	w->spans = f->spans;
 	w->n = f->n;
 	w->n_known = f->n_known;
-	w->stale = !f->all_found;
+	w->n_unseen = f->n_unseen;
+	w->stale = f->n_unseen > 0;
 	closep(&w->mem.fd);
 	w->mem = GKFD_MEM_NONE;
 }
@@ -163,9 +173,11 @@ static bool same_names(const char *a, const char *b)
 	return !*a && !*b;
 }
 
+/* What is still being read may have it: then soon. */
 static void plan_retry(struct gpu_watch *w, bool changed)
 {
-	w->retry_ns = changed ? MQDS_FRESH_NS : MIN(2 * w->retry_ns, RETRY_MAX_NS);
+	w->retry_ns = changed || !w->b->mqds_read ? MQDS_FRESH_NS :
+						    MIN(2 * w->retry_ns, RETRY_MAX_NS);
 	w->retry_at_ns = gkfd_now_ns(w->b->k) + w->retry_ns;
 }
 

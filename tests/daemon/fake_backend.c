@@ -69,7 +69,7 @@ struct fake_queue *fake_add_queue(struct fake_process *p, uint32_t gpu, uint32_t
 {
 	struct fake_queue *q = &p->queues[p->n_queues++];
 
-	*q = (struct fake_queue){ .queue = { .gpu = gpu, .queue = queue, .known = true } };
+	*q = (struct fake_queue){ .queue = { .gpu = gpu, .queue = queue } };
 	p->queues_changed = true;
 	return q;
 }
@@ -271,15 +271,17 @@ static int fake_look(struct gpu_watch *w, struct gpu_sample *ret, size_t max)
 	for (size_t i = 0; i < MIN(p->n_queues, w->n) && (size_t)n < max; i++) {
 		const struct fake_queue *q = &p->queues[i];
 
-		if (!q->queue.known || !w->fake->base.caps.counts_progress)
+		if (!w->fake->base.caps.counts_progress)
 			continue;
-		ret[n++] = (struct gpu_sample){
-			.gpu = q->queue.gpu,
-			.queue = q->queue.queue,
-			.read = q->read,
-			.write = q->write,
-			.state = q->read != q->write ? GPU_BUSY : q->idle_state,
-		};
+		ret[n] = (struct gpu_sample){ .gpu = q->queue.gpu, .queue = q->queue.queue };
+		ret[n].state = q->read != q->write ? GPU_BUSY : q->idle_state;
+		if (q->queue.unseen) {
+			ret[n].state = GPU_UNSEEN;
+		} else {
+			ret[n].read = q->read;
+			ret[n].write = q->write;
+		}
+		n++;
 	}
 	return n;
 }

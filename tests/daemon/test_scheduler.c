@@ -104,6 +104,42 @@ static void work_nobody_can_tell_the_end_of_counts_for_offline_only(void **state
 	rig_end(r);
 }
 
+/* It may be found late where to look, or never. */
+static void an_offline_job_that_cannot_be_looked_at_makes_room(void **state)
+{
+	struct rig *r = rig_new(8);
+	struct fake_process *online, *offline;
+	struct wire_job job;
+
+	rig_pair(r, &online, &offline);
+	offline->queues[0].queue.unseen = true;
+	fake_set_work(offline, false);
+	rig_run(r, S);
+	assert_true(rig_job(r, OFFLINE_PID, 1, &job));
+	assert_true(job.flags & WIRE_JOB_WORKING);
+	assert_false(fake_is_held(offline));
+	fake_set_work(online, true);
+	rig_run_until(r, fake_is_held(offline));
+	rig_end(r);
+}
+
+/* What it did before anybody looked is no work that has just been done. */
+static void nobody_makes_room_for_what_an_online_job_did_unseen(void **state)
+{
+	struct rig *r = rig_new(8);
+	struct fake_process *online = rig_online(r, ONLINE_PID, 1);
+	struct fake_process *offline = rig_offline(r, OFFLINE_PID, 1);
+
+	online->queues[0].queue.unseen = true;
+	rig_run(r, S);
+	online->queues[0].read = online->queues[0].write = 1000;
+	rig_run(r, S);
+	online->queues[0].queue.unseen = false;
+	rig_run(r, S);
+	assert_int_equal(offline->suspends, 0);
+	rig_end(r);
+}
+
 static void a_queue_that_runs_its_last_packet_is_busy(void **state)
 {
 	struct rig *r = rig_new(8);
@@ -376,6 +412,8 @@ int main(void)
 		cmocka_unit_test(a_hold_ends_by_its_deadline),
 		cmocka_unit_test(unmanaged_processes_are_listed_and_left_alone),
 		cmocka_unit_test(work_nobody_can_tell_the_end_of_counts_for_offline_only),
+		cmocka_unit_test(an_offline_job_that_cannot_be_looked_at_makes_room),
+		cmocka_unit_test(nobody_makes_room_for_what_an_online_job_did_unseen),
 		cmocka_unit_test(a_queue_that_runs_its_last_packet_is_busy),
 		cmocka_unit_test(accounts_tell_who_was_held_for_whom_and_how_long),
 		cmocka_unit_test(a_hold_of_a_job_without_work_steals_nothing),

@@ -58,7 +58,7 @@ static void queues_appear_and_then_stay(void **state)
 	assert_int_equal(s.n, GROUPS);
 	for (size_t i = 0; i < s.n; i++) {
 		assert_int_equal(s.queues[i].gpu, FAKE_GPU);
-		assert_false(s.queues[i].known);
+		assert_false(s.queues[i].unseen);
 		for (size_t j = 0; j < i; j++)
 			assert_int_not_equal(s.queues[i].queue, s.queues[j].queue);
 	}
