@@ -6,6 +6,7 @@ rights=() # a command that leaves it fewer
 LEVEL=K2
 [ "$KFDSIM_MODULE" != kfdsim-ext ] || LEVEL=K3
 BOUND_MS=$((100 * ${SLOWNESS:-1})) # from a request's doorbell until nobody else starts anything
+LONG=4 # requests longer than that, at least: in shorter ones nobody could be seen intruding
 
 # start_daemon [LINE]...: more lines of its configuration, which come first. Sets $daemon when it
 # answers.
@@ -99,10 +100,10 @@ requests_come()
 	done
 }
 
-# judge [GPU]: nobody else started anything in a request's way.
+# judge [GPU]: nobody else started anything in a request's way, though there was time to.
 judge()
 {
-	packetjudge "${1:-0}" "$pasid" $BOUND_MS <"$TMPDIR/requests" >"$TMPDIR/verdict"
+	packetjudge "${1:-0}" "$pasid" $BOUND_MS $LONG <"$TMPDIR/requests" >"$TMPDIR/verdict"
 	local status=$?
 	cat "$TMPDIR/verdict"
 	return $status

@@ -9,7 +9,7 @@ judged()
 	local name=$1
 	check "$name: all offline jobs are attached" attached "$2"
 	check "$name: the log begins" clear_log
-	check "$name: requests come" requests_come 10
+	check "$name: requests come" requests_come 6
 	check "$name: nobody traces the online job" untraced "$online"
 	check "$name: offline jobs were held" test "$(status_says preemptions)" -gt 0
 	check "$name: every request is done right" stop_online
@@ -25,7 +25,7 @@ basic()
 	knob log_packets 1
 	check "$name: an offline job works" offline start_queues 1 --aql 4 --ticks 20 --waves 8
 	check "$name: the daemon starts" start_daemon
-	check "$name: an online job comes" start_online --ticks 60 --every-ms 300
+	check "$name: an online job comes" start_online --ticks 250 --every-ms 500
 	judged "$name" 1
 	check "$name: the offline job runs again" queuewatch $pids running 4 $RUNS_MS
 	check "$name: the daemon ends" stop_daemon
@@ -44,7 +44,7 @@ two_gpus()
 	check "$name: the other too" offline start_queues 1 --aql 2 --ticks 20 --gpu 1
 	check "$name: the daemon starts" start_daemon "[rule ring]" "command = *mkqueues*" \
 		"class = offline" "gang = ring"
-	check "$name: an online job comes on the first" start_online --ticks 60 --every-ms 300
+	check "$name: an online job comes on the first" start_online --ticks 250 --every-ms 500
 	judged "$name" 2
 	check "$name: the second rank was held with the first" both_were_held $first $pids
 	check "$name: the daemon ends" stop_daemon
@@ -71,7 +71,7 @@ many()
 	knob log_packets 1
 	check "$name: offline jobs work" offline start_queues 8 --aql 10 --ticks 100
 	check "$name: the daemon starts" start_daemon
-	check "$name: an online job comes" start_online --queues 20 --ticks 20 --every-ms 500
+	check "$name: an online job comes" start_online --queues 20 --ticks 500 --every-ms 1000
 	judged "$name" 8
 	check "$name: the daemon ends" stop_daemon
 	check "$name: every packet ran once, in order" stop_queues

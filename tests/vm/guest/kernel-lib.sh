@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: MIT
 # For kernel-all, sourced: the scheduler in the driver, and what the driver says of it.
 BOUND_MS=$((20 * ${SLOWNESS:-1})) # from a request's doorbell until nobody else starts anything
-LONG=4                            # requests longer than that, at least: else nobody is judged
 LOOK_US=1000
 
 # start_scheduler [POLICY]: on every GPU.
@@ -38,15 +37,6 @@ says_soon()
 	done
 	echo "$1 is $value, not $2"
 	return 1
-}
-
-# judge_long [GPU]: nobody else started anything in a request's way, though there was time to.
-judge_long()
-{
-	packetjudge "${1:-0}" "$pasid" $BOUND_MS $LONG <"$TMPDIR/requests" >"$TMPDIR/verdict"
-	local status=$?
-	cat "$TMPDIR/verdict"
-	return $status
 }
 
 # Nobody in user space does it.
