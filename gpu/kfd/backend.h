@@ -5,9 +5,9 @@
  * Every target has its tracer thread; what is asked of it is put into that thread's queue and
  * nothing of one target waits for another. What came of it goes into one queue for the owner. On
  * level K3 there are no tracers, and one worker for all (backend_ext.h).
- * Looking happens on the owner's thread: from sysfs which queues there are, from debugfs "mqds"
- * where their pointers are, from the process's memory what these say. "mqds" is read by a thread of
- * its own, as that may wait for the GPU: until it has, pointers are not known.
+ * Looking happens on the owner's thread: from sysfs which queues there are, from debugfs "mqds" or
+ * the extension where their pointers are, from the process's memory what these say. The second is a
+ * thread's of its own, as that may wait for the GPU: until it has, pointers are not known.
  */
 #ifndef GPREEMPT_GPU_KFD_BACKEND_H
 #define GPREEMPT_GPU_KFD_BACKEND_H

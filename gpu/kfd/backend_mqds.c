@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Reading debugfs "mqds" takes the lock of every process in turn (Linux 6.12
- * kfd_debugfs_mqds_by_process), which a suspend keeps for as long as the hardware takes to answer.
- * The owner must not wait for that, so a thread does.
+ * kfd_debugfs_mqds_by_process), which a suspend keeps for as long as the hardware takes to answer;
+ * so does asking the extension. The owner must not wait for that, so a thread does.
  */
 #include <errno.h>
 #include <pthread.h>
@@ -10,6 +10,7 @@
 #include <time.h>
 
 #include "gpu/kfd/backend_internal.h"
+#include "gpu/kfd/ext.h"
 #include "util/macros.h"
 
 /*
@@ -20,6 +21,7 @@
 
 struct mqds_reader {
 	struct gkfd *k;
+	bool by_ext;
 	pthread_t thread;
 	pthread_mutex_t lock;
 	pthread_cond_t changed;
@@ -36,7 +38,8 @@ static void read_one(struct mqds_reader *r)
 	uint32_t line;
 
 	/* Not for everybody to read, nor there under lockdown: then nothing can be looked at. */
-	if (gkfd_mqds_read(r->k, &mqds, &line) < 0)
+	if ((!r->by_ext || gkfd_ext_mqds(r->k, &mqds) < 0) &&
+	    gkfd_mqds_read(r->k, &mqds, &line) < 0)
 		mqds = (struct gkfd_mqds){ 0 };
 	pthread_mutex_lock(&r->lock);
 	gkfd_mqds_done(&r->mqds);
@@ -90,7 +93,7 @@ static void reader_done(struct mqds_reader *r)
 	free(r);
 }
 
-int mqds_reader_new(struct gkfd *k, struct mqds_reader **ret)
+int mqds_reader_new(struct gkfd *k, bool by_ext, struct mqds_reader **ret)
 {
 	struct mqds_reader *r = calloc(1, sizeof(*r));
 	pthread_condattr_t attr;
@@ -99,6 +102,7 @@ int mqds_reader_new(struct gkfd *k, struct mqds_reader **ret)
 	if (!r)
 		return -ENOMEM;
 	r->k = k;
+	r->by_ext = by_ext;
 	pthread_mutex_init(&r->lock, NULL);
 	pthread_condattr_init(&attr);
 	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);

@@ -17,7 +17,7 @@ static void read_mqds(struct backend *b)
 
 	if (b->mqds_read && now_ns - b->mqds_ns < MQDS_FRESH_NS)
 		return;
-	if (!b->mqds_reader && mqds_reader_new(b->k, &b->mqds_reader) < 0)
+	if (!b->mqds_reader && mqds_reader_new(b->k, b->ext, &b->mqds_reader) < 0)
 		gkfd_mqds_done(&b->mqds);
 	b->mqds_read = b->mqds_reader &&
 		       mqds_reader_get(b->mqds_reader, b->patience_ns, &b->mqds);

@@ -11,6 +11,7 @@
 #define GPREEMPT_GPU_KFD_EXT_H
 
 #include "abi/kfd_gpreempt.h"
+#include "gpu/kfd/debugfs.h"
 #include "gpu/kfd/target.h"
 
 /* Opens the device when it is not open. -EACCES: no right to; -EPROTO: another version. */
@@ -36,6 +37,8 @@ int gkfd_ext_switch(struct gkfd *k, struct kfd_gpreempt_entry *entries, uint32_t
 /* All queues of @pid, the highest id first; *ret is to be freed. How many, or -errno. */
 int gkfd_ext_queues(struct gkfd *k, pid_t pid, uint64_t start_ticks,
 		    struct kfd_gpreempt_queue **ret);
+/* As gkfd_mqds_read(), without what the extension does not tell. -EPERM: no right to ask. */
+int gkfd_ext_mqds(struct gkfd *k, struct gkfd_mqds *ret);
 /*
  * Who keeps queues of @pid off the GPU through the extension, but for ourselves and @pid itself: 1
  * and *ret_holder, which is 0 when it cannot be seen from here; 0: nobody does.

@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 #include <fcntl.h>
 
+#include "abi/kfd_gpreempt.h"
 #include "tests/kfd/backend_rig.h"
 
 /* The model's table has no room for us: tests run one rig at a time. */
 static struct rig *the_rig;
 
 uint64_t rig_patience_ns = 30 * NSEC_PER_SEC;
+enum gkfd_ext_use rig_ext = GKFD_EXT_NEVER;
 
 static int gated_ioctl(void *data, unsigned long request, void *arg)
 {
@@ -40,6 +42,13 @@ static int counted_read_file(void *data, enum gkfd_tree tree, const char *path, 
 	return gkfd_transport_model.read_file(data, tree, path, ret_text, ret_len);
 }
 
+static int refusing_ext(void *data, unsigned long request, void *arg)
+{
+	if (request == KFD_GPREEMPT_GET_STATS && the_rig->no_stats)
+		return -EPERM;
+	return gkfd_transport_model.ext(data, request, arg);
+}
+
 int rig_try(struct rig *rig, const char *spec, enum gkfd_way way, char *why)
 {
 	_cleanup_free_ char *reason = NULL;
@@ -50,6 +59,7 @@ int rig_try(struct rig *rig, const char *spec, enum gkfd_way way, char *why)
 	the_rig = rig;
 	rig->table.ioctl = gated_ioctl;
 	rig->table.read_file = counted_read_file;
+	rig->table.ext = refusing_ext;
 	assert_int_equal(pipe2(rig->gate, O_CLOEXEC), 0);
 	assert_int_equal(pipe2(rig->at_gate, O_CLOEXEC), 0);
 	assert_int_equal(model_new_preset(spec, &m, &reason), 0);
@@ -57,6 +67,7 @@ int rig_try(struct rig *rig, const char *spec, enum gkfd_way way, char *why)
 	assert_int_equal(gkfd_new(&rig->table, rig->device, &k), 0);
 	return gkfd_backend_open(k,
 				 &(struct gkfd_backend_options){
+					 .ext = rig_ext,
 					 .way = way,
 					 .patience_ns = rig_patience_ns,
 					 .why = why,

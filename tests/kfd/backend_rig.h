@@ -28,12 +28,13 @@ struct rig {
 	int gate[2]; /* a pipe: once its write end is closed everybody passes */
 	int at_gate[2]; /* one byte for each who has come there */
 	unsigned int mqds_reads;
-	bool no_mqds;
+	bool no_mqds, no_stats;
 	bool mqds_blocked; /* reading them waits for the gate */
 };
 
 /* How long looking waits for the long file: a machine that is busy takes its time. */
 extern uint64_t rig_patience_ns;
+extern enum gkfd_ext_use rig_ext; /* of the next one */
 
 /* @spec as of --device model:SPEC. */
 void rig_open(struct rig *rig, const char *spec);

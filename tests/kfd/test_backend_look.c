@@ -107,6 +107,26 @@ static void work_is_seen_in_the_queue_it_was_given_to(void **state)
 	}
 }
 
+/* Under lockdown it is not there. */
+static void with_the_extension_nobody_needs_debugfs(void **state)
+{
+	struct rig *rig = *state;
+
+	rig_close(rig);
+	rig_ext = GKFD_EXT_ONLY;
+	rig_open(rig, "mi308x,ext=1");
+	rig->no_mqds = true;
+	work_is_seen_in_the_queue_it_was_given_to(state);
+	assert_int_equal(rig->mqds_reads, 0);
+
+	rig_close(rig);
+	rig_open(rig, "mi308x,ext=1");
+	rig_ext = GKFD_EXT_NEVER;
+	rig->no_stats = true; /* no right to ask about somebody */
+	work_is_seen_in_the_queue_it_was_given_to(state);
+	assert_true(rig->mqds_reads > 0);
+}
+
 static void an_interrupted_packet_keeps_its_queue_busy(void **state)
 {
 	struct rig *rig = *state;
@@ -306,6 +326,7 @@ int main(void)
 		T(a_process_without_a_device_cannot_be_watched),
 		T(queues_are_found_with_their_pointers),
 		T(work_is_seen_in_the_queue_it_was_given_to),
+		T(with_the_extension_nobody_needs_debugfs),
 		T(an_interrupted_packet_keeps_its_queue_busy),
 		T(occupancy_settles_what_memory_leaves_open),
 		T(another_set_of_queues_is_noticed),
