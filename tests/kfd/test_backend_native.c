@@ -24,15 +24,27 @@ struct rig {
 	const struct gpu_native_ops *native;
 };
 
+static struct kfd_gpreempt_monitor asked; /* the last */
+
+static int noting_ext(void *data, unsigned long request, void *arg)
+{
+	if (request == KFD_GPREEMPT_SET_MONITOR)
+		asked = *(const struct kfd_gpreempt_monitor *)arg;
+	return gkfd_transport_model.ext(data, request, arg);
+}
+
 static int setup(void **state)
 {
+	static struct gkfd_transport table;
 	struct rig *r = calloc(1, sizeof(*r));
 	struct model *m = NULL;
 	char *why = NULL;
 
 	assert_non_null(r);
 	assert_int_equal(model_new_preset("mi308x,gpus=2,ext=1", &m, &why), 0);
-	assert_int_equal(gkfd_new(&gkfd_transport_model, model_transport_new(m), &r->k), 0);
+	table = gkfd_transport_model;
+	table.ext = noting_ext;
+	assert_int_equal(gkfd_new(&table, model_transport_new(m), &r->k), 0);
 	assert_int_equal(
 		gkfd_backend_open(
 			r->k, &(struct gkfd_backend_options){ .ext = GKFD_EXT_IF_PRESENT }, &r->b),
@@ -75,6 +87,18 @@ static struct gpu_native_config config(void)
 		.online_permille = 100,
 		.offline_permille = 800,
 	};
+}
+
+static void no_limit_is_not_the_drivers_own(void **state)
+{
+	struct gpu_native_config c = config();
+	struct rig *r = *state;
+
+	assert_int_equal(r->native->turn_on(r->b, &c), 0);
+	assert_int_equal(asked.cycles_per_s, UINT32_MAX);
+	c.cycles_per_s = 500;
+	assert_int_equal(r->native->turn_on(r->b, &c), 0);
+	assert_int_equal(asked.cycles_per_s, 500);
 }
 
 static uint64_t start_of(struct rig *r, pid_t pid)
@@ -178,6 +202,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(a_model_only_plays_it),	TEST(it_is_turned_on_with_settings_and_off),
+		TEST(a_model_only_plays_it),	TEST(no_limit_is_not_the_drivers_own),
 		TEST(off_on_one_gpu_is_not_on), TEST(a_policy_it_does_not_know_is_refused),
 		TEST(jobs_and_hints_reach_it),	TEST(one_that_is_off_is_not_rearmed),
 	};
