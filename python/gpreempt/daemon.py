@@ -13,6 +13,7 @@ from typing import Any, Iterator, List, Optional, Tuple, Type, Union
 
 from . import _abi
 from ._lib import lib
+from ._owned import Owned
 from .errors import Error, check_ns, check_number, check_pid, decode, from_info, usage
 from .records import class_name, class_number
 
@@ -173,11 +174,10 @@ def _path(path: Optional[str]) -> Optional[bytes]:
     return encoded
 
 
-class _Connection:
+class _Connection(Owned):
     """A connection, which any thread may use; calls take turns."""
 
     def __init__(self, path: Optional[str] = None) -> None:
-        self._handle: Optional[int] = None
         self._lock = threading.RLock()
         self._owner = os.getpid()
         self.path = path
@@ -216,22 +216,12 @@ class _Connection:
         with self._lock:
             return int(lib().gpreempt_daemon_fd(self._use()))
 
-    def __exit__(self, *_: object) -> None:
-        self.close()
-
-    def __del__(self) -> None:
-        if getattr(self, '_handle', None) is not None:
-            self.close()
-
 
 class Daemon(_Connection):
     """A connection to gpreemptd. NoDaemon where there is none; after NoDaemon connect again.
 
     path: of its control socket; None: what GPREEMPT_SOCKET names, else the usual places.
     """
-
-    def __enter__(self) -> 'Daemon':
-        return self
 
     def set_timeout(self, seconds: Optional[float]) -> None:
         """How long an answer may take; None: five seconds, to pause twenty."""
@@ -348,9 +338,6 @@ class Events(_Connection):
         self.timeout = timeout
         self._call('subscribe')
 
-    def __enter__(self) -> 'Events':
-        return self
-
     def __iter__(self) -> 'Events':
         return self
 
@@ -378,7 +365,7 @@ class Events(_Connection):
                      decode(c.comm), decode(c.text))
 
 
-class Hint:
+class Hint(Owned):
     """A page shared with the daemon, for a program whose work must not wait.
 
     Made once, when the process uses the GPU. Where there is none to be had (no daemon, or the
@@ -386,7 +373,6 @@ class Hint:
     """
 
     def __init__(self, path: Optional[str] = None) -> None:
-        self._handle: Optional[int] = None
         self.error: Optional[Error] = None
         info = _abi.ErrorInfo()
         self._handle = lib().gpreempt_hint_open(_path(path), ctypes.byref(info))
@@ -410,16 +396,6 @@ class Hint:
         handle, self._handle = self._handle, None
         if handle is not None:
             lib().gpreempt_hint_close(handle)
-
-    def __enter__(self) -> 'Hint':
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
-
-    def __del__(self) -> None:
-        if getattr(self, '_handle', None) is not None:
-            self.close()
 
 
 def check_selector(selector: str) -> None:

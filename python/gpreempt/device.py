@@ -12,6 +12,7 @@ from typing import Any, Callable, Iterable, List, Optional, Sequence, Type, Type
 
 from . import _abi
 from ._lib import lib
+from ._owned import Owned
 from .errors import (AbsentError, Error, RefusedError, UsageError, check_ns, check_number,
                      check_pid, from_info, usage)
 from .records import (DeviceInfo, Gpu, HqdStatus, Level, ProcessInfo, Queue, Snapshot, Statistics,
@@ -43,7 +44,7 @@ def _options(grace_kclk: int, longest: Optional[float]) -> _abi.SuspendOptions:
     return _abi.SuspendOptions(grace_kclk=grace, longest_ns=check_ns('longest', longest))
 
 
-class Device:
+class Device(Owned):
     """An open device: 'auto', 'kfd', 'nvrm', 'model' or 'model:PRESET'.
 
     Opens nothing yet but finds out whether it is there. Close it, or use it in a with statement:
@@ -52,7 +53,6 @@ class Device:
     """
 
     def __init__(self, device: str = 'auto') -> None:
-        self._handle: Optional[int] = None
         self._lock = threading.RLock()
         self._owner = os.getpid()
         self._processes: 'weakref.WeakSet[Process]' = weakref.WeakSet()
@@ -79,16 +79,6 @@ class Device:
             self._processes.clear()
             if handle is not None and self._owner == os.getpid():
                 lib().gpreempt_unref(handle)
-
-    def __enter__(self) -> 'Device':
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
-
-    def __del__(self) -> None:
-        if getattr(self, '_handle', None) is not None:
-            self.close()
 
     def __repr__(self) -> str:
         return f'<gpreempt.Device {self.device!r}{"" if self._handle else ", closed"}>'
@@ -301,12 +291,11 @@ class Device:
             self._check(lib().gpreempt_keepalive(self._use()))
 
 
-class Process:
+class Process(Owned):
     """An attached process: Device.attach()."""
 
     def __init__(self, device: Device, pid: int, look_only: bool = False,
                  level: Optional[str] = None) -> None:
-        self._handle: Optional[int] = None
         self.device = device
         self.pid = check_pid(pid)
         flags = _flags(look_only, level)
@@ -347,15 +336,9 @@ class Process:
             if self.device._owner == os.getpid():
                 lib().gpreempt_detach(handle)
 
-    def __enter__(self) -> 'Process':
-        return self
-
-    def __exit__(self, *_: object) -> None:
+    def close(self) -> None:
+        """The same."""
         self.detach()
-
-    def __del__(self) -> None:
-        if getattr(self, '_handle', None) is not None:
-            self.detach()
 
     def __repr__(self) -> str:
         return f'<gpreempt.Process {self.pid}{"" if self._handle else ", detached"}>'
@@ -545,11 +528,10 @@ def _already(pid: int) -> UsageError:
                       errno.EALREADY)
 
 
-class QueueMonitor:
+class QueueMonitor(Owned):
     """Samples of one attached process, and statistics over them."""
 
     def __init__(self, process: Process) -> None:
-        self._handle: Optional[int] = None
         self.process = process
         out = ctypes.c_void_p()
         process._call('monitor_new', ctypes.byref(out))
@@ -583,16 +565,6 @@ class QueueMonitor:
             handle, self._handle = self._handle, None
             if handle is not None:
                 lib().gpreempt_monitor_free(handle)
-
-    def __enter__(self) -> 'QueueMonitor':
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
-
-    def __del__(self) -> None:
-        if getattr(self, '_handle', None) is not None:
-            self.close()
 
 
 def batch_unmap(processes: Sequence[Process], grace_kclk: int = 0,
