@@ -215,13 +215,13 @@ static void look_for_another(struct scheduler *s)
 	bool ours = journal_turned_on(s->parts.journal);
 
 	s->native_looked = true;
-	if (!native(s) || (!ours && native(s)->is_on(s->b) != 1))
+	if (!ours && (!native(s) || native(s)->is_on(s->b) != 1))
 		return;
 	if (!ours)
 		log_line(LOG_LEVEL_WARNING,
 			 "the kernel's scheduler is on, and holds jobs besides gpreemptd: "
 			 "gpreempt kernel off, or scheduler = yes in [kernel]");
-	else if (turn_off(s) < 0)
+	else if (!native(s) || turn_off(s) < 0)
 		log_line(LOG_LEVEL_WARNING,
 			 "cannot turn off the kernel's scheduler, which an earlier gpreemptd "
 			 "turned on: gpreempt kernel off");
@@ -252,5 +252,7 @@ void native_end(struct scheduler *s)
 			  s->native_was_on ? "the kernel's scheduler goes on, as set by gpreemptd" :
 					     "the kernel's scheduler is turned off",
 			  !s->native_was_on);
+	else if (native(s) && journal_turned_on(s->parts.journal))
+		turn_off(s);
 	s->native_refused = s->native_looked = false;
 }

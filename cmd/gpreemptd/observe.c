@@ -4,13 +4,12 @@
 #include "cmd/gpreemptd/scheduler_internal.h"
 
 /*
- * Packets are consumed before they are done, so that the end of the last one may not be seen; and
- * nothing is seen of queues before it is known where to look. An offline job gets the worse of it:
- * to be held in vain costs less than to be in the way.
+ * Packets are consumed before they are done, so that the end of the last one may not be seen. An
+ * offline job gets the worse of it: to be held in vain costs less than to be in the way.
  */
 static bool is_busy(const struct gpu_sample *g, bool online)
 {
-	if (g->state == GPU_UNKNOWN || g->state == GPU_UNSEEN)
+	if (g->state == GPU_UNKNOWN)
 		return !online;
 	return g->state == GPU_BUSY && g->read == g->write;
 }
@@ -41,7 +40,7 @@ static size_t convert(struct scheduler *s, struct process *p, size_t n,
 		bool busy = is_busy(g, online);
 
 		j = job_of(p, j, g->gpu);
-		if (!j || j->engine_job == NO_JOB || (online && g->state == GPU_UNSEEN))
+		if (!j || j->engine_job == NO_JOB)
 			continue;
 		j->marked |= busy || g->read != g->write;
 		ret[written++] = (struct engine_sample){
@@ -50,6 +49,7 @@ static size_t convert(struct scheduler *s, struct process *p, size_t n,
 			.read = g->read,
 			.write = g->write,
 			.busy = busy,
+			.hidden = g->state == GPU_UNSEEN,
 		};
 	}
 	for_each_job(p, each) {

@@ -121,6 +121,7 @@ struct engine_sample {
 	uint32_t queue; /* the backend's, unique within the job */
 	uint64_t read, write; /* counters that only grow, in one unit; write - read is pending */
 	bool busy; /* something runs though nothing is pending: packets are consumed before done */
+	bool hidden; /* nobody can tell what it does: the three before say nothing */
 };
 
 enum engine_verb { ENGINE_SUSPEND, ENGINE_RESUME };

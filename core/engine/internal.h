@@ -46,7 +46,7 @@ struct engine_queue {
 	uint32_t job, queue; /* the key; job NO_INDEX: not in use */
 	uint64_t read, write; /* not in use: read is the index of the next such */
 	uint32_t seen; /* a step it was seen in; see forget_unseen */
-	bool work;
+	bool work, hidden;
 };
 static_assert(sizeof(struct engine_queue) == 32, "a queue has grown");
 
@@ -70,6 +70,7 @@ struct engine_job {
 
 	/* what was seen */
 	uint32_t queues, working; /* working: those with work */
+	uint32_t hidden; /* those of which nobody can tell */
 	bool loose_work; /* in queues there was no room to remember */
 	bool touched, moved; /* in this step */
 	bool has_work, ever_worked;

@@ -115,6 +115,27 @@ __attribute__((__noinline__)) static void note_change(struct engine *e, struct e
 	engine_touch(e, j);
 }
 
+/*
+ * A queue nobody can look at has no work that would be a reason for anything, but it is there, and
+ * so in the way of online work. What it did meanwhile is nothing it has just done.
+ */
+__attribute__((__noinline__)) static void note_hidden(struct engine *e, struct engine_queue *q,
+						      const struct engine_sample *s, bool counts)
+{
+	struct engine_job *j = &e->jobs[q->job & ((1u << JOB_INDEX_BITS) - 1)];
+	bool work = !s->hidden && (s->busy || (counts && s->read != s->write));
+
+	if (s->hidden != q->hidden) {
+		j->hidden += s->hidden ? 1 : -1u;
+		q->hidden = s->hidden;
+		gpu_of(e, j)->stale = true;
+	}
+	q->read = s->read;
+	q->write = s->write;
+	if (work != q->work)
+		note_change(e, q, work, false);
+}
+
 /* Backwards is work too: whoever does that has something to hide, or a new ring. */
 static bool has_work(const struct engine_sample *s, const struct engine_queue *q, bool counts)
 {
@@ -152,6 +173,10 @@ static size_t look(struct engine *e, const struct engine_sample *samples, size_t
 		if (!q) {
 			note_loose(e, s);
 			others++;
+			continue;
+		}
+		if (s->hidden | q->hidden) {
+			note_hidden(e, q, s, counts);
 			continue;
 		}
 		work = has_work(s, q, counts);

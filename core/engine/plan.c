@@ -14,7 +14,7 @@ struct unit {
 	bool hold; /* the policy wants one of it off */
 	bool overdue, spared, too_soon; /* one of it */
 	bool returning; /* one of it, and nobody knows yet whether it is there */
-	bool works; /* one of it */
+	bool works; /* one of it, or nobody can tell */
 	uint32_t queues;
 	uint64_t waited_ns; /* the longest of them */
 	uint32_t because;
@@ -103,7 +103,7 @@ static struct unit look_at(struct engine *e, struct engine_job *first)
 		u.spared |= engine_spared(e, m, u.urgent);
 		u.too_soon |= !is_held(m) && engine_too_soon(e, m);
 		u.returning |= m->place == PLACE_RETURNING;
-		u.works |= m->has_work;
+		u.works |= m->has_work || m->hidden;
 		u.queues += m->queues;
 		if (is_held(m) && m->has_work)
 			u.waited_ns =
@@ -169,16 +169,19 @@ static bool idle_for(struct engine *e, const struct engine_job *j, uint64_t dura
 {
 	uint64_t at_ns = gpol_after(j->work_since_ns, duration_ns);
 
-	if (j->has_work)
+	if (j->has_work || j->hidden)
 		return false;
 	wake_at(e, at_ns);
 	return at_ns <= e->now_ns;
 }
 
-/* Lazy ones before their first work, and those that give back what they do not use. */
+/*
+ * Lazy ones before their first work, and those that give back what they do not use; but not where
+ * their work could not be seen when it comes.
+ */
 static bool wants_no_slot(struct engine *e, const struct engine_job *j)
 {
-	if (j->has_work)
+	if (j->has_work || j->hidden)
 		return false;
 	if ((j->config.flags & ENGINE_JOB_LAZY) && !j->ever_worked)
 		return true;

@@ -101,6 +101,7 @@ static void forget(struct engine *e, struct engine_queue *q)
 	clear_place(e, place_of(e, q->job, q->queue));
 	j->queues--;
 	j->working -= q->work;
+	j->hidden -= q->hidden;
 	gpu_of(e, j)->stale = true;
 	*q = (struct engine_queue){ .job = NO_INDEX, .read = e->free_queue };
 	e->free_queue = (uint32_t)(q - e->queues);

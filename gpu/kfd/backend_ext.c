@@ -194,8 +194,6 @@ int ext_new(struct backend *b, struct ext **ret)
 	x = calloc(1, sizeof(*x));
 	if (!x)
 		return -ENOMEM;
-	if (!(version.abilities & KFD_GPREEMPT_IS_ADMIN))
-		gkfd_open_device(b->k); /* for binding, while there is one thread; else refused */
 	x->b = b;
 	x->wake_fd = -1;
 	pthread_mutex_init(&x->lock, NULL);

@@ -92,8 +92,8 @@ struct gpu_watch {
 #define MQDS_FRESH_NS (50 * NSEC_PER_MSEC)
 #define MQDS_PATIENCE_NS (100 * NSEC_PER_MSEC) /* a few are enough while nothing is wrong */
 
-/* @by_ext: the extension is asked first. */
-int mqds_reader_new(struct gkfd *k, bool by_ext, struct mqds_reader **ret);
+/* With the extension, that is asked. */
+int mqds_reader_new(const struct backend *b, struct mqds_reader **ret);
 void mqds_reader_free(struct mqds_reader *r); /* waits for the driver; accepts NULL */
 /* *ret becomes what is read now; false: that takes longer, and it is empty. */
 bool mqds_reader_get(struct mqds_reader *r, uint64_t patience_ns, struct gkfd_mqds *ret);

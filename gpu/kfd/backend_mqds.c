@@ -22,6 +22,7 @@
 struct mqds_reader {
 	struct gkfd *k;
 	bool by_ext;
+	pid_t own_pid;
 	pthread_t thread;
 	pthread_mutex_t lock;
 	pthread_cond_t changed;
@@ -38,8 +39,8 @@ static void read_one(struct mqds_reader *r)
 	uint32_t line;
 
 	/* Not for everybody to read, nor there under lockdown: then nothing can be looked at. */
-	if ((!r->by_ext || gkfd_ext_mqds(r->k, &mqds) < 0) &&
-	    gkfd_mqds_read(r->k, &mqds, &line) < 0)
+	if ((r->by_ext ? gkfd_ext_mqds(r->k, r->own_pid, &mqds) :
+			 gkfd_mqds_read(r->k, &mqds, &line)) < 0)
 		mqds = (struct gkfd_mqds){ 0 };
 	pthread_mutex_lock(&r->lock);
 	gkfd_mqds_done(&r->mqds);
@@ -93,7 +94,7 @@ static void reader_done(struct mqds_reader *r)
 	free(r);
 }
 
-int mqds_reader_new(struct gkfd *k, bool by_ext, struct mqds_reader **ret)
+int mqds_reader_new(const struct backend *b, struct mqds_reader **ret)
 {
 	struct mqds_reader *r = calloc(1, sizeof(*r));
 	pthread_condattr_t attr;
@@ -101,8 +102,9 @@ int mqds_reader_new(struct gkfd *k, bool by_ext, struct mqds_reader **ret)
 
 	if (!r)
 		return -ENOMEM;
-	r->k = k;
-	r->by_ext = by_ext;
+	r->k = b->k;
+	r->by_ext = b->ext;
+	r->own_pid = b->own_pid;
 	pthread_mutex_init(&r->lock, NULL);
 	pthread_condattr_init(&attr);
 	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);

@@ -73,9 +73,9 @@ static int native_turn_on(struct gpu_backend *base, const struct gpu_native_conf
 
 	snprintf(args.policy, sizeof(args.policy), "%s", c->policy);
 	r = gkfd_scheduler_set(gkfd_of(base), &args);
-	if (r >= 0)
-		r = reserve(base, c);
-	return r == -ENOTTY || r == -ENODEV ? -EOPNOTSUPP : r;
+	if (r == -ENOTTY || r == -ENODEV)
+		return -EOPNOTSUPP;
+	return r < 0 ? r : reserve(base, c);
 }
 
 static int native_set_job(struct gpu_backend *base, pid_t pid, uint64_t start_ticks,

@@ -17,7 +17,7 @@ static void read_mqds(struct backend *b)
 
 	if (b->mqds_read && now_ns - b->mqds_ns < MQDS_FRESH_NS)
 		return;
-	if (!b->mqds_reader && mqds_reader_new(b->k, b->ext, &b->mqds_reader) < 0)
+	if (!b->mqds_reader && mqds_reader_new(b, &b->mqds_reader) < 0)
 		gkfd_mqds_done(&b->mqds);
 	b->mqds_read = b->mqds_reader &&
 		       mqds_reader_get(b->mqds_reader, b->patience_ns, &b->mqds);
@@ -31,6 +31,7 @@ struct fresh { /* what becomes of a watch */
 	struct gkfd_span *spans;
 	size_t n, n_known, n_unseen;
 	uint32_t n_spans;
+	bool kept; /* something as it was before, as nobody could tell anew */
 };
 
 static void fresh_done(struct fresh *f)
@@ -50,9 +51,8 @@ static int fresh_alloc(struct fresh *f, size_t n)
 	return f->queues && f->addrs && f->seen && f->spans ? 0 : -ENOMEM;
 }
 
-static void add_known(struct fresh *f, const struct gkfd_proc_queue *q, const struct gkfd_mqd *mqd)
+static void add_known(struct fresh *f, const struct gkfd_proc_queue *q, struct gkfd_queue_addr addr)
 {
-	struct gkfd_queue_addr addr = gkfd_mqd_addr(mqd);
 	struct seen *seen = &f->seen[f->n_known];
 	struct gkfd_span *spans = &f->spans[f->n_spans];
 	uint64_t low = MIN(addr.read_ptr_addr, addr.write_ptr_addr);
@@ -86,7 +86,38 @@ static void add_unseen(struct fresh *f)
 	}
 }
 
-static int fresh_build(struct backend *b, const struct gkfd_proc *proc, struct fresh *f)
+/* Where it was before, if it is the same as far as sysfs tells. */
+static const struct gkfd_queue_addr *addr_before(const struct gpu_watch *w,
+						 const struct gkfd_proc_queue *q)
+{
+	for (size_t i = 0; i < w->n_known; i++) {
+		const struct seen *s = &w->seen[i];
+
+		if (s->gpu == q->gpu_id && s->queue == q->queue_id &&
+		    w->addrs[i].ring_bytes == q->ring_bytes)
+			return &w->addrs[i];
+	}
+	return NULL;
+}
+
+static void add_queue(struct fresh *f, const struct gpu_watch *w, const struct gkfd_proc_queue *q,
+		      const struct gkfd_mqd *mqd, bool none_read)
+{
+	const struct gkfd_queue_addr *before = !mqd && none_read ? addr_before(w, q) : NULL;
+
+	f->queues[f->n++] = (struct gpu_queue){
+		.gpu = q->gpu_id,
+		.queue = q->queue_id,
+		.unseen = !mqd && !before && gkfd_type_is_compute(q->type),
+	};
+	if (mqd)
+		add_known(f, q, gkfd_mqd_addr(mqd));
+	else if (before)
+		add_known(f, q, *before);
+	f->kept |= before != NULL;
+}
+
+static int fresh_build(const struct gpu_watch *w, const struct gkfd_proc *proc, struct fresh *f)
 {
 	_cleanup_free_ const struct gkfd_mqd **mqds = calloc(proc->n_queues + 1, sizeof(*mqds));
 	const struct gkfd_mqd *first;
@@ -94,19 +125,10 @@ static int fresh_build(struct backend *b, const struct gkfd_proc *proc, struct f
 
 	if (!mqds || fresh_alloc(f, proc->n_queues) < 0)
 		return -ENOMEM;
-	n = gkfd_mqds_of_process(&b->mqds, proc->pid, &first);
+	n = gkfd_mqds_of_process(&w->b->mqds, proc->pid, &first);
 	gkfd_match_queues(proc, first, n, mqds);
-	for (size_t i = 0; i < proc->n_queues; i++) {
-		const struct gkfd_proc_queue *q = &proc->queues[i];
-
-		f->queues[f->n++] = (struct gpu_queue){
-			.gpu = q->gpu_id,
-			.queue = q->queue_id,
-			.unseen = !mqds[i] && gkfd_type_is_compute(q->type),
-		};
-		if (mqds[i])
-			add_known(f, q, mqds[i]);
-	}
+	for (size_t i = 0; i < proc->n_queues; i++)
+		add_queue(f, w, &proc->queues[i], mqds[i], n == 0);
 	add_unseen(f);
 	return 0;
 }
@@ -138,7 +160,7 @@ static void adopt(struct gpu_watch *w, struct fresh *f)
 	w->n = f->n;
 	w->n_known = f->n_known;
 	w->n_unseen = f->n_unseen;
-	w->stale = f->n_unseen > 0;
+	w->stale = f->n_unseen > 0 || f->kept;
 	closep(&w->mem.fd);
 	w->mem = GKFD_MEM_NONE;
 }
@@ -154,7 +176,7 @@ static int rebuild(struct gpu_watch *w)
 	r = gkfd_proc_read(w->b->k, w->pid, &proc);
 	if (r < 0)
 		return r;
-	r = fresh_build(w->b, &proc, &f);
+	r = fresh_build(w, &proc, &f);
 	if (r < 0) {
 		fresh_done(&f);
 		return r;

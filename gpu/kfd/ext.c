@@ -52,9 +52,6 @@ int gkfd_ext_bind(struct gkfd *k, pid_t pid)
 		return r;
 	if (version.abilities & KFD_GPREEMPT_IS_ADMIN)
 		return 0;
-	r = gkfd_open_device(k); /* borrowing looks for the same device */
-	if (r < 0)
-		return r;
 	for (unsigned int nth = 0; r == 0; nth++)
 		r = bind_nth(k, pid, nth);
 	if (r == -ENOENT)

@@ -37,8 +37,11 @@ int gkfd_ext_switch(struct gkfd *k, struct kfd_gpreempt_entry *entries, uint32_t
 /* All queues of @pid, the highest id first; *ret is to be freed. How many, or -errno. */
 int gkfd_ext_queues(struct gkfd *k, pid_t pid, uint64_t start_ticks,
 		    struct kfd_gpreempt_queue **ret);
-/* As gkfd_mqds_read(), without what the extension does not tell. -EPERM: no right to ask. */
-int gkfd_ext_mqds(struct gkfd *k, struct gkfd_mqds *ret);
+/*
+ * As gkfd_mqds_read(), without what the extension does not tell; of processes it does not tell of
+ * from there, as far as it can be read. An error only where nothing at all could be found.
+ */
+int gkfd_ext_mqds(struct gkfd *k, pid_t own_pid, struct gkfd_mqds *ret);
 /*
  * Who keeps queues of @pid off the GPU through the extension, but for ourselves and @pid itself: 1
  * and *ret_holder, which is 0 when it cannot be seen from here; 0: nobody does.

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * What "mqds" of debugfs tells of queues, from the extension: it is shorter, is there under
- * lockdown, and is asked process by process. Which process it is, whoever reads sysfs knows.
+ * lockdown, and is asked process by process. Of whom it does not tell, debugfs may.
  */
 #include <errno.h>
 
@@ -10,6 +10,22 @@
 #include "gpu/kfd/match.h"
 #include "gpu/kfd/procs.h"
 #include "util/macros.h"
+
+struct table {
+	struct gkfd_mqds m;
+	size_t room;
+};
+
+static int add(struct table *t, const struct gkfd_mqd *mqd)
+{
+	struct gkfd_mqd *grown = gkfd_grow(t->m.mqds, t->m.n, &t->room, sizeof(*grown));
+
+	if (!grown)
+		return -ENOMEM;
+	t->m.mqds = grown;
+	t->m.mqds[t->m.n++] = *mqd;
+	return 0;
+}
 
 static struct gkfd_mqd mqd_of(pid_t pid, const struct kfd_gpreempt_queue *q)
 {
@@ -28,8 +44,8 @@ static struct gkfd_mqd mqd_of(pid_t pid, const struct kfd_gpreempt_queue *q)
 	};
 }
 
-/* The highest id first, as "mqds" has them. */
-static int add_queues(struct gkfd *k, pid_t pid, struct gkfd_mqds *m, size_t *room)
+/* The highest id first, as "mqds" has them. How many, or why there are none to be had. */
+static int ask(struct gkfd *k, pid_t pid, struct table *t)
 {
 	_cleanup_free_ struct kfd_gpreempt_queue *queues = NULL;
 	int n = gkfd_ext_bind(k, pid);
@@ -37,29 +53,52 @@ static int add_queues(struct gkfd *k, pid_t pid, struct gkfd_mqds *m, size_t *ro
 	if (n >= 0)
 		n = gkfd_ext_queues(k, pid, 0, &queues);
 	for (int i = 0; i < n; i++) {
-		struct gkfd_mqd *grown = gkfd_grow(m->mqds, m->n, room, sizeof(*grown));
+		struct gkfd_mqd mqd = mqd_of(pid, &queues[i]);
 
-		if (!grown)
+		if (add(t, &mqd) < 0)
 			return -ENOMEM;
-		m->mqds = grown;
-		m->mqds[m->n++] = mqd_of(pid, &queues[i]);
 	}
-	return n == -ESRCH ? 0 : MIN(n, 0); /* it has ended meanwhile */
+	return n;
 }
 
-int gkfd_ext_mqds(struct gkfd *k, struct gkfd_mqds *ret)
+/* Of processes of which nothing is known yet. */
+static int add_from_debugfs(struct gkfd *k, struct table *t)
+{
+	_cleanup_(gkfd_mqds_done) struct gkfd_mqds more = { 0 };
+	struct gkfd_mqds asked = t->m;
+	const struct gkfd_mqd *first;
+	uint32_t line;
+	int r = gkfd_mqds_read(k, &more, &line);
+
+	for (size_t i = 0; r >= 0 && i < more.n; i++) {
+		asked.mqds = t->m.mqds; /* it may have moved */
+		if (gkfd_mqds_of_process(&asked, more.mqds[i].pid, &first) == 0)
+			r = add(t, &more.mqds[i]);
+	}
+	return r;
+}
+
+int gkfd_ext_mqds(struct gkfd *k, pid_t own_pid, struct gkfd_mqds *ret)
 {
 	_cleanup_free_ pid_t *pids = NULL;
-	struct gkfd_mqds m = { 0 };
-	size_t n = 0, room = 0;
+	struct table t = { 0 };
+	size_t n = 0, silent = 0;
 	int r = gkfd_proc_list(k, &pids, &n);
 
-	for (size_t i = 0; r >= 0 && i < n; i++)
-		r = add_queues(k, pids[i], &m, &room);
-	if (r < 0) {
-		gkfd_mqds_done(&m);
+	for (size_t i = 0; r >= 0 && i < n; i++) {
+		int asked = pids[i] == own_pid ? 0 : ask(k, pids[i], &t);
+
+		silent += asked < 0;
+		if (asked == -ENOMEM)
+			r = asked;
+	}
+	/* It may have ended, or belong to somebody else; most of the time there is none. */
+	if (r >= 0 && silent > 0)
+		r = add_from_debugfs(k, &t);
+	if (r == -ENOMEM || (r < 0 && t.m.n == 0)) {
+		gkfd_mqds_done(&t.m);
 		return r;
 	}
-	*ret = m;
+	*ret = t.m;
 	return 0;
 }

@@ -88,7 +88,7 @@ static int end_holders(struct gkfd *k, const struct kfd_gpreempt_entry *e,
 	int ended = 0, r;
 
 	while ((r = gkfd_ext_holder(k, pid, e->start_ticks, &holder)) > 0) {
-		if (holder == 0 || holder == last || ended == HOLDERS_MAX)
+		if (holder == 0 || holder == last || holder == pid || ended == HOLDERS_MAX)
 			return gkfd_ext_explain(k, e, -EBUSY, fail);
 		if (holder == getpid())
 			return gkfd_fail(fail, -EALREADY, GKFD_WHY_ALREADY_HELD, "release");

@@ -119,12 +119,14 @@ static int kernel_ext(void *data, unsigned long request, void *arg)
 static int kernel_borrow(void *data, pid_t pid, unsigned int nth)
 {
 	_cleanup_close_ int pidfd = gkfd_trace_syscall.pidfd(NULL, pid);
-	const struct kernel *k = data;
+	_cleanup_close_ int kfd = open_below_root(data, "/dev/kfd", O_PATH);
 	struct stat device;
 
 	if (pidfd < 0)
 		return pidfd;
-	if (fstat(k->kfd, &device) < 0)
+	if (kfd < 0)
+		return kfd;
+	if (fstat(kfd, &device) < 0)
 		return -errno;
 	return gpu_borrow(pidfd, pid, device.st_rdev, nth);
 }

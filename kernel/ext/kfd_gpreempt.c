@@ -57,11 +57,14 @@ void gp_owner_holds(struct gp_file *f)
 pid_t gp_owner_pid(u64 owner)
 {
 	struct gp_file *f;
-	pid_t pid;
+	pid_t pid = 0;
 
 	xa_lock(&owners);
 	f = xa_load(&owners, owner);
-	pid = f ? pid_vnr(f->by) : 0;
+	rcu_read_lock();
+	if (f && pid_task(f->by, PIDTYPE_TGID)) /* its number may be another's by now */
+		pid = pid_vnr(f->by);
+	rcu_read_unlock();
 	xa_unlock(&owners);
 	return pid;
 }

@@ -489,13 +489,12 @@ static u32 gp_queue_flags(const struct queue *q, u64 owner)
 static pid_t gp_preempted_by(const struct queue *q)
 {
 	const struct kfd_gpreempt_node *n = q->device->dqm->gpreempt;
-	u64 owner = 0;
 
 	if (q->properties.gpreempt & KFD_GPREEMPT_BY_HOLDER)
-		owner = q->gpreempt.holder.owner;
-	else if (n && gp_is_stopped(n))
-		owner = list_first_entry(&n->stops, struct gp_stop, link)->owner;
-	return gp_owner_pid(owner) ?: pid_vnr(q->gpreempt.by);
+		return gp_owner_pid(q->gpreempt.holder.owner);
+	if (n && gp_is_stopped(n))
+		return gp_owner_pid(list_first_entry(&n->stops, struct gp_stop, link)->owner);
+	return pid_vnr(q->gpreempt.by);
 }
 
 static void gp_fill_queue(struct queue *q, u64 owner, struct kfd_gpreempt_queue *ret)

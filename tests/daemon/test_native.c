@@ -360,6 +360,31 @@ static void one_that_a_killed_daemon_turned_on_and_nobody_wants_is_turned_off(vo
 	nobody_wants(true, -EPERM);
 }
 
+/* Before it came to look, or after it looked in vain. */
+static void whoever_is_let_go_of_is_not_held_by_it_either(void **state)
+{
+	struct rig *r = rig_schedules();
+
+	r->fake.native.on = true;
+	journal_set_turned_on(r->journal, true);
+	scheduler_pause(r->s);
+	assert_false(r->fake.native.on);
+	rig_free(r);
+
+	r = rig_schedules();
+	r->fake.native.on = true;
+	r->fake.native.turn_on_result = r->fake.native.turn_off_result = -EIO;
+	journal_set_turned_on(r->journal, true);
+	rig_run(r, 5 * S);
+	assert_true(r->fake.native.on);
+	r->fake.native.turn_off_result = 0;
+	scheduler_free(r->s);
+	r->s = NULL;
+	assert_false(r->fake.native.on);
+	assert_false(journal_turned_on(r->journal));
+	rig_free(r);
+}
+
 static void one_that_others_turned_on_is_left_on(void **state)
 {
 	nobody_wants(false, 0);
@@ -418,6 +443,7 @@ int main(void)
 		cmocka_unit_test(it_ends_with_the_daemon_that_turned_it_on),
 		cmocka_unit_test(what_was_on_before_stays_on),
 		cmocka_unit_test(one_that_a_killed_daemon_turned_on_ends_with_this_one),
+		cmocka_unit_test(whoever_is_let_go_of_is_not_held_by_it_either),
 		cmocka_unit_test(
 			one_that_a_killed_daemon_turned_on_and_nobody_wants_is_turned_off),
 		cmocka_unit_test(one_that_others_turned_on_is_left_on),

@@ -116,10 +116,62 @@ static void an_offline_job_that_cannot_be_looked_at_makes_room(void **state)
 	fake_set_work(offline, false);
 	rig_run(r, S);
 	assert_true(rig_job(r, OFFLINE_PID, 1, &job));
-	assert_true(job.flags & WIRE_JOB_WORKING);
+	assert_false(job.flags & WIRE_JOB_WORKING);
 	assert_false(fake_is_held(offline));
 	fake_set_work(online, true);
 	rig_run_until(r, fake_is_held(offline));
+	fake_set_work(online, false);
+	rig_run_until(r, !fake_is_held(offline));
+	rig_end(r);
+}
+
+/* Of another priority than others, and of which nobody knows whether it works. */
+static struct fake_process *rig_unseen(struct rig *r, struct verdict verdict)
+{
+	struct fake_process *p;
+
+	r->rules[2].verdict = verdict;
+	p = fake_add(&r->fake, 300, "gang", "/gang");
+	fake_add_queue(p, 1, 1);
+	fake_set_work(p, false);
+	p->queues[0].queue.unseen = true;
+	return p;
+}
+
+static void nobody_else_waits_for_jobs_that_cannot_be_looked_at(void **state)
+{
+	static const struct gpol_ops *const policies[] = { &gpol_priority, &gpol_rotate,
+							   &gpol_share, &gpol_deadline };
+	const struct verdict high = { .job_class = JOB_OFFLINE, .priority = 9, .source = "high" };
+
+	for (size_t i = 0; i < ARRAY_SIZE(policies); i++) {
+		struct rig *r = rig_new(8);
+		struct fake_process *online, *offline;
+
+		rig_pair(r, &online, &offline);
+		rig_unseen(r, high);
+		fake_set_work(offline, true);
+		scheduler_set_policy(r->s, policies[i]);
+		rig_run(r, 20 * S);
+		assert_int_equal(offline->suspends, 0);
+		rig_end(r);
+	}
+}
+
+/* While nobody could see its first work it is left on; and to be found is not to work. */
+static void a_lazy_job_gives_its_slot_up_once_it_can_be_looked_at(void **state)
+{
+	const struct verdict lazy = { .job_class = JOB_OFFLINE, .lazy = true, .source = "lazy" };
+	struct rig *r = rig_new(8);
+	struct fake_process *p;
+
+	rig_online(r, ONLINE_PID, 1);
+	p = rig_unseen(r, lazy);
+	p->queues[0].read = p->queues[0].write = 1000;
+	rig_run(r, 5 * S);
+	assert_false(fake_is_held(p));
+	p->queues[0].queue.unseen = false;
+	rig_run_until(r, fake_is_held(p));
 	rig_end(r);
 }
 
@@ -413,6 +465,8 @@ int main(void)
 		cmocka_unit_test(unmanaged_processes_are_listed_and_left_alone),
 		cmocka_unit_test(work_nobody_can_tell_the_end_of_counts_for_offline_only),
 		cmocka_unit_test(an_offline_job_that_cannot_be_looked_at_makes_room),
+		cmocka_unit_test(nobody_else_waits_for_jobs_that_cannot_be_looked_at),
+		cmocka_unit_test(a_lazy_job_gives_its_slot_up_once_it_can_be_looked_at),
 		cmocka_unit_test(nobody_makes_room_for_what_an_online_job_did_unseen),
 		cmocka_unit_test(a_queue_that_runs_its_last_packet_is_busy),
 		cmocka_unit_test(accounts_tell_who_was_held_for_whom_and_how_long),

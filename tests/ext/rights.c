@@ -83,6 +83,28 @@ static void bound(void)
 	expect_all_done(a);
 }
 
+/* Of several who keep a queue off, the one to be ended first. */
+static void named(void)
+{
+	struct actor *a = job_of(SOMEBODY, 1), *them = holder_of(SOMEBODY);
+	struct kfd_gpreempt_stop s = { .gpu_id = machine.gpu_ids[0], .hold_ms = 10000 };
+	int fd = open_ext();
+
+	expect_is("BIND", bind_by(them, a), 0);
+	expect_is("its own hold", hold_self(a), 0);
+	expect_is("by itself", queue_stats(fd, a, 0).preempted_by, a->pid);
+	expect_is("hold", hold_by(them, a), 0);
+	expect_is("by the holder", queue_stats(fd, a, 0).preempted_by, them->pid);
+	expect_is("STOP_SCHED", ext(fd, KFD_GPREEMPT_STOP_SCHED, &s), 0);
+	expect_is("by the holder still", queue_stats(fd, a, 0).preempted_by, them->pid);
+	expect_is("remap", let_go_by(them, a), 0);
+	expect_is("by who stopped the GPU", queue_stats(fd, a, 0).preempted_by, getpid());
+	s.hold_ms = 0;
+	expect_is("START_SCHED", ext(fd, KFD_GPREEMPT_START_SCHED, &s), 0);
+	expect_is("by itself again", queue_stats(fd, a, 0).preempted_by, a->pid);
+	expect_is("let go", let_go_self(a), 0);
+}
+
 static void another_users(void)
 {
 	struct actor *a = job_of(SOMEBODY_ELSE, 1), *them = holder_of(SOMEBODY);
@@ -300,6 +322,7 @@ static void own_device_of_root(void)
 const struct ext_case right_cases[] = {
 	{ "a stranger may look at the GPU and do nothing else", stranger, BOTH },
 	{ "who has a descriptor of the target may hold it", bound, BOTH },
+	{ "whoever keeps a queue off is named", named, BOTH },
 	{ "another user's descriptor cannot be had", another_users, BOTH },
 	{ "a binding is one file's", binding_of_another_file, BOTH },
 	{ "only descriptors of living processes bind", bad_bindings, BOTH },

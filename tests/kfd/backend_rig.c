@@ -44,7 +44,10 @@ static int counted_read_file(void *data, enum gkfd_tree tree, const char *path, 
 
 static int refusing_ext(void *data, unsigned long request, void *arg)
 {
-	if (request == KFD_GPREEMPT_GET_STATS && the_rig->no_stats)
+	const struct kfd_gpreempt_stats *stats = arg;
+
+	if (request == KFD_GPREEMPT_GET_STATS &&
+	    (the_rig->no_stats == -1 || the_rig->no_stats == (pid_t)stats->pid))
 		return -EPERM;
 	return gkfd_transport_model.ext(data, request, arg);
 }

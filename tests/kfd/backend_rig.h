@@ -28,7 +28,8 @@ struct rig {
 	int gate[2]; /* a pipe: once its write end is closed everybody passes */
 	int at_gate[2]; /* one byte for each who has come there */
 	unsigned int mqds_reads;
-	bool no_mqds, no_stats;
+	bool no_mqds;
+	pid_t no_stats; /* of this process; -1: of all */
 	bool mqds_blocked; /* reading them waits for the gate */
 };
 

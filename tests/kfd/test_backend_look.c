@@ -122,9 +122,50 @@ static void with_the_extension_nobody_needs_debugfs(void **state)
 	rig_close(rig);
 	rig_open(rig, "mi308x,ext=1");
 	rig_ext = GKFD_EXT_NEVER;
-	rig->no_stats = true; /* no right to ask about somebody */
+	rig->no_stats = EMPTY; /* no right to ask about it: then it is debugfs */
 	work_is_seen_in_the_queue_it_was_given_to(state);
 	assert_true(rig->mqds_reads > 0);
+}
+
+static size_t unseen(struct rig *rig, struct gpu_watch *w)
+{
+	const struct gpu_queue *queues;
+	size_t n, count = 0;
+
+	queues = ops_of(rig)->queues(w, &n);
+	for (size_t i = 0; i < n; i++)
+		count += queues[i].unseen;
+	return count;
+}
+
+/* Nor does it take with it what was known. */
+static void one_that_cannot_be_asked_about_hides_nobody_else(void **state)
+{
+	struct rig *rig = *state;
+	struct gpu_watch *w, *refused;
+
+	rig_close(rig);
+	rig_ext = GKFD_EXT_ONLY;
+	rig_open(rig, "mi308x,ext=1");
+	rig_ext = GKFD_EXT_NEVER;
+	rig->no_mqds = true;
+	rig->no_stats = OFFLINE;
+	w = watch(rig, ONLINE);
+	refused = watch(rig, OFFLINE);
+	assert_int_equal(unseen(rig, w), 0);
+	assert_int_equal(unseen(rig, refused), 10);
+
+	rig->no_stats = -1;
+	rig_advance(rig, NSEC_PER_SEC);
+	add_queue(rig, ONLINE, 0, KFD_IOC_QUEUE_TYPE_COMPUTE_AQL);
+	assert_int_equal(ops_of(rig)->refresh(w), 1);
+	assert_int_equal(unseen(rig, w), 1); /* the new one only */
+
+	rig->no_stats = 0;
+	rig_advance(rig, NSEC_PER_SEC);
+	assert_int_equal(ops_of(rig)->refresh(w), 1);
+	assert_int_equal(ops_of(rig)->refresh(refused), 1);
+	assert_int_equal(unseen(rig, w) + unseen(rig, refused), 0);
 }
 
 static void an_interrupted_packet_keeps_its_queue_busy(void **state)
@@ -327,6 +368,7 @@ int main(void)
 		T(queues_are_found_with_their_pointers),
 		T(work_is_seen_in_the_queue_it_was_given_to),
 		T(with_the_extension_nobody_needs_debugfs),
+		T(one_that_cannot_be_asked_about_hides_nobody_else),
 		T(an_interrupted_packet_keeps_its_queue_busy),
 		T(occupancy_settles_what_memory_leaves_open),
 		T(another_set_of_queues_is_noticed),
