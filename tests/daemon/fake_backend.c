@@ -259,9 +259,21 @@ static const struct gpu_queue *fake_queues(const struct gpu_watch *w, size_t *re
 	return w->queues;
 }
 
+/* Where nothing of it can be read, nothing tells that it is another one. */
+static struct fake_process *looked_at(struct gpu_watch *w)
+{
+	struct fake_process *p = fake_find(w->fake, w->pid);
+
+	for (size_t i = 0; p && i < p->n_queues; i++) {
+		if (!p->queues[i].queue.unseen)
+			return watched(w);
+	}
+	return p;
+}
+
 static int fake_look(struct gpu_watch *w, struct gpu_sample *ret, size_t max)
 {
-	struct fake_process *p = watched(w);
+	struct fake_process *p = looked_at(w);
 	int n = 0;
 
 	if (!p)
@@ -353,6 +365,7 @@ static int fake_attach(struct gpu_backend *b, pid_t pid, uint64_t cookie, struct
 	t = calloc(1, sizeof(*t));
 	if (!t)
 		return -ENOMEM;
+	p->start_ticks += p->passes_on; /* whoever was meant is gone */
 	*t = (struct gpu_target){ .fake = f, .pid = pid, .start_ticks = p->start_ticks };
 	f->faults.online_attached += p->online && !f->base.caps.slices;
 	f->faults.double_attached += p->target != NULL;

@@ -34,6 +34,7 @@ struct fake_process {
 	bool used, uses_gpu;
 	pid_t pid, parent;
 	uint64_t start_ticks;
+	bool passes_on; /* to another process, as it is attached */
 	uint32_t uid;
 	char comm[16];
 	char cgroup[96];

@@ -361,6 +361,22 @@ static void a_pid_that_passed_on_unseen_is_not_attached(void **state)
 	rig_end(r);
 }
 
+static void a_pid_that_passes_on_as_it_is_attached_is_let_go(void **state)
+{
+	struct rig *r = rig_new(8);
+	struct fake_process *offline;
+
+	rig_online(r, ONLINE_PID, 1);
+	offline = rig_offline(r, OFFLINE_PID, 1);
+	offline->passes_on = offline->queues[0].queue.unseen = true;
+	rig_run_until(r, offline->attaches == 1);
+	assert_int_equal(offline->releases, 1); /* at once, not when somebody looks */
+	offline->passes_on = false;
+	rig_run(r, 500 * MS);
+	assert_int_equal(offline->suspends, 0);
+	rig_end(r);
+}
+
 static void queues_that_vanish_while_held_are_let_go_all_the_same(void **state)
 {
 	struct rig *r = rig_new(8);
@@ -568,6 +584,7 @@ int main(void)
 		cmocka_unit_test(a_program_that_changes_its_name_is_judged_again),
 		cmocka_unit_test(a_pid_that_is_used_again_is_another_process),
 		cmocka_unit_test(a_pid_that_passed_on_unseen_is_not_attached),
+		cmocka_unit_test(a_pid_that_passes_on_as_it_is_attached_is_let_go),
 		cmocka_unit_test(queues_that_vanish_while_held_are_let_go_all_the_same),
 		cmocka_unit_test(a_queue_that_comes_is_looked_at_soon),
 		cmocka_unit_test(a_list_that_cannot_be_read_changes_nothing),
