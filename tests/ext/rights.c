@@ -258,15 +258,21 @@ static void reused_pid(void)
 
 /* ---- /dev/kfd ---- */
 
+struct inherited {
+	int kfd;
+	bool memory;
+};
+
+/* A child that has its parent's memory is another process all the same. */
 static int do_fork_and_call(void *arg)
 {
-	const int *kfd = arg;
+	struct inherited *i = arg;
 	struct kfd_gpreempt_version v;
-	pid_t child = fork();
+	pid_t child = i->memory ? vfork() : fork();
 	int status;
 
 	if (!child)
-		_exit(ioctl(*kfd, KFD_GPREEMPT_GET_VERSION, &v) ? errno : 0);
+		_exit(ioctl(i->kfd, KFD_GPREEMPT_GET_VERSION, &v) ? errno : 0);
 	while (waitpid(child, &status, 0) < 0)
 		;
 	return -WEXITSTATUS(status);
@@ -281,7 +287,7 @@ static void own_device(void)
 	struct kfd_gpreempt_stop *s = shared(sizeof(*s));
 	struct kfd_gpreempt_collect *c = shared(sizeof(*c));
 	struct kfd_gpreempt_stats *stats = shared(sizeof(*stats));
-	int *kfd = shared(sizeof(*kfd));
+	struct inherited *i = shared(sizeof(*i));
 
 	s->gpu_id = machine.gpu_ids[0];
 	give(a, 40);
@@ -304,8 +310,10 @@ static void own_device(void)
 	async->flags = 0;
 	async->timeout_ms = 1000;
 	expect_is("a timeout", kfd_call(a, UNMAP, async), -EOPNOTSUPP);
-	*kfd = kfd_of(a);
-	expect_is("by its child", in(a, do_fork_and_call, kfd), -EBADF);
+	i->kfd = kfd_of(a);
+	expect_is("by its child", in(a, do_fork_and_call, i), -EBADF);
+	i->memory = true;
+	expect_is("by a child in its memory", in(a, do_fork_and_call, i), -EBADF);
 	expect_all_done(a);
 }
 
