@@ -2,6 +2,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
+#include <sched.h>
 #include <signal.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -14,13 +15,17 @@
 #include "gpu/guard.h"
 #include "gpu/guard_message.h"
 #include "gpu/guard_watch.h"
+#include "util/bare.h"
 #include "util/macros.h"
 
 /* The kernel's own timer comes after the guard had its chance, which looks every GUARD_LOOK_NS. */
 #define TIMER_AFTER_NS (GUARD_LOOK_NS * 3)
 #define ANSWER_S 1 /* a guard that is well answers within a look */
+#define GUARD_STACK (64u << 10)
 
 struct guard {
+	struct guard_holder holder; /* as the guard knows us */
+	char *stack; /* its own */
 	struct guard_page *page;
 	int page_fd;
 	int pidfd; /* of the guard process */
@@ -87,34 +92,65 @@ static int make_timer(struct guard *g)
 	return 0;
 }
 
+BARE static int run_guard(void *user)
+{
+	struct guard *g = user;
+
+	guard_watch(g->page, &g->holder);
+}
+
 /*
  * A bare clone without an exit signal: no SIGCHLD for a program that merely uses the library,
  * and no fork handlers. The child may use nothing but system calls.
  */
+static pid_t clone_guard(struct guard *g)
+{
+	long pid;
+
+	if (BARE_MAY_SHARE_MEMORY)
+		return clone(run_guard, g->stack + GUARD_STACK, CLONE_VM, g);
+	pid = syscall(SYS_clone, 0, 0, 0, 0, 0);
+	if (pid == 0)
+		run_guard(g);
+	return (pid_t)pid;
+}
+
+static int make_stack(struct guard *g)
+{
+	void *stack = mmap(NULL, GUARD_STACK, PROT_READ | PROT_WRITE,
+			   MAP_PRIVATE | MAP_ANONYMOUS | MAP_STACK, -1, 0);
+
+	if (stack == MAP_FAILED)
+		return -errno;
+	g->stack = stack;
+	return 0;
+}
+
 static int make_process(struct guard *g)
 {
 	_cleanup_close_ int pidfd = (int)syscall(SYS_pidfd_open, getpid(), 0);
 	_cleanup_close_ int stat_fd = open("/proc/self/stat", O_RDONLY | O_CLOEXEC);
 	_cleanup_close_ int settled = -1, life = -1;
-	struct guard_holder holder = { .pid = getpid(), .pidfd = pidfd, .stat_fd = stat_fd };
 	int fds[2];
 	char none;
-	long pid;
+	pid_t pid;
 
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, fds) < 0)
 		return -errno;
-	holder.life_fd = life = fds[0];
+	life = fds[0];
 	g->life_fd = fds[1];
 	if (pipe2(fds, O_CLOEXEC) < 0)
 		return -errno;
 	settled = fds[0];
-	pid = syscall(SYS_clone, 0, 0, 0, 0, 0);
-	if (pid == 0)
-		guard_watch(g->page, &holder);
+	g->holder.pid = getpid();
+	g->holder.pidfd = pidfd;
+	g->holder.stat_fd = stat_fd;
+	g->holder.life_fd = life;
+	pid = clone_guard(g);
 	close(fds[1]);
 	if (pid < 0)
 		return -errno;
-	g->pid = (pid_t)pid;
+	g->pid = pid;
 	g->pidfd = (int)syscall(SYS_pidfd_open, g->pid, 0);
 	/* The guard closes all it inherited once it stands; nothing is ever written. */
 	while (read(settled, &none, 1) < 0 && errno == EINTR)
@@ -129,11 +165,17 @@ bool guard_is_possible(void)
 
 int guard_start(struct guard **ret)
 {
+	return guard_start_with(&(struct guard_rescue){ .program = -1 }, ret);
+}
+
+int guard_start_with(const struct guard_rescue *rescue, struct guard **ret)
+{
 	struct guard *g = calloc(1, sizeof(*g));
 	int r;
 
 	if (!g)
 		return -ENOMEM;
+	g->holder.rescue = *rescue;
 	g->page_fd = g->pidfd = g->life_fd = -1;
 	pthread_mutex_init(&g->lock, NULL);
 	pthread_mutex_init(&g->talk, NULL);
@@ -143,6 +185,8 @@ int guard_start(struct guard **ret)
 		r = make_timer(g);
 	if (r >= 0 && prctl(PR_SET_DUMPABLE, 0) < 0)
 		r = -errno;
+	if (r >= 0)
+		r = make_stack(g);
 	if (r >= 0)
 		r = make_process(g);
 	if (r < 0) {
@@ -171,6 +215,8 @@ void guard_stop(struct guard *g)
 	end_process(g);
 	if (g->page)
 		munmap(g->page, sizeof(*g->page));
+	if (g->stack)
+		munmap(g->stack, GUARD_STACK);
 	closep(&g->page_fd);
 	closep(&g->pidfd);
 	closep(&g->life_fd);

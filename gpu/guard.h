@@ -10,7 +10,13 @@
  * guard was killed first; and the holder watches the guard (guard_fd) and lets go when it dies.
  *
  * Where the holder's death would not end the hold, the guard has to: before such a hold it is
- * entrusted with what undoes it (guard_entrust), and does that when the holder is gone.
+ * entrusted with what undoes it (guard_entrust), and does that when the holder is gone. And where
+ * it should end it but may be kept from that, the guard starts a program that does (guard_rescue).
+ *
+ * The guard shares the holder's memory, so that this is not given up while the holder ends. Amdkfd
+ * does its part when it is (Linux 6.12 kfd_process_notifier_release), and waits for others there,
+ * which any process can make last for ever; and a thread that waits there still traces its target,
+ * so that nobody else could help it.
  *
  * The page is a memfd named GUARD_MEMFD_NAME: it marks a process as a holder of ours and lists
  * what it holds, for whoever has to clean up after it (release.h).
@@ -41,12 +47,19 @@ struct guard;
  */
 bool guard_is_possible(void);
 
+/* A program that is run when the holder is gone and was still attached to something. */
+struct guard_rescue {
+	int program; /* a descriptor; -1: none */
+	const char *const *argv; /* with what it needs to know; must stay where it is */
+};
+
 /*
  * Starts the guard of this process. Also makes the process undumpable, because writing a core
  * can delay its death for minutes. The guard's end raises no SIGCHLD and is invisible to
  * wait(2) without __WALL.
  */
 int guard_start(struct guard **ret);
+int guard_start_with(const struct guard_rescue *rescue, struct guard **ret);
 /* Nothing may be armed any more. A program that execs loses its guard. Accepts NULL. */
 void guard_stop(struct guard *g);
 

@@ -2,21 +2,20 @@
 #include <errno.h>
 #include <poll.h>
 #include <sys/ptrace.h>
-#include <sys/syscall.h>
 #include <time.h>
-#include <unistd.h>
 
 #include "gpu/guard_message.h"
 #include "gpu/guard_undo.h"
+#include "util/bare.h"
 
 #define AGAIN_NS 10000000l /* the holder's threads let go of the target one after the other */
 
 BARE static void drop(struct guard_lent *lent)
 {
 	if (lent->fd >= 0)
-		syscall(SYS_close, lent->fd);
+		bare_call(SYS_close, lent->fd);
 	if (lent->pidfd >= 0)
-		syscall(SYS_close, lent->pidfd);
+		bare_call(SYS_close, lent->pidfd);
 	lent->fd = lent->pidfd = -1;
 }
 
@@ -33,20 +32,20 @@ BARE void guard_hear(int life_fd, struct guard_lent *lent)
 	};
 	const int *fds = (const int *)(const void *)CMSG_DATA(&control.header);
 
-	if (syscall(SYS_recvmsg, life_fd, &header, 0) != sizeof(message))
+	if (bare_call(SYS_recvmsg, life_fd, &header, 0) != sizeof(message))
 		return;
 	if (message.slot < 0 || message.slot >= GUARD_SLOTS)
 		return;
 	if (header.msg_flags & MSG_CTRUNC) {
 		message.slot = -EMFILE; /* the call fails; what there was before is kept */
 		if (header.msg_controllen >= CMSG_LEN(sizeof(int)))
-			syscall(SYS_close, fds[0]);
+			bare_call(SYS_close, fds[0]);
 	} else {
 		drop(&lent[message.slot]);
 		if (header.msg_controllen >= CMSG_LEN(GUARD_MESSAGE_FDS * sizeof(int)))
 			lent[message.slot] = (struct guard_lent){ .fd = fds[0], .pidfd = fds[1] };
 	}
-	syscall(SYS_sendto, life_fd, &message, sizeof(message), MSG_NOSIGNAL, NULL, 0);
+	bare_call(SYS_sendto, life_fd, &message, sizeof(message), MSG_NOSIGNAL, NULL, 0);
 }
 
 BARE static bool is_there(int pidfd)
@@ -54,7 +53,7 @@ BARE static bool is_there(int pidfd)
 	struct pollfd end = { .fd = pidfd, .events = POLLIN };
 	struct timespec now = { 0 };
 
-	return syscall(SYS_ppoll, &end, 1, &now, NULL, 0) == 0;
+	return bare_call(SYS_ppoll, &end, 1, &now, NULL, 0) == 0;
 }
 
 BARE static void wait_a_little(int pidfd)
@@ -62,7 +61,7 @@ BARE static void wait_a_little(int pidfd)
 	struct pollfd end = { .fd = pidfd, .events = POLLIN };
 	struct timespec again = { .tv_nsec = AGAIN_NS };
 
-	syscall(SYS_ppoll, &end, 1, &again, NULL, 0);
+	bare_call(SYS_ppoll, &end, 1, &again, NULL, 0);
 }
 
 BARE static bool is_due(const struct guard_call *c)
@@ -95,10 +94,9 @@ BARE static void make_arg(const struct guard_undo *undo, const struct guard_call
 		ret->bytes[c->pointer_at + i] = ((const uint8_t *)&address)[i];
 }
 
-/* errno is a copy of that of the thread that made us: nobody else reads or writes it. */
 BARE static bool asks_again(long r)
 {
-	return r < 0 && (errno == EINTR || errno == EAGAIN);
+	return r == -EINTR || r == -EAGAIN;
 }
 
 BARE static void make_calls(const struct guard_undo *undo, const struct guard_lent *lent)
@@ -110,7 +108,7 @@ BARE static void make_calls(const struct guard_undo *undo, const struct guard_le
 
 		while (is_due(c) && is_there(lent->pidfd)) {
 			make_arg(undo, c, &arg);
-			if (!asks_again(syscall(SYS_ioctl, lent->fd, c->request, &arg)))
+			if (!asks_again(bare_call(SYS_ioctl, lent->fd, c->request, &arg)))
 				break;
 			wait_a_little(lent->pidfd);
 		}
@@ -124,7 +122,7 @@ BARE static void make_calls(const struct guard_undo *undo, const struct guard_le
 BARE static bool seize(pid_t target, const struct guard_lent *lent)
 {
 	while (is_there(lent->pidfd)) {
-		if (syscall(SYS_ptrace, PTRACE_SEIZE, target, 0, 0) >= 0)
+		if (bare_call(SYS_ptrace, PTRACE_SEIZE, target, 0, 0) >= 0)
 			return is_there(lent->pidfd);
 		wait_a_little(lent->pidfd);
 	}
@@ -147,7 +145,7 @@ BARE void guard_undo_all(struct guard_page *page, struct guard_lent *lent)
 
 		if (lent[i].fd < 0 || !any_due(undo))
 			continue;
-		while ((child = syscall(SYS_clone, 0, 0, 0, 0, 0)) < 0)
+		while ((child = bare_call(SYS_clone, 0, 0, 0, 0, 0)) < 0)
 			wait_a_little(lent[i].pidfd); /* too many processes just now */
 		if (child > 0)
 			continue;
@@ -155,6 +153,6 @@ BARE void guard_undo_all(struct guard_page *page, struct guard_lent *lent)
 		if (!undo->traced || seize(page->slots[i].target, &lent[i]))
 			make_calls(undo, &lent[i]);
 		for (;;)
-			syscall(SYS_exit_group, 0);
+			bare_call(SYS_exit_group, 0);
 	}
 }

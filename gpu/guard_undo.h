@@ -5,12 +5,6 @@
 
 #include "gpu/guard.h"
 
-/*
- * The sanitizers' run-time belongs to threads that do not exist in the guard, and errno to one
- * that does not care: code marked so uses neither.
- */
-#define BARE __attribute__((no_sanitize("thread", "address", "undefined")))
-
 struct guard_lent { /* for one slot */
 	int fd; /* of the target's, to undo on; -1: nothing was lent */
 	int pidfd; /* of the target */

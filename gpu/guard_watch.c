@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 #include <errno.h>
+#include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
 #include <sys/prctl.h>
-#include <sys/syscall.h>
 #include <time.h>
 
 #include "gpu/guard_undo.h"
 #include "gpu/guard_watch.h"
+#include "util/bare.h"
 #include "util/macros.h"
 
 BARE uint64_t guard_earliest(const struct guard_page *page)
@@ -27,38 +28,38 @@ BARE static uint64_t now_ns(void)
 {
 	struct timespec ts = { 0 };
 
-	syscall(SYS_clock_gettime, CLOCK_MONOTONIC, &ts);
+	bare_call(SYS_clock_gettime, CLOCK_MONOTONIC, &ts);
 	return (uint64_t)ts.tv_sec * NSEC_PER_SEC + (uint64_t)ts.tv_nsec;
 }
 
 /* Out of the holder's terminal, its signals and its files; only the holder's end ends us. */
 BARE static void settle(const struct guard_holder *h)
 {
-	int last = MAX(1023, MAX(h->pidfd, MAX(h->stat_fd, h->life_fd)));
+	const int kept[] = { h->pidfd, h->stat_fd, h->life_fd, h->rescue.program };
 	uint64_t all = ~0ull;
+	int last = 1023;
 
-	syscall(SYS_rt_sigprocmask, SIG_SETMASK, &all, NULL, sizeof(all));
-	syscall(SYS_setsid);
-	syscall(SYS_prctl, PR_SET_NAME, GUARD_MEMFD_NAME, 0, 0, 0);
-	syscall(SYS_prctl, PR_SET_DUMPABLE, 0, 0, 0, 0);
+	bare_call(SYS_rt_sigprocmask, SIG_SETMASK, &all, NULL, sizeof(all));
+	bare_call(SYS_setsid);
+	bare_call(SYS_prctl, PR_SET_NAME, GUARD_MEMFD_NAME, 0, 0, 0);
+	bare_call(SYS_prctl, PR_SET_DUMPABLE, 0, 0, 0, 0);
+	for (size_t i = 0; i < ARRAY_SIZE(kept); i++)
+		last = MAX(last, kept[i]);
 	for (int fd = 0; fd <= last; fd++)
-		if (fd != h->pidfd && fd != h->stat_fd && fd != h->life_fd)
-			syscall(SYS_close, fd);
+		if (fd != kept[0] && fd != kept[1] && fd != kept[2] && fd != kept[3])
+			bare_call(SYS_close, fd);
 #ifdef SYS_close_range
-	syscall(SYS_close_range, last + 1, ~0u, 0);
+	bare_call(SYS_close_range, last + 1, ~0u, 0);
 #endif
 }
 
-/*
- * True when the holder has ended or runs another program; else after GUARD_LOOK_NS or a
- * message.
- */
-BARE static bool holder_gone(const struct guard_holder *h, struct guard_lent *lent)
+/* True when the holder has ended or runs another program; else after @ns or a message. */
+BARE static bool holder_gone(const struct guard_holder *h, struct guard_lent *lent, uint64_t ns)
 {
 	struct pollfd ends[] = { { .fd = h->life_fd, .events = POLLIN },
 				 { .fd = h->pidfd, .events = POLLIN } };
-	struct timespec look = { .tv_nsec = (long)GUARD_LOOK_NS };
-	long n = syscall(SYS_ppoll, ends, 2, &look, NULL, 0);
+	struct timespec look = { .tv_nsec = (long)ns };
+	long n = bare_call(SYS_ppoll, ends, 2, &look, NULL, 0);
 
 	if (n > 0 && ends[0].revents == POLLIN && !ends[1].revents) {
 		guard_hear(h->life_fd, lent);
@@ -66,33 +67,34 @@ BARE static bool holder_gone(const struct guard_holder *h, struct guard_lent *le
 	}
 	if (n > 0)
 		return true;
-	return syscall(SYS_getppid) != h->pid; /* our parent: when it ends we get another */
+	return bare_call(SYS_getppid) != h->pid; /* our parent: when it ends we get another */
 }
 
 BARE static void kill_holder(const struct guard_holder *h)
 {
 	if (h->pidfd >= 0)
-		syscall(SYS_pidfd_send_signal, h->pidfd, SIGKILL, NULL, 0);
-	else if (syscall(SYS_getppid) == h->pid)
-		syscall(SYS_kill, h->pid, SIGKILL);
+		bare_call(SYS_pidfd_send_signal, h->pidfd, SIGKILL, NULL, 0);
+	else if (bare_call(SYS_getppid) == h->pid)
+		bare_call(SYS_kill, h->pid, SIGKILL);
 }
 
-BARE bool guard_reads_stopped(const char *stat, size_t n)
+BARE char guard_read_state(const char *stat, size_t n)
 {
 	size_t end = n;
 
 	/* "PID (NAME) STATE ...": a name may be anything, what follows has no parenthesis */
 	while (end > 0 && stat[end - 1] != ')')
 		end--;
-	return end > 0 && end + 1 < n && (stat[end + 1] == 'T' || stat[end + 1] == 't');
+	return end > 0 && end + 1 < n ? stat[end + 1] : '\0';
 }
 
 BARE static bool is_stopped(const struct guard_holder *h)
 {
-	char stat[128];
-	long n = syscall(SYS_pread64, h->stat_fd, stat, sizeof(stat), 0);
+	char stat[128], state;
+	long n = bare_call(SYS_pread64, h->stat_fd, stat, sizeof(stat), 0);
 
-	return n > 0 && guard_reads_stopped(stat, (size_t)n);
+	state = n > 0 ? guard_read_state(stat, (size_t)n) : '\0';
+	return state == 'T' || state == 't'; /* by a signal, or by a debugger */
 }
 
 struct stopped {
@@ -102,11 +104,13 @@ struct stopped {
 
 /*
  * A thread that is stopped on its way out of a driver call has all the time of that call left,
- * but will not use it. A look counts for two at most: we may be the one who slept.
+ * but will not use it. A look counts for what was meant to be between two, and one more: we may be
+ * the one who slept.
  */
-BARE static bool stays_stopped(const struct guard_holder *h, uint64_t at_ns, struct stopped *s)
+BARE static bool stays_stopped(const struct guard_holder *h, uint64_t at_ns, uint64_t meant_ns,
+			       struct stopped *s)
 {
-	uint64_t since = MIN(at_ns - s->looked_ns, GUARD_LOOK_NS * 2);
+	uint64_t since = MIN(at_ns - s->looked_ns, meant_ns + GUARD_LOOK_NS);
 
 	s->looked_ns = at_ns;
 	s->for_ns = is_stopped(h) ? s->for_ns + since : 0;
@@ -121,25 +125,55 @@ BARE bool guard_must_kill(uint64_t first_ns, uint64_t at_ns, bool *late)
 	return *late && was_late;
 }
 
+/* A driver call may last longer than silence may: then it is seen to that nobody is stopped. */
+BARE uint64_t guard_next_look(uint64_t first_ns, uint64_t at_ns, bool stopped)
+{
+	uint64_t left = first_ns - at_ns;
+
+	if (!first_ns)
+		return GUARD_SELDOM_NS;
+	if (stopped || first_ns <= at_ns || left > GUARD_SILENCE_NS)
+		return GUARD_LOOK_NS;
+	return MIN(left + 1, GUARD_SELDOM_NS);
+}
+
+/* In a process with memory of its own: what the driver does with ours need not be waited for. */
+BARE static void rescue(const struct guard_rescue *r)
+{
+	const char *const none[] = { NULL };
+	uint64_t no_signals = 0;
+
+	if (bare_call(SYS_clone, 0, 0, 0, 0, 0) != 0)
+		return;
+	bare_call(SYS_rt_sigprocmask, SIG_SETMASK, &no_signals, NULL, sizeof(no_signals));
+	bare_call(SYS_execveat, r->program, "", r->argv, none, AT_EMPTY_PATH);
+	for (;;)
+		bare_call(SYS_exit_group, 127);
+}
+
 BARE void guard_watch(struct guard_page *page, const struct guard_holder *holder)
 {
 	struct guard_lent lent[GUARD_SLOTS];
 	struct stopped stopped = { 0 };
+	uint64_t look_ns = GUARD_LOOK_NS;
 	bool late = false;
 
 	for (int i = 0; i < GUARD_SLOTS; i++)
 		lent[i] = (struct guard_lent){ .fd = -1, .pidfd = -1 };
 	settle(holder);
-	while (!holder_gone(holder, lent)) {
+	while (!holder_gone(holder, lent, look_ns)) {
 		uint64_t first = guard_earliest(page), now = now_ns();
 		bool must = guard_must_kill(first, now, &late);
 
-		if (stays_stopped(holder, now, &stopped) && first)
+		if (stays_stopped(holder, now, look_ns, &stopped) && first)
 			must = true;
 		if (must)
 			kill_holder(holder);
+		look_ns = guard_next_look(first, now, stopped.for_ns > 0);
 	}
+	if (holder->rescue.program >= 0 && guard_earliest(page))
+		rescue(&holder->rescue);
 	guard_undo_all(page, lent);
 	for (;;)
-		syscall(SYS_exit_group, 0);
+		bare_call(SYS_exit_group, 0);
 }

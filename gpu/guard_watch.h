@@ -6,6 +6,8 @@
 #include "gpu/guard.h"
 
 #define GUARD_LOOK_NS 50000000ull
+/* While all is well it need not look as often: no deadline is nearer than GUARD_SILENCE_NS. */
+#define GUARD_SELDOM_NS (5 * GUARD_LOOK_NS)
 
 /* The earliest deadline of all armed slots; 0: none is armed. */
 uint64_t guard_earliest(const struct guard_page *page);
@@ -23,17 +25,20 @@ struct guard_holder {
 	int pidfd;
 	int stat_fd; /* its /proc/PID/stat */
 	int life_fd; /* its messages; of whose other end nobody is left, it has ended */
+	struct guard_rescue rescue;
 };
 
-/* In the words of /proc/PID/stat: stopped, by a signal or by a debugger. */
-bool guard_reads_stopped(const char *stat, size_t n);
+/* How long until the next look is soon enough; @stopped: the holder was, at this one. */
+uint64_t guard_next_look(uint64_t first_ns, uint64_t at_ns, bool stopped);
+
+/* The state that @n bytes of a /proc/PID/stat tell, in the letters of proc(5); '\0': none. */
+char guard_read_state(const char *stat, size_t n);
 
 /*
  * Watches the holder, and takes what it entrusts through life_fd, until it is gone, or until
  * nobody has the other end of life_fd any more: then it runs another program, which holds
  * nothing and keeps no deadlines. What is due then is undone. Runs in a process that shares the
- * holder's memory only in name (its pages are copies, its threads are not there), so: system
- * calls, no libc.
+ * holder's memory but none of its threads, so: system calls, no libc.
  */
 _Noreturn void guard_watch(struct guard_page *page, const struct guard_holder *holder);
 

@@ -339,21 +339,24 @@ static void a_stopped_process_with_nothing_attached_is_left_alone(void **state)
 	assert_int_equal(holders[STOPPED_WITH_NOTHING].gone_ns, 0);
 }
 
-static void a_stopped_process_is_read_from_proc_whatever_its_name(void **state)
+static void a_state_is_read_from_proc_whatever_the_name(void **state)
 {
 	static const struct {
 		const char *stat;
-		bool stopped;
+		char state;
 	} cases[] = {
-		{ "7 (hold) T 1 7 7 0", true },	  { "7 (hold) t 1 7 7 0", true },
-		{ "7 (hold) S 1 7 7 0", false },  { "7 (T) T) S 1 7", false },
-		{ "7 (a) R 1) T 1 7 7", true },	  { "7 (hold)", false },
-		{ "", false },
+		{ "7 (hold) T 1 7 7 0", 'T' },
+		{ "7 (hold) t 1 7 7 0", 't' },
+		{ "7 (hold) S 1 7 7 0", 'S' },
+		{ "7 (T) T) S 1 7", 'S' },
+		{ "7 (a) R 1) T 1 7 7", 'T' },
+		{ "7 (hold)", '\0' },
+		{ "", '\0' },
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++)
-		assert_int_equal(guard_reads_stopped(cases[i].stat, strlen(cases[i].stat)),
-				 cases[i].stopped);
+		assert_int_equal(guard_read_state(cases[i].stat, strlen(cases[i].stat)),
+				 cases[i].state);
 }
 
 static void a_holder_that_execs_lets_go_and_is_not_killed(void **state)
@@ -688,7 +691,7 @@ int main(void)
 		cmocka_unit_test(a_stopped_process_that_is_merely_attached_is_killed),
 		cmocka_unit_test(a_holder_stopped_in_a_driver_call_is_killed_as_soon),
 		cmocka_unit_test(a_stopped_process_with_nothing_attached_is_left_alone),
-		cmocka_unit_test(a_stopped_process_is_read_from_proc_whatever_its_name),
+		cmocka_unit_test(a_state_is_read_from_proc_whatever_the_name),
 		cmocka_unit_test(a_holder_that_execs_lets_go_and_is_not_killed),
 		cmocka_unit_test(the_first_process_of_a_container_gets_no_guard),
 		cmocka_unit_test(a_holder_whose_owner_deadlocks_is_killed),
