@@ -2,17 +2,15 @@
 #include "cmd/gpreemptd/clean_up.h"
 
 #include <errno.h>
-#include <poll.h>
-#include <signal.h>
 #include <string.h>
-#include <sys/mman.h>
-#include <sys/syscall.h>
-#include <sys/wait.h>
 
 #include "cmd/gpreemptd/rules_internal.h"
 #include "gpu/kfd/procs.h"
 #include "gpu/kfd/release.h"
 #include "gpu/nvrm/process.h"
+#include "util/apart.h"
+
+#define AT_ONCE 16u
 
 static void journal_closep(struct journal **j)
 {
@@ -56,14 +54,20 @@ static bool is_alive(struct gkfd *k, const struct journal_entry *e, struct gkfd_
 	       ret->state != 'Z' && ret->state != 'X';
 }
 
-/* Somebody who traces it now is not the daemon, which is dead: it is for them to let go. */
+/* Whoever traces it is not the daemon, which is dead: a holder that is letting go, or others. */
 static void release(struct gkfd *k, const struct journal_entry *e, struct clean_up_result *ret)
 {
 	struct gkfd_failure failure = { 0 };
 	struct gkfd_proc_ident ident;
 	int r;
 
-	if (!is_alive(k, e, &ident) || ident.tracer_pid)
+	if (!is_alive(k, e, &ident))
+		return;
+	ret->left++;
+	r = gkfd_open_device(k);
+	if (r < 0 && !is_absence(r))
+		fail(ret, r);
+	if (r < 0 || ident.tracer_pid)
 		return;
 	r = gkfd_release_pid(k, e->pid, &failure);
 	if (r > 0)
@@ -108,6 +112,7 @@ static void release_contexts(struct nvrm *n, const struct journal_entry *e,
 
 	if (!lives(n, e))
 		return;
+	ret->left++;
 	r = nvrm_release_pid(n, e->pid, &failure);
 	if (r > 0)
 		ret->released++;
@@ -121,87 +126,59 @@ static void release_contexts(struct nvrm *n, const struct journal_entry *e,
 void clean_up_here(const struct clean_up_drivers *d, const struct journal_entry *entries, size_t n,
 		   struct clean_up_result *ret)
 {
-	bool opened = false;
-	int r = 0;
+	for (size_t i = 0; i < n; i++) {
+		const struct journal_entry *e = &entries[i];
 
-	for (size_t i = 0; i < n; i++, ret->done++) {
-		if (is_over(&entries[i]))
-			continue;
-		if (is_of_nvrm(&entries[i])) {
-			release_contexts(d->n, &entries[i], ret);
-			continue;
-		}
-		if (!opened)
-			r = gkfd_open_device(d->k);
-		opened = true;
-		if (r >= 0)
-			release(d->k, &entries[i], ret);
-		else if (!is_absence(r))
-			fail(ret, r);
+		if (is_of_nvrm(e))
+			release_contexts(d->n, e, ret);
+		else if (!is_over(e))
+			release(d->k, e, ret);
 	}
 }
 
-/* A child of ours: its pid stays its own until we have waited for it. */
-static int wait_for(pid_t child)
+struct work {
+	const struct clean_up_drivers *d;
+	const struct journal_entry *entries;
+};
+
+static void clean_up_one(void *user, size_t i, void *ret)
 {
-	_cleanup_close_ int pidfd = (int)syscall(SYS_pidfd_open, child, 0);
-	struct pollfd end = { .fd = pidfd, .events = POLLIN };
-	int r, status;
+	const struct work *w = user;
 
-	if (pidfd >= 0) {
-		do {
-			r = poll(&end, 1, (int)(CLEAN_UP_ONE_NS / NSEC_PER_MSEC));
-		} while (r < 0 && errno == EINTR);
-		if (r <= 0) {
-			kill(child, SIGKILL);
-			return -ETIMEDOUT; /* it may sit in the driver: not to be waited for */
-		}
-	}
-	do {
-		r = waitpid(child, &status, 0);
-	} while (r < 0 && errno == EINTR);
-	return r == child && WIFEXITED(status) && WEXITSTATUS(status) == 0 ? 0 : -ECHILD;
+	clean_up_here(w->d, &w->entries[i], 1, ret);
 }
 
-/* From the first on that nobody has seen to. */
-static int clean_up_in_child(const struct clean_up_drivers *d, const struct journal_entry *entries,
-			     size_t n, struct clean_up_result *shared)
+static void add_result(struct clean_up_result *sum, const struct clean_up_result *one, int error)
 {
-	unsigned int done = shared->done;
-	pid_t child = fork();
-
-	if (child < 0)
-		return -errno;
-	if (child == 0) {
-		clean_up_here(d, entries + done, n - done, shared);
-		_exit(0);
+	sum->left += one->left;
+	sum->released += one->released;
+	if (one->failed)
+		fail(sum, one->error);
+	if (error < 0) {
+		sum->left += !one->left;
+		fail(sum, error);
 	}
-	return wait_for(child);
 }
 
-/* Many take longer than one child has. Where one got no further at all, the next goes past that. */
 static int clean_up_apart(const struct clean_up_drivers *d, const struct journal_entry *entries,
 			  size_t n, struct clean_up_result *ret)
 {
-	struct clean_up_result *shared = mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE,
-					      MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-	int r = -ETIMEDOUT;
+	struct work work = { d, entries };
+	const struct apart a = {
+		.n = n,
+		.at_once = AT_ONCE,
+		.limit_ns = CLEAN_UP_ONE_NS,
+		.all_ns = CLEAN_UP_NS - CLEAN_UP_ONE_NS,
+		.run = clean_up_one,
+		.user = &work,
+		.result_size = sizeof(*ret),
+	};
+	_cleanup_free_ struct clean_up_result *results = calloc(n + 1, sizeof(*results));
+	_cleanup_free_ int *errors = calloc(n + 1, sizeof(*errors));
+	int r = results && errors ? apart_run(&a, results, errors) : -ENOMEM;
 
-	if (shared == MAP_FAILED)
-		return -errno;
-	*shared = *ret;
-	for (uint64_t ns = 0; r == -ETIMEDOUT && ns < CLEAN_UP_NS; ns += CLEAN_UP_ONE_NS) {
-		unsigned int done = shared->done;
-
-		r = clean_up_in_child(d, entries, n, shared);
-		if (r != -ETIMEDOUT || shared->done > done)
-			continue;
-		fail(shared, r);
-		if (++shared->done == n)
-			r = 0;
-	}
-	*ret = *shared;
-	munmap(shared, sizeof(*shared));
+	for (size_t i = 0; i < n && r >= 0; i++)
+		add_result(ret, &results[i], errors[i]);
 	return r;
 }
 
@@ -223,26 +200,15 @@ int clean_up(const struct clean_up_drivers *d, const char *journal_path,
 	_cleanup_(journal_closep) struct journal *j = NULL;
 	_cleanup_free_ struct journal_entry *entries = NULL;
 	struct clean_up_result result = { 0 };
-	struct gkfd_proc_ident ident;
-	size_t n;
-	int r;
+	int r = open_journal(journal_path, &j, &result.torn);
 
-	r = open_journal(journal_path, &j, &result.torn);
 	if (r < 0)
 		return r;
 	entries = calloc(JOURNAL_ENTRIES, sizeof(*entries));
 	if (!entries)
 		return -ENOMEM;
-	n = journal_left(j, entries, JOURNAL_ENTRIES);
-	for (size_t i = 0; i < n; i++) {
-		const struct journal_entry *e = &entries[i];
-
-		if (!is_over(e) && (is_of_nvrm(e) ? lives(d->n, e) : is_alive(d->k, e, &ident)))
-			entries[result.left++] = entries[i];
-	}
-	if (result.left)
-		r = clean_up_apart(d, entries, result.left, &result);
-	if (r == 0 && !result.failed)
+	r = clean_up_apart(d, entries, journal_left(j, entries, JOURNAL_ENTRIES), &result);
+	if (r >= 0 && !result.failed)
 		journal_begin(j);
 	*ret = result;
 	return r;

@@ -22,7 +22,6 @@ struct clean_up_result {
 	unsigned int released; /* of them, still held, or (levels N) maybe so */
 	unsigned int failed;
 	int error; /* of the first that failed */
-	unsigned int done; /* entries that were seen to, in their order */
 };
 
 /* Neither is opened before something written down is of its level. */
@@ -35,11 +34,11 @@ int clean_up_init(struct clean_up_drivers *d); /* of this machine; -ENOMEM */
 void clean_up_done(struct clean_up_drivers *d);
 
 /*
- * By a child process, because whoever takes over a driver session can hold nothing afterwards that
- * its death would undo. What a driver held that is there no more is held no more. One that a driver
- * sticks at counts as failed, and others are still seen to. Empties the journal unless something
- * failed. -EBUSY: a daemon has the journal, and is not to be cleaned up after. -ETIMEDOUT: it was
- * too much.
+ * By a child process for each, because whoever takes over a driver session can hold nothing
+ * afterwards that its death would undo, and because each may hang. What a driver held that is there
+ * no more is held no more. One that a driver sticks at counts as failed, and others are still seen
+ * to. Empties the journal unless something failed. -EBUSY: a daemon has the journal, and is not to
+ * be cleaned up after.
  */
 int clean_up(const struct clean_up_drivers *d, const char *journal_path,
 	     struct clean_up_result *ret);

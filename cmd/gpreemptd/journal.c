@@ -7,6 +7,7 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 
+#include "cmd/gpreemptd/run_dir.h"
 #include "util/macros.h"
 
 #define JOURNAL_VERSION 1u
@@ -46,6 +47,18 @@ static int check_owner(const struct stat *st)
 	return 0;
 }
 
+/* Who sits in a driver when it is killed keeps its locks until that lets it go. Keeps errno. */
+static bool is_locked_by_the_dead(int fd)
+{
+	struct flock lock = { .l_type = F_WRLCK, .l_whence = SEEK_SET };
+	int error = errno;
+	bool dead =
+		fcntl(fd, F_GETLK, &lock) == 0 && lock.l_type != F_UNLCK && is_dying(lock.l_pid);
+
+	errno = error;
+	return dead;
+}
+
 static int open_locked(const char *path, off_t *ret_size)
 {
 	_cleanup_close_ int fd = -1;
@@ -56,7 +69,7 @@ static int open_locked(const char *path, off_t *ret_size)
 	fd = open(path, O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC, 0600);
 	if (fd < 0)
 		return -errno;
-	if (fcntl(fd, F_SETLK, &lock) < 0)
+	if (fcntl(fd, F_SETLK, &lock) < 0 && !is_locked_by_the_dead(fd))
 		return errno == EAGAIN || errno == EACCES ? -EBUSY : -errno;
 	if (fstat(fd, &st) < 0)
 		return -errno;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -15,6 +16,34 @@ char *run_dir_file(const struct run_dir *dir, const char *name)
 	char *path;
 
 	return asprintf(&path, "%s/%s", dir->path, name) < 0 ? NULL : path;
+}
+
+static bool has_sigkill(const char *status, const char *key)
+{
+	const char *line = strstr(status, key);
+	unsigned long long pending;
+
+	return line && sscanf(line + strlen(key), "%llx", &pending) == 1 &&
+	       (pending >> (SIGKILL - 1) & 1);
+}
+
+bool is_dying(pid_t pid)
+{
+	_cleanup_close_ int fd = -1;
+	char path[sizeof("/proc//status") + 3 * sizeof(pid_t)], status[4096];
+	const char *state;
+	ssize_t n;
+
+	snprintf(path, sizeof(path), "/proc/%d/status", pid);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return true;
+	n = read(fd, status, sizeof(status) - 1);
+	status[MAX(n, 0)] = '\0';
+	state = strstr(status, "\nState:\t");
+	if (state && strchr("ZX", state[strlen("\nState:\t")]))
+		return true;
+	return has_sigkill(status, "\nSigPnd:\t") || has_sigkill(status, "\nShdPnd:\t");
 }
 
 /*
@@ -70,6 +99,9 @@ static int lock_file(const char *path, int *ret_fd, pid_t *ret_owner)
 			return -errno;
 		r = lock(fd, ret_owner);
 		if (r == -EAGAIN)
+			continue;
+		/* Its lock is of a file that is not there any more, then. */
+		if (r == -EBUSY && is_dying(*ret_owner) && unlink(path) == 0)
 			continue;
 		if (r < 0)
 			return r;

@@ -3,6 +3,7 @@
 #ifndef GPREEMPT_CMD_GPREEMPTD_RUN_DIR_H
 #define GPREEMPT_CMD_GPREEMPTD_RUN_DIR_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <sys/types.h>
 
@@ -17,5 +18,11 @@ void run_dir_done(struct run_dir *dir);
 
 /* The path of a file in it; the caller's to free. NULL: no memory. */
 char *run_dir_file(const struct run_dir *dir, const char *name);
+
+/*
+ * Is it a zombie, or somebody whom SIGKILL has reached? Not one of its instructions is run any
+ * more, but what it has open and locked stays so until the kernel is through with it.
+ */
+bool is_dying(pid_t pid);
 
 #endif
