@@ -123,6 +123,8 @@ struct wire_gpus {
 #define WIRE_JOB_FULL (1u << 6) /* the asker may see what follows comm; else it is zero */
 /* The device tells nobody of work: what would be known by it is zero. */
 #define WIRE_JOB_UNSEEN (1u << 7)
+/* The same of one whose work could be seen but cannot: why says it. */
+#define WIRE_JOB_BLIND (1u << 8)
 
 /* A process on one GPU. */
 struct wire_job {
@@ -229,6 +231,8 @@ enum wire_event_kind {
 	WIRE_MISSED, /* count: events this subscriber was too slow for */
 	WIRE_HANDED_OVER, /* the scheduler inside the driver decides */
 	WIRE_TAKEN_BACK, /* the daemon does again: text says why */
+	WIRE_JOB_BLIND_NOW, /* it cannot be looked at: text says why */
+	WIRE_JOB_SEEN, /* it can again */
 	WIRE_EVENT_KINDS /* none of them */
 };
 

@@ -7,6 +7,7 @@
  * medians.
  */
 #include <errno.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -198,10 +199,19 @@ static struct gpu_watch *watches[PROCESSES];
 
 static int look_at_all(struct gpu_backend *b, size_t processes)
 {
-	struct gpu_sample samples[QUEUES];
+	const struct gpu_sample *samples;
+	struct pollfd more = { .fd = b->ops->fd(b), .events = POLLIN };
+	struct gpu_done done;
 
+	b->ops->look(b, watches, processes);
 	for (size_t p = 0; p < processes; p++) {
-		if (b->ops->look(watches[p], samples, QUEUES) != QUEUES)
+		int n;
+
+		while ((n = b->ops->looked(watches[p], &samples)) == -EAGAIN) {
+			poll(&more, 1, -1); /* no processor for the reader */
+			b->ops->take(b, &done);
+		}
+		if (n != QUEUES)
 			return -EIO;
 		for (size_t q = 0; q < QUEUES; q++)
 			if (samples[q].state != (is_busy(p, q) ? GPU_BUSY : GPU_IDLE))
@@ -310,7 +320,7 @@ int main(void)
 	if (r >= 0)
 		r = gkfd_new(&table, &table, &k); /* the data is not looked at */
 	if (r >= 0)
-		r = gkfd_backend_new(k, NULL, &b);
+		r = gkfd_backend_open(k, &(struct gkfd_backend_options){ .by_readers = true }, &b);
 	if (r >= 0) {
 		r = run(b);
 		b->ops->close(b);

@@ -3,9 +3,10 @@
  * One table for every vendor's GPUs: who uses them, what waits in their queues, and taking a
  * process off them and back. What differs between vendors is told by gpu_caps, not by names.
  *
- * All calls come from one thread and none of them waits for a GPU: attach, suspend, resume and
- * release only begin, in the order they were asked for each target, and what came of them is taken
- * from gpu_backend_take() when gpu_backend_fd() is readable. Looking reads files and memory only.
+ * All calls come from one thread and none of them waits for a GPU or for a process: attach,
+ * suspend, resume and release only begin, in the order they were asked for each target, and what
+ * came of them is taken from take() when fd() is readable. So it is with asking and looking, which
+ * a process can keep waiting for ever.
  */
 #ifndef GPREEMPT_GPU_BACKEND_H
 #define GPREEMPT_GPU_BACKEND_H
@@ -16,6 +17,7 @@
 #include <sys/types.h>
 
 #include "gpu/guard.h"
+#include "gpu/helpers/proc_files.h"
 #include "gpu/native.h"
 
 #define GPU_ALL_QUEUES UINT32_MAX
@@ -101,8 +103,15 @@ struct gpu_ops {
 	int (*nodes)(struct gpu_backend *b, struct gpu_node *ret, size_t max);
 	/* Pids of processes that use the GPUs, ascending; the same. Cheap: asked every scan. */
 	int (*processes)(struct gpu_backend *b, pid_t *ret, size_t max);
-	/* A file of /proc, as the backend has it of its processes; *ret_text is to be freed. */
-	int (*read_proc)(struct gpu_backend *b, const char *path, char **ret_text, size_t *ret_len);
+	/* The effective user of a process. -ESRCH. */
+	int (*owner)(struct gpu_backend *b, pid_t pid, uid_t *ret);
+	/*
+	 * Asks for files of /proc (PROC_BITs), as the backend has them of its processes. The answer
+	 * is taken from answer() when fd() is readable, or at once. -EALREADY: it was asked before
+	 * and has not answered yet.
+	 */
+	int (*ask)(struct gpu_backend *b, pid_t pid, uint32_t files);
+	bool (*answer)(struct gpu_backend *b, struct proc_files *ret); /* proc_files_done() it */
 	/* Turns readable when @pid exits; the caller's to close. -ENOSYS: no way to tell. */
 	int (*pidfd)(struct gpu_backend *b, pid_t pid);
 
@@ -115,16 +124,28 @@ struct gpu_ops {
 	/* Borrowed until the next refresh. */
 	const struct gpu_queue *(*queues)(const struct gpu_watch *w, size_t *ret_n);
 	/*
-	 * One look at all queues that can be looked at, or could if it were known where: one sample
-	 * each; how many (at most as many as queues). What did not change since the last look costs
-	 * one read for all.
+	 * Begins one look at the queues of each of these, and waits a short time for what it comes
+	 * to. What takes longer makes fd() readable; until then that process is not looked at anew.
 	 */
-	int (*look)(struct gpu_watch *w, struct gpu_sample *ret, size_t max);
+	void (*look)(struct gpu_backend *b, struct gpu_watch *const *watches, size_t n);
+	/*
+	 * What the look came to, told once: how many samples, one for each queue that can be looked
+	 * at, or could if it were known where. Borrowed until the next look or refresh. -EAGAIN:
+	 * it is still under way. -ESRCH.
+	 */
+	int (*looked)(struct gpu_watch *w, const struct gpu_sample **ret);
+	/* Why some of its queues cannot be looked at, for people; NULL: all can be. */
+	const char *(*blind)(const struct gpu_watch *w);
 
 	/* ---- acting; each ends with a gpu_done ---- */
 
-	/* *ret is there at once and may be asked for holds at once, which fail if it fails. */
-	int (*attach)(struct gpu_backend *b, pid_t pid, uint64_t cookie, struct gpu_target **ret);
+	/*
+	 * *ret is there at once and may be asked for holds at once, which fail if it fails. Where
+	 * a backend can tell before it touches anybody, it is -ESRCH if the process of that pid
+	 * did not start at @start_ticks (of /proc/PID/stat; 0: whenever).
+	 */
+	int (*attach)(struct gpu_backend *b, pid_t pid, uint64_t start_ticks, uint64_t cookie,
+		      struct gpu_target **ret);
 	/*
 	 * Takes queues off the GPU, in addition to those that are off; @ids NULL: all, also those
 	 * it creates meanwhile. @longest_ns: what is off comes back by itself so long after this

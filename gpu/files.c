@@ -27,7 +27,7 @@ static bool path_is_inside(const char *path)
 }
 
 /* The files of sysfs, debugfs and proc have no size: what they hold is known at their end. */
-static int read_to_end(int fd, size_t most, char **ret_text, size_t *ret_len)
+static int read_to_end(int fd, size_t most, bool all, char **ret_text, size_t *ret_len)
 {
 	_cleanup_free_ char *text = NULL;
 	size_t room = 0, len = 0;
@@ -48,9 +48,11 @@ static int read_to_end(int fd, size_t most, char **ret_text, size_t *ret_len)
 			return -errno;
 		if (r > 0)
 			len += (size_t)r;
-		if (len > most)
+		if (len > most && all)
 			return -EFBIG;
-	} while (r != 0);
+	} while (r != 0 && len <= most);
+
+	len = MIN(len, most);
 
 	text[len] = '\0';
 	*ret_text = steal_ptr(&text);
@@ -58,7 +60,8 @@ static int read_to_end(int fd, size_t most, char **ret_text, size_t *ret_len)
 	return 0;
 }
 
-int files_read(int dir, const char *path, size_t most, char **ret_text, size_t *ret_len)
+static int read_file(int dir, const char *path, size_t most, bool all, char **ret_text,
+		     size_t *ret_len)
 {
 	_cleanup_close_ int fd = -1;
 
@@ -68,7 +71,17 @@ int files_read(int dir, const char *path, size_t most, char **ret_text, size_t *
 	fd = openat(dir, path, O_RDONLY | O_NOCTTY | O_NONBLOCK | O_CLOEXEC);
 	if (fd < 0)
 		return -errno;
-	return read_to_end(fd, most, ret_text, ret_len);
+	return read_to_end(fd, most, all, ret_text, ret_len);
+}
+
+int files_read(int dir, const char *path, size_t most, char **ret_text, size_t *ret_len)
+{
+	return read_file(dir, path, most, true, ret_text, ret_len);
+}
+
+int files_read_some(int dir, const char *path, size_t most, char **ret_text, size_t *ret_len)
+{
+	return read_file(dir, path, most, false, ret_text, ret_len);
 }
 
 int files_read_link(int dir, const char *path, char **ret_text, size_t *ret_len)

@@ -10,6 +10,8 @@
 
 /* *ret_text has a NUL after it. -EFBIG: more than @most bytes. */
 int files_read(int dir, const char *path, size_t most, char **ret_text, size_t *ret_len);
+/* The same, but no more than @most bytes are read. */
+int files_read_some(int dir, const char *path, size_t most, char **ret_text, size_t *ret_len);
 /* What a link points to. -EINVAL: not one. */
 int files_read_link(int dir, const char *path, char **ret_text, size_t *ret_len);
 /*

@@ -181,6 +181,8 @@ EXPORT const char *gpreempt_event_name(enum gpreempt_event_kind kind)
 		[GPREEMPT_EVENT_MISSED] = "missed",
 		[GPREEMPT_EVENT_HANDED_OVER] = "handed-over",
 		[GPREEMPT_EVENT_TAKEN_BACK] = "taken-back",
+		[GPREEMPT_EVENT_BLIND] = "job-blind",
+		[GPREEMPT_EVENT_SEEN] = "job-seen",
 	};
 
 	if ((size_t)kind >= ARRAY_SIZE(names) || !names[kind])

@@ -14,7 +14,6 @@ struct result {
 	int first_error;
 	struct gpreempt_error error;
 	struct gpreempt_daemon *daemon; /* NULL: none that answers */
-	pid_t daemon_pid;
 	bool kernel; /* it has handed over to the kernel's scheduler */
 	char backend[16]; /* the daemon's */
 };
@@ -47,12 +46,11 @@ static void find_daemon(struct gpreempt_ctx *ctx, struct result *res)
 		res->daemon = gpreempt_daemon_close(res->daemon);
 		return;
 	}
-	res->daemon_pid = status.pid;
 	res->kernel = status.kernel;
 	memcpy(res->backend, status.backend, sizeof(res->backend));
 }
 
-/* Where nobody is traced only the daemon knows whom it has. */
+/* Who traces it, if anybody does, is a process of its own: only the daemon knows whom it has. */
 static bool daemon_has(struct gpreempt_daemon *d, pid_t pid)
 {
 	_cleanup_free_ struct gpreempt_daemon_job *jobs = NULL;
@@ -69,27 +67,11 @@ static bool daemon_has(struct gpreempt_daemon *d, pid_t pid)
 	return false;
 }
 
-static bool daemon_holds(struct gpreempt_ctx *ctx, pid_t daemon, pid_t pid)
-{
-	pid_t holder = 0;
-
-	return gkfd_ext_bind(ctx->k, pid) >= 0 &&
-	       gkfd_ext_holder(ctx->k, pid, 0, &holder) == 1 && holder == daemon;
-}
-
 static bool is_daemons(struct gpreempt_ctx *ctx, const struct result *res, pid_t pid)
 {
-	struct gkfd_proc_ident ident;
-	pid_t holder = 0;
-
-	if (!res->daemon)
+	if (!res->daemon || (ctx->vendor && strcmp(res->backend, ctx->backend) != 0))
 		return false;
-	if (ctx->vendor)
-		return strcmp(res->backend, ctx->backend) == 0 && daemon_has(res->daemon, pid);
-	if (daemon_holds(ctx, res->daemon_pid, pid))
-		return true;
-	return gkfd_proc_identify(ctx->k, pid, &ident) >= 0 && ident.tracer_pid &&
-	       gkfd_holder_of(ctx->k, ident.tracer_pid, &holder) == 1 && holder == res->daemon_pid;
+	return daemon_has(res->daemon, pid);
 }
 
 /* True: that settles it. Otherwise the daemon hangs or is gone, and its end is the way. */

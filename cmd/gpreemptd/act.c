@@ -408,10 +408,12 @@ static void lost(struct scheduler *s, struct process *p, const struct gpu_done *
 		return;
 	if (d->verb == GPU_ENDED)
 		act_let_go(s, p, "it is no longer attached");
-	if (process_identify(s, p) == -ESRCH)
+	if (process_has_ended(p)) {
 		process_gone(s, p);
-	else
-		give_up(s, p, d->why[0] ? d->why : "it is no longer attached");
+		return;
+	}
+	give_up(s, p, d->why[0] ? d->why : "it is no longer attached");
+	process_ask(s, p, true); /* it may be another program */
 }
 
 static void released(struct scheduler *s, struct process *p, const struct gpu_done *d)

@@ -12,6 +12,8 @@
 #include "cmd/wire/wire.h"
 
 #define AT_ONCE 4u /* attaches under way */
+#define USUAL_NS (500 * NSEC_PER_MSEC) /* that one takes at most */
+#define KNOWN_NS (250 * NSEC_PER_MSEC) /* for so long a process is believed to be who it was */
 #define LINGER_NS (5 * NSEC_PER_SEC) /* attached without an online job beside it */
 #define RETRY_FIRST_NS (5 * NSEC_PER_SEC)
 #define RETRY_LAST_NS (300 * NSEC_PER_SEC)
@@ -109,43 +111,25 @@ void attach_later(struct scheduler *s, struct process *p, const char *why)
 	tell_why(s, p);
 }
 
-/* A pid may have passed on since the last scan, and to an online job. */
-static bool is_still_there(struct scheduler *s, const struct process *p)
-{
-	uint64_t start;
-	pid_t parent;
-	char comm[16];
-
-	return process_stat(s, p->pid, &parent, &start, comm) == 0 &&
-	       start == p->identity.start_ticks;
-}
-
-/* Its cgroup may be another since it was looked at last, and that of online jobs. */
-static bool is_still_of_its_class(struct scheduler *s, struct process *p)
-{
-	enum job_class was = p->verdict.job_class;
-
-	return process_identify(s, p) == 0 && p->verdict.job_class == was;
-}
-
 static void attach(struct scheduler *s, struct process *p)
 {
 	int r;
 
-	if (!scheduler_is_guarded(s) || !is_still_of_its_class(s, p))
-		return;
 	p->tied_as = p->verdict.job_class;
-	r = ops(s)->attach(s->b, p->pid, act_cookie(s, p), &p->target);
+	r = ops(s)->attach(s->b, p->pid, p->identity.start_ticks, act_cookie(s, p), &p->target);
 	if (r < 0) {
 		p->target = NULL;
-		attach_later(s, p, strerror(-r));
+		attach_later(s, p,
+			     r == -EUSERS ? "too many processes of its user do not let "
+					    "themselves be held" :
+					    strerror(-r));
 		return;
 	}
 	p->tie = TIE_ATTACHING;
-	s->attaching++;
+	p->attaching_ns = s->now_ns;
 	s->targets++;
 	s->outstanding++;
-	if (!is_still_there(s, p))
+	if (process_has_ended(p))
 		attach_let_go(s, p); /* whoever it is that was asked for */
 }
 
@@ -166,23 +150,66 @@ static void consider(struct scheduler *s, struct process *p)
 		p->wanted_ns = s->now_ns;
 	else if (s->now_ns - p->wanted_ns >= LINGER_NS)
 		attach_let_go(s, p);
-	if (p->wanted && p->tie == TIE_NONE && !p->target && s->attaching < AT_ONCE &&
-	    is_old_enough(s, p) && s->now_ns >= p->retry_ns)
-		attach(s, p);
+}
+
+static bool is_due(const struct scheduler *s, const struct process *p)
+{
+	return p->wanted && p->tie == TIE_NONE && !p->target && is_old_enough(s, p) &&
+	       s->now_ns >= p->retry_ns;
+}
+
+/* Its cgroup may be another since it was looked at last, and that of online jobs. */
+static bool is_known(const struct scheduler *s, const struct process *p)
+{
+	return s->now_ns - p->identified_ns <= KNOWN_NS;
+}
+
+/* After it was asked who it is. */
+static bool is_still_due(struct scheduler *s, struct process *p)
+{
+	if (!is_due(s, p) || !is_known(s, p))
+		return false;
+	p->wanted = should_be_tied(s, p);
+	return p->wanted && scheduler_is_guarded(s);
+}
+
+/* One that takes long hangs, and keeps nobody else from being attached. */
+static unsigned int count_attaching(const struct scheduler *s)
+{
+	unsigned int n = 0;
+
+	for_each_process(s, p) n +=
+		p->tie == TIE_ATTACHING && s->now_ns - p->attaching_ns < USUAL_NS;
+	return n;
 }
 
 void attach_all(struct scheduler *s)
 {
+	unsigned int attaching;
+
 	s->attach_due = false;
 	for_each_process(s, p)
+	{
 		consider(s, p);
+		if (is_due(s, p) && !is_known(s, p))
+			process_ask(s, p, true);
+	}
+	processes_take_answers(s);
+	attaching = count_attaching(s);
+	for_each_process(s, p)
+	{
+		if (attaching >= AT_ONCE)
+			return;
+		if (is_still_due(s, p))
+			attach(s, p);
+		attaching += p->tie == TIE_ATTACHING && p->attaching_ns == s->now_ns;
+	}
 }
 
 void attach_let_go(struct scheduler *s, struct process *p)
 {
 	if (p->tie != TIE_ATTACHING && p->tie != TIE_ATTACHED)
 		return;
-	s->attaching -= p->tie == TIE_ATTACHING;
 	p->tie = TIE_RELEASING;
 	if (p->tied_as == JOB_OFFLINE)
 		jobs_start_over(s, p);
@@ -209,7 +236,10 @@ void attach_done(struct scheduler *s, struct process *p, const struct gpu_done *
 		attach_let_go(s, p);
 		return;
 	}
-	s->attaching--;
+	if (process_has_ended(p)) { /* whoever it is that was attached */
+		attach_let_go(s, p);
+		return;
+	}
 	p->tie = TIE_ATTACHED;
 	p->attached_ns = s->now_ns;
 	p->told = false;

@@ -4,12 +4,12 @@
  * users who may not do everything are told apart, because they only lower.
  */
 #include <errno.h>
+#include <poll.h>
 #include <string.h>
 
 #include "cmd/gpreemptd/scheduler_internal.h"
 
 #define CGROUPS_NS NSEC_PER_SEC /* between looks at which cgroups are gone */
-#define GENERATIONS_MAX 64 /* of parents that are asked after */
 #define ANYBODY ((uid_t)-1)
 #define REQUESTS_OF_USERS (CLASS_REQUESTS_MAX / 2) /* of however many: the rest is root's */
 
@@ -18,37 +18,18 @@ static bool is_of_user(const struct class_request *r)
 	return r->only_uid != ANYBODY;
 }
 
-/* A process and those it descends from; read once for all requests, for users make both. */
-struct line {
-	size_t n; /* 0: not read yet */
-	pid_t pids[GENERATIONS_MAX];
-	uint64_t starts[GENERATIONS_MAX];
-};
-
-static void read_line(struct scheduler *s, const struct process *p, struct line *line)
-{
-	pid_t pid = p->pid, parent = p->identity.parent;
-	uint64_t start = p->identity.start_ticks;
-	char comm[16];
-
-	while (line->n < GENERATIONS_MAX) {
-		line->pids[line->n] = pid;
-		line->starts[line->n++] = start;
-		pid = parent;
-		if (pid <= 1 || process_stat(s, pid, &parent, &start, comm) < 0)
-			return;
-	}
-}
-
 /* Is @p the process of the request, or a descendant of it? */
-static bool descends(struct scheduler *s, const struct process *p, const struct class_entry *e,
-		     struct line *line)
+static bool descends(const struct process *p, const struct class_entry *e)
 {
-	if (!line->n)
-		read_line(s, p, line);
-	for (size_t i = 0; i < line->n; i++) {
-		if (line->pids[i] == e->request.pid)
-			return line->starts[i] == e->start_ticks;
+	const struct identity *id = &p->identity;
+
+	if (!e->start_ticks)
+		return false; /* not known yet which process is meant */
+	if (p->pid == e->request.pid)
+		return id->start_ticks == e->start_ticks;
+	for (size_t i = 0; i < id->n_ancestors; i++) {
+		if (id->ancestors[i].pid == e->request.pid)
+			return id->ancestors[i].start_ticks == e->start_ticks;
 	}
 	return false;
 }
@@ -58,8 +39,7 @@ static bool raises(const struct class_request *r)
 	return r->verdict.job_class != JOB_OFFLINE;
 }
 
-static bool matches(struct scheduler *s, const struct process *p, const struct class_entry *e,
-		    struct line *line)
+static bool matches(const struct process *p, const struct class_entry *e)
 {
 	const struct class_request *r = &e->request;
 
@@ -67,7 +47,7 @@ static bool matches(struct scheduler *s, const struct process *p, const struct c
 		return false;
 	switch (r->selector) {
 	case WIRE_BY_PID:
-		return descends(s, p, e, line);
+		return descends(p, e);
 	case WIRE_BY_CGROUP:
 		return identity_is_in_cgroup(&p->identity, r->pattern, raises(r));
 	case WIRE_BY_NAME:
@@ -105,9 +85,7 @@ static bool is_cgroup_gone(const struct scheduler *s, struct class_entry *e)
 static void match(struct scheduler *s, struct process *p, uint64_t fresh)
 {
 	const uint64_t had = p->by_root.number;
-	struct line line;
 
-	line.n = 0;
 	/* What was asked by pid stays with it; patterns may no longer fit after an exec. */
 	if (p->by_root.selector != WIRE_BY_PID)
 		p->by_root = (struct asked){ 0 };
@@ -117,8 +95,7 @@ static void match(struct scheduler *s, struct process *p, uint64_t fresh)
 		struct class_entry *e = &s->requests[i];
 		struct asked *asked = is_of_user(&e->request) ? &p->by_user : &p->by_root;
 
-		if (e->number <= asked->number || is_too_late(e, had, fresh) ||
-		    !matches(s, p, e, &line))
+		if (e->number <= asked->number || is_too_late(e, had, fresh) || !matches(p, e))
 			continue;
 		if (!e->was_there)
 			is_cgroup_gone(s, e); /* it may be before the next look */
@@ -138,23 +115,21 @@ void class_requests_match(struct scheduler *s, struct process *p)
 
 static void forget(struct scheduler *s, size_t at)
 {
+	closep(&s->requests[at].pidfd);
 	s->n_requests--;
 	memmove(&s->requests[at], &s->requests[at + 1],
 		(s->n_requests - at) * sizeof(*s->requests));
 }
 
+/* Without a descriptor that tells, it is asked for. */
 static bool is_process_gone(struct scheduler *s, const struct class_entry *e)
 {
-	const struct process *p = process_find(s, e->request.pid);
-	uint64_t start;
-	char comm[16];
-	pid_t parent;
-	int r;
+	struct pollfd end = { .fd = e->pidfd, .events = POLLIN };
 
-	if (p && p->identity.start_ticks == e->start_ticks)
-		return false; /* this scan has met it */
-	r = process_stat(s, e->request.pid, &parent, &start, comm);
-	return r == -ESRCH || (r == 0 && start != e->start_ticks);
+	if (e->pidfd >= 0)
+		return poll(&end, 1, 0) > 0;
+	ops(s)->ask(s->b, e->request.pid, PROC_BIT(PROC_STAT));
+	return false;
 }
 
 static void forget_gone(struct scheduler *s, size_t at)
@@ -188,9 +163,40 @@ static bool is_same(const struct class_request *a, const struct class_request *b
 					     strcmp(a->pattern, b->pattern) == 0);
 }
 
-/* One in place of the same one before it. */
+static void rejudge(struct scheduler *s)
+{
+	for_each_process(s, p) process_judge(s, p);
+}
+
+void class_requests_answered(struct scheduler *s, pid_t pid, uint64_t start_ticks)
+{
+	bool found = false;
+
+	for (size_t i = s->n_requests; i-- > 0;) {
+		struct class_entry *e = &s->requests[i];
+
+		if (e->request.selector != WIRE_BY_PID || e->request.pid != pid)
+			continue;
+		if (!start_ticks || (e->start_ticks && e->start_ticks != start_ticks)) {
+			forget_gone(s, i);
+		} else if (!e->start_ticks) {
+			e->start_ticks = start_ticks;
+			found = true;
+		}
+	}
+	if (found)
+		rejudge(s);
+}
+
+void class_requests_done(struct scheduler *s)
+{
+	while (s->n_requests)
+		forget(s, s->n_requests - 1);
+}
+
+/* One in place of the same one before it. Takes over @pidfd. */
 static int add(struct scheduler *s, const struct class_request *request, uint64_t start_ticks,
-	       uint64_t *ret_number)
+	       int pidfd, uint64_t *ret_number)
 {
 	uint32_t of_user = 0, of_users = 0;
 
@@ -206,35 +212,43 @@ static int add(struct scheduler *s, const struct class_request *request, uint64_
 	}
 	if (s->n_requests == CLASS_REQUESTS_MAX ||
 	    (is_of_user(request) &&
-	     (of_user >= CLASS_REQUESTS_PER_USER || of_users >= REQUESTS_OF_USERS)))
+	     (of_user >= CLASS_REQUESTS_PER_USER || of_users >= REQUESTS_OF_USERS))) {
+		closep(&pidfd);
 		return -ENOSPC;
+	}
 	*ret_number = ++s->request_numbers;
 	s->requests[s->n_requests++] = (struct class_entry){
 		.request = *request,
 		.number = *ret_number,
 		.start_ticks = start_ticks,
+		.pidfd = pidfd,
 	};
 	return 0;
 }
 
-/* By pid: which process that is, and whether it is the asker's. */
+/*
+ * By pid: which process that is, and whether it is the asker's. Of one that does not use a GPU
+ * (yet) it has to be asked when it started; whose it is, is known.
+ */
 static int find_subject(struct scheduler *s, const struct class_request *request,
-			uint64_t *ret_start_ticks)
+			uint64_t *ret_start_ticks, int *ret_pidfd)
 {
+	const struct process *p = process_find(s, request->pid);
 	uid_t uid;
-	char comm[16];
-	pid_t parent;
 	int r;
 
-	r = process_stat(s, request->pid, &parent, ret_start_ticks, comm);
-	if (r < 0)
+	*ret_pidfd = ops(s)->pidfd(s->b, request->pid);
+	if (*ret_pidfd == -ESRCH)
 		return -ESRCH;
-	if (!is_of_user(request))
-		return 0;
 	r = scheduler_uid_of(s, request->pid, &uid);
-	if (r < 0)
+	if (r >= 0 && is_of_user(request) && uid != request->only_uid)
+		r = -EPERM;
+	if (r < 0) {
+		closep(ret_pidfd);
 		return r;
-	return uid == request->only_uid ? 0 : -EPERM;
+	}
+	*ret_start_ticks = p ? p->identity.start_ticks : 0;
+	return 0;
 }
 
 /* Nobody keeps what was asked by it, though by pid they would have beyond its end. */
@@ -269,7 +283,7 @@ static int withdraw(struct scheduler *s, const struct class_request *request)
 int scheduler_class(struct scheduler *s, const struct class_request *request)
 {
 	uint64_t start_ticks = 0, number;
-	int count = 0, r;
+	int count = 0, pidfd = -1, r;
 
 	if (!s->b)
 		return -EAGAIN;
@@ -278,14 +292,18 @@ int scheduler_class(struct scheduler *s, const struct class_request *request)
 	if (is_of_user(request) && request->verdict.job_class != JOB_OFFLINE)
 		return -EPERM;
 	if (request->selector == WIRE_BY_PID) {
-		r = find_subject(s, request, &start_ticks);
+		r = find_subject(s, request, &start_ticks, &pidfd);
 		if (r < 0)
 			return r;
 	}
-	r = add(s, request, start_ticks, &number);
+	r = add(s, request, start_ticks, pidfd, &number);
 	if (r < 0)
 		return r;
 	scheduler_now(s);
+	if (request->selector == WIRE_BY_PID && !start_ticks) {
+		ops(s)->ask(s->b, request->pid, PROC_BIT(PROC_STAT));
+		processes_take_answers(s);
+	}
 	for_each_process(s, p)
 	{
 		match(s, p, number);

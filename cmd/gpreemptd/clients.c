@@ -250,25 +250,6 @@ static int let_in(struct control *c, int fd, const struct ucred *cred, struct us
 	return 0;
 }
 
-int client_restore(struct control *c, int fd, struct client **ret)
-{
-	struct ucred cred;
-	socklen_t len = sizeof(cred);
-	struct user *user;
-	int r;
-
-	if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &cred, &len) < 0)
-		return -errno;
-	user = user_get(c, cred.uid);
-	if (!user)
-		return -ENOMEM;
-	r = let_in(c, fd, &cred, user);
-	if (r < 0)
-		return r;
-	*ret = c->clients;
-	return 0;
-}
-
 void client_new(struct control *c, int fd)
 {
 	const int buffer = ANSWER_BUFFER;

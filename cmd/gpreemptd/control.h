@@ -13,7 +13,6 @@
 
 #include "cmd/gpreemptd/config.h"
 #include "cmd/gpreemptd/events.h"
-#include "cmd/gpreemptd/handover.h"
 #include "cmd/gpreemptd/scheduler.h"
 
 struct control;
@@ -40,15 +39,10 @@ int control_new(const struct control_parts *parts, const struct config *config, 
 		int fd, struct control **ret);
 void control_free(struct control *c); /* accepts NULL */
 
-/* For the next image of the program: the socket, and everybody at it. */
-void control_save(const struct control *c, struct handover *h);
-/* In the next image. @path: that of the one before. */
-int control_new_again(const struct control_parts *parts, const struct config *config,
-		      const char *path, struct handover *h, struct control **ret);
 void control_configure(struct control *c, const struct config *config);
 /*
  * Whoever asked for a pause has its answer. 0: every device is let go of; -EBUSY: but the driver
- * still counts this process; -ECANCELED: somebody continued.
+ * still counts processes of ours; -ECANCELED: somebody continued.
  */
 void control_let_go(struct control *c, int error);
 

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Between control.c (the socket), clients.c (connections), requests.c (answers), rights.c (who) and
- * control_save.c (the next image of the program).
+ * Between control.c (the socket), clients.c (connections), requests.c (answers) and rights.c (who).
  */
 #ifndef GPREEMPT_CMD_GPREEMPTD_CONTROL_INTERNAL_H
 #define GPREEMPT_CMD_GPREEMPTD_CONTROL_INTERNAL_H
@@ -69,8 +68,6 @@ void control_be_patient(struct control *c); /* until somebody has waited too lon
 
 /* Takes over @fd, also when it fails or is turned away. */
 void client_new(struct control *c, int fd);
-/* One the image of the program before had let in; takes over @fd unless it fails. */
-int client_restore(struct control *c, int fd, struct client **ret);
 void client_free(struct client *client);
 /* Answers never wait. An error: the connection is of no more use. */
 int client_send(struct client *client, const void *packet, size_t len);

@@ -95,7 +95,7 @@ static enum status take_dir(struct daemon *d)
 	pid_t owner = 0;
 	int r;
 
-	r = d->before ? renew_begin(d) : run_dir_take(d->options->run_dir, &d->dir, &owner);
+	r = run_dir_take(d->options->run_dir, &d->dir, &owner);
 	if (r == -EBUSY)
 		return fail(STATUS_REFUSED, "stop it first, or give another --run-dir",
 			    "a gpreemptd runs already: process %d", owner);
@@ -147,8 +147,7 @@ static enum status clean_up_before(struct daemon *d)
 /* What cannot be let go of now is no reason to leave everybody else without a scheduler. */
 static enum status clean_up_first(struct daemon *d)
 {
-	if (!d->before)
-		clean_up_before(d);
+	clean_up_before(d);
 	return STATUS_DONE;
 }
 
@@ -187,7 +186,7 @@ static enum status open_device(struct daemon *d)
 
 	r = device_new(&names, d->guard, d->loop, d->options->run_dir, &d->device, why,
 		       sizeof(why));
-	if (r >= 0 && !d->before)
+	if (r >= 0)
 		r = device_take_up(d->device, why, sizeof(why));
 	switch (r) {
 	case 0:
@@ -238,8 +237,6 @@ static enum status make_scheduler(struct daemon *d)
 	int r;
 
 	r = scheduler_new(&parts, d->config, &d->scheduler);
-	if (r >= 0 && d->before)
-		r = scheduler_restore(d->scheduler, d->before);
 	return r < 0 ? fail(STATUS_FAILED, "see gpreempt doctor", "cannot schedule: %s",
 			    strerror(-r)) :
 		       STATUS_DONE;
@@ -269,8 +266,7 @@ static enum status make_control(struct daemon *d)
 
 	if (!path)
 		return out_of_memory();
-	r = d->before ? control_new_again(&parts, d->config, path, d->before, &d->control) :
-			control_new(&parts, d->config, path, inherited_socket(), &d->control);
+	r = control_new(&parts, d->config, path, inherited_socket(), &d->control);
 	return r < 0 ? fail(STATUS_FAILED, "give another --run-dir", "cannot listen at %s: %s",
 			    path, strerror(-r)) :
 		       STATUS_DONE;
@@ -326,10 +322,6 @@ static enum status begin(struct daemon *d)
 {
 	int r = loop_begin(d);
 
-	if (r >= 0 && d->before) {
-		d->paused = true;
-		loop_answer_pause(d);
-	}
 	return r < 0 ? fail(STATUS_FAILED, "see the limit of open files", "cannot begin: %s",
 			    strerror(-r)) :
 		       STATUS_DONE;
@@ -366,7 +358,6 @@ static void stop(struct daemon *d)
 	sd_event_unref(d->loop);
 	run_dir_done(&d->dir);
 	daemon_free_config(d->config);
-	handover_free(d->before);
 	free(d->metrics_path);
 }
 
@@ -382,9 +373,8 @@ static void tell_start(const struct daemon *d)
 {
 	const struct gpu_backend *b = device_backend(d->device);
 
-	log_line(LOG_LEVEL_INFO, "%s on %s%s%s, policy %s, socket in %s",
-		 d->before ? "paused" : "ready", d->options->device, b ? ", level " : "",
-		 b ? b->caps.level : "", scheduler_policy(d->scheduler)->name,
+	log_line(LOG_LEVEL_INFO, "ready on %s, level %s, policy %s, socket in %s",
+		 d->options->device, b->caps.level, scheduler_policy(d->scheduler)->name,
 		 d->options->run_dir);
 }
 
@@ -394,7 +384,6 @@ enum status daemon_run(const struct daemon_options *options)
 		.options = options,
 		.dir = { .lock_fd = -1 },
 		.started_ns = realtime_ns(),
-		.before = handover_find(),
 	};
 	enum status status;
 	int r;
@@ -404,7 +393,6 @@ enum status daemon_run(const struct daemon_options *options)
 	if (status == STATUS_DONE) {
 		stay_in_memory(&d);
 		tell_start(&d);
-		handover_free(steal_ptr(&d.before));
 		sd_notify(0, "READY=1");
 		r = sd_event_loop(d.loop);
 		status = r < 0 ? fail(STATUS_FAILED, "report this", "the event loop failed: %s",

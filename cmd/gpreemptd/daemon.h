@@ -21,7 +21,6 @@ struct daemon_options {
 	const char *level; /* NULL: the highest there is */
 	const char *config_file; /* NULL: the default one, which need not be there */
 	const char *run_dir;
-	char **argv; /* of the program, which executes itself anew now and then */
 };
 
 /* Until it is asked to end. */

@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * Between daemon.c (making and ending it), loop.c (what happens meanwhile) and renew.c (executing
- * it anew).
- */
+/* Between daemon.c (making and ending it) and loop.c (what happens meanwhile). */
 #ifndef GPREEMPT_CMD_GPREEMPTD_DAEMON_INTERNAL_H
 #define GPREEMPT_CMD_GPREEMPTD_DAEMON_INTERNAL_H
 
@@ -16,7 +13,6 @@ struct daemon {
 	const struct daemon_options *options;
 	struct config *config;
 	const char *config_file; /* it came from; NULL: only defaults */
-	struct handover *before; /* of the image before this one; NULL: this is the first */
 	struct run_dir dir;
 	uint64_t started_ns; /* CLOCK_REALTIME */
 
@@ -31,7 +27,7 @@ struct daemon {
 	char *metrics_path;
 	int metrics_error; /* of the last time it was written */
 	sd_event_source *turn, *scheduler_ready, *metrics, *device_check, *patience, *leaving;
-	uint64_t leave_by_ns; /* while the driver is waited for to forget us; 0: it is not */
+	uint64_t leave_by_ns; /* while the driver is waited for to forget ours; 0: it is not */
 	bool paused; /* somebody said so */
 	bool pause_due; /* and waits for it */
 	bool ending; /* somebody said so; waits until everybody is let go */
@@ -50,16 +46,7 @@ void daemon_free_config(struct config *c); /* accepts NULL */
 extern const struct control_ops daemon_control_ops;
 
 int loop_begin(struct daemon *d); /* everything else is there */
-/* It is let go of the devices: whoever asked for that hears of it when the driver knows, too. */
-void loop_answer_pause(struct daemon *d);
 void loop_end(struct daemon *d);
 void loop_write_metrics(struct daemon *d);
-
-/* ---- renew.c ---- */
-
-/* Executes the program anew, while it is paused. -errno: nothing has happened. */
-int renew(struct daemon *d);
-/* In the next image, in place of taking the run directory: it still is ours. */
-int renew_begin(struct daemon *d);
 
 #endif

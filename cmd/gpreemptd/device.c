@@ -7,8 +7,10 @@
 #include "abi/device_wire.h"
 #include "cmd/gpreemptd/device_jobs.h"
 #include "cmd/gpreemptd/events.h"
+#include "gpu/helpers/readers.h"
 #include "gpu/kfd/backend.h"
 #include "gpu/kfd/kfd.h"
+#include "gpu/kfd/procs.h"
 #include "gpu/model/live.h"
 #include "gpu/nvrm/backend.h"
 #include "gpu/nvrm/machine.h"
@@ -26,7 +28,6 @@ struct device {
 	struct guard *guard;
 	struct live *live; /* NULL: the kernel's */
 	struct device_jobs *jobs;
-	bool opened;
 	char tested[sizeof(((struct nvrm_version *)0)->text)]; /* version of NVIDIA's driver */
 };
 
@@ -124,18 +125,18 @@ static int fail(int error, const char *why, char *ret_why, size_t size)
 	return error;
 }
 
-/* Its device does not count; but who is no administrator needs the other one to name others. */
-static bool is_ext(const struct device *d)
-{
-	return d->backend && !strcmp(d->backend->caps.level, "K3");
-}
-
 /* -ENODEV: there is no such driver, which @ret_why says. */
 static int take_up_kfd(struct device *d, char *ret_why, size_t size)
 {
 	_cleanup_(gkfd_freep) struct gkfd *k = NULL;
 	char why[GPU_WHY_SIZE] = "";
-	struct gkfd_backend_options options = { .ext = d->ext, .guard = d->guard, .why = why };
+	struct gkfd_backend_options options = {
+		.ext = d->ext,
+		.by_readers = !d->live,
+		.by_holders = !d->live,
+		.guard = d->guard,
+		.why = why,
+	};
 	int r;
 
 	r = open_gkfd(d, &k);
@@ -143,7 +144,6 @@ static int take_up_kfd(struct device *d, char *ret_why, size_t size)
 		return fail(-ENODEV, NO_KFD, ret_why, size);
 	if (r >= 0)
 		r = gkfd_backend_open(steal_ptr(&k), &options, &d->backend);
-	d->opened |= !d->live && !is_ext(d);
 	if (r < 0)
 		return fail(r, why, ret_why, size);
 	if (why[0])
@@ -156,7 +156,7 @@ static int take_up_nvrm(struct device *d, char *ret_why, size_t size)
 {
 	_cleanup_(nvrm_freep) struct nvrm *n = NULL;
 	char why[GPU_WHY_SIZE] = "";
-	struct nvrm_backend_options options = { .guard = d->guard, .why = why };
+	struct nvrm_backend_options options = { .guard = d->guard, .by_readers = true, .why = why };
 	struct nvrm_version version = { 0 };
 	void *data = nvrm_syscall_new(NULL);
 	int r;
@@ -197,27 +197,26 @@ int device_take_up(struct device *d, char *ret_why, size_t size)
 
 void device_let_go(struct device *d)
 {
-	d->opened |= is_ext(d) && device_counts_us(d);
 	if (d->backend)
 		d->backend->ops->close(d->backend);
 	d->backend = NULL;
 }
 
-bool device_was_opened(const struct device *d)
-{
-	return d->opened;
-}
-
-bool device_counts_us(struct device *d)
+bool device_counts_ended(struct device *d)
 {
 	_cleanup_(gkfd_freep) struct gkfd *k = NULL;
-	_cleanup_free_ char *names = NULL;
-	char path[32];
+	_cleanup_free_ pid_t *pids = NULL;
+	size_t n = 0;
+	uid_t user;
 
-	if (d->kind == KIND_MODEL || d->kind == KIND_NVRM || open_gkfd(d, &k) < 0)
+	if (d->kind == KIND_MODEL || d->kind == KIND_NVRM || open_gkfd(d, &k) < 0 ||
+	    gkfd_proc_list(k, &pids, &n) < 0)
 		return false;
-	snprintf(path, sizeof(path), "proc/%d", getpid());
-	return gkfd_list_dir(k, GKFD_TREE_SYSFS, path, &names) >= 0;
+	for (size_t i = 0; i < n; i++) {
+		if (readers_user_of(pids[i], &user) == -ESRCH)
+			return true;
+	}
+	return false;
 }
 
 int device_new(const struct device_names *names, struct guard *guard, sd_event *loop,

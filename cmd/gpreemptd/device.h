@@ -46,11 +46,10 @@ void device_let_go(struct device *d);
 int device_take_up(struct device *d, char *ret_why, size_t size);
 
 /*
- * AMD's driver counts a process from when it first opens the device until its memory is gone, and
- * device_let_go() is not enough for that: has this image of the program opened it?
+ * AMD's driver counts a process from when it first opens the device until some time after its
+ * memory is gone. Does it still count one that has ended? While it does, GPUs cannot be
+ * partitioned, and removing the driver is not safe.
  */
-bool device_was_opened(const struct device *d);
-/* Does the driver count this process? Of a container it may have other pids: then not. */
-bool device_counts_us(struct device *d);
+bool device_counts_ended(struct device *d);
 
 #endif

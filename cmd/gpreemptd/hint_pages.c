@@ -120,20 +120,6 @@ int scheduler_hint_page(struct scheduler *s, pid_t pid, int *ret_fd)
 	return 0;
 }
 
-void hint_page_open(struct process *p, int fd, uint32_t calls)
-{
-	struct wire_hint_page *page;
-
-	page = mmap(NULL, PAGE_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-	if (page == MAP_FAILED) {
-		close(fd);
-		return;
-	}
-	p->page = page;
-	p->page_fd = fd;
-	p->page_calls = calls;
-}
-
 void hint_page_close(struct process *p)
 {
 	if (!p->page)

@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "cmd/gpreemptd/rules_internal.h"
-#include "gpu/backend.h"
 #include "util/macros.h"
 #include "util/text.h"
 
@@ -17,72 +16,32 @@
 
 /* ---- parsers ---- */
 
-static const char *skip_blanks(const char *at, const char *end)
-{
-	while (at < end && (*at == ' ' || *at == '\t'))
-		at++;
-	return at;
-}
-
-/* The number at *at, which it moves behind it. */
-static bool take_number(const char **at, const char *end, uint64_t max, uint64_t *ret)
-{
-	const char *c = *at;
-	uint64_t value = 0;
-
-	if (c >= end || *c < '0' || *c > '9')
-		return false;
-	for (; c < end && *c >= '0' && *c <= '9'; c++) {
-		if (value > (max - (uint64_t)(*c - '0')) / 10)
-			return false;
-		value = value * 10 + (uint64_t)(*c - '0');
-	}
-	*at = c;
-	*ret = value;
-	return true;
-}
-
-/* Fields of proc(5), from 1; those wanted are the parent and the start time. */
-static bool parse_stat_fields(const char *at, const char *end, struct identity *id)
-{
-	uint64_t value;
-
-	for (int field = 3; field <= 22; field++) {
-		at = skip_blanks(at, end);
-		if (field == 4) {
-			if (!take_number(&at, end, INT32_MAX, &value))
-				return false;
-			id->parent = (pid_t)value;
-		} else if (field == 22) {
-			return take_number(&at, end, UINT64_MAX, &id->start_ticks);
-		}
-		while (at < end && *at != ' ' && *at != '\n')
-			at++;
-	}
-	return false;
-}
-
-/* A name may hold blanks and brackets: it ends at the last bracket. */
 int identity_parse_stat(const char *text, size_t len, struct identity *ret)
 {
-	const char *at = text, *end = text + len, *close = memrchr(text, ')', len);
-	struct identity id = *ret;
-	uint64_t pid;
-	size_t n;
+	struct proc_stat stat;
+	int r = proc_stat_parse(text, len, &stat);
 
-	if (!take_number(&at, end, INT32_MAX, &pid) || !close || close - at < 2)
-		return -EBADMSG;
-	if (at[0] != ' ' || at[1] != '(')
-		return -EBADMSG;
-	at += 2;
-	n = MIN((size_t)(close - at), sizeof(id.comm) - 1);
-	memset(id.comm, 0, sizeof(id.comm));
-	memcpy(id.comm, at, n);
-	id.pid = (pid_t)pid;
-	if (!parse_stat_fields(close + 1, end, &id))
-		return -EBADMSG;
-	*ret = id;
+	if (r < 0)
+		return r;
+	ret->pid = stat.pid;
+	ret->parent = stat.parent;
+	ret->start_ticks = stat.start_ticks;
+	memcpy(ret->comm, stat.comm, sizeof(ret->comm));
 	return 0;
+}
+
+/* A number of at most ten digits. */
+static bool parse_id(const char *at, const char *end, uint64_t *ret)
+{
+	uint64_t value = 0;
+	int digits = 0;
+
+	for (; at < end && *at >= '0' && *at <= '9' && digits <= 10; at++, digits++)
+		value = value * 10 + (uint64_t)(*at - '0');
+	if (!digits || value > UINT32_MAX)
+		return false;
+	*ret = value;
+	return true;
 }
 
 /* The first number behind @key at the beginning of a line: of four ids, the real one. */
@@ -95,8 +54,9 @@ static bool find_id(const char *text, const char *end, const char *key, uint64_t
 		const char *line_end = newline ? newline : end;
 
 		if ((size_t)(line_end - text) > n && !memcmp(text, key, n)) {
-			text = skip_blanks(text + n, line_end);
-			return take_number(&text, line_end, UINT32_MAX, ret);
+			for (text += n; text < line_end && (*text == ' ' || *text == '\t');)
+				text++;
+			return parse_id(text, line_end, ret);
 		}
 		text = newline ? newline + 1 : end;
 	}
@@ -186,60 +146,13 @@ int identity_parse_cgroup(const char *text, size_t len, struct identity *ret)
 	return 0;
 }
 
-/* ---- reading ---- */
-
-static int read_file(struct gpu_backend *b, pid_t pid, const char *name, char **ret,
-		     size_t *ret_len)
-{
-	char path[64];
-	int r;
-
-	snprintf(path, sizeof(path), "%d/%s", pid, name);
-	r = b->ops->read_proc(b, path, ret, ret_len);
-	return r == -ENOENT ? -ESRCH : r;
-}
-
-static int read_stat(struct gpu_backend *b, pid_t pid, struct identity *id)
-{
-	_cleanup_free_ char *text = NULL;
-	size_t len;
-	int r = read_file(b, pid, "stat", &text, &len);
-
-	if (r < 0)
-		return r;
-	r = identity_parse_stat(text, len, id);
-	return r == 0 && id->pid != pid ? -EBADMSG : r;
-}
-
-static int read_ids(struct gpu_backend *b, pid_t pid, struct identity *id)
-{
-	_cleanup_free_ char *text = NULL;
-	size_t len;
-	int r = read_file(b, pid, "status", &text, &len);
-
-	return r < 0 ? r : identity_parse_status(text, len, id);
-}
-
-static int read_cgroup(struct gpu_backend *b, pid_t pid, struct identity *id)
-{
-	_cleanup_free_ char *text = NULL;
-	size_t len = 0;
-
-	if (read_file(b, pid, "cgroup", &text, &len) < 0)
-		return identity_parse_cgroup("", 0, id); /* a kernel or device without them */
-	return identity_parse_cgroup(text, len, id);
-}
+/* ---- taking ---- */
 
 /* Strings, each ended by NUL, and an empty one last; those beyond @max are left out. */
-static char *read_strings(struct gpu_backend *b, pid_t pid, const char *name, size_t max,
-			  size_t *ret_len)
+static char *copy_strings(const char *text, size_t len, size_t max, size_t *ret_len)
 {
-	_cleanup_free_ char *text = NULL;
 	char *copy;
-	size_t len;
 
-	if (read_file(b, pid, name, &text, &len) < 0)
-		return NULL;
 	if (len > max) {
 		for (len = max; len > 0 && text[len - 1];)
 			len--;
@@ -252,11 +165,15 @@ static char *read_strings(struct gpu_backend *b, pid_t pid, const char *name, si
 	return copy;
 }
 
-static char *read_command(struct gpu_backend *b, pid_t pid)
+static char *command_of(const struct proc_files *f)
 {
+	char *command;
 	size_t len;
-	char *command = read_strings(b, pid, "cmdline", COMMAND_MAX_BYTES, &len);
 
+	if (!f->text[PROC_CMDLINE])
+		return NULL;
+	command =
+		copy_strings(f->text[PROC_CMDLINE], f->len[PROC_CMDLINE], COMMAND_MAX_BYTES, &len);
 	if (!command)
 		return NULL;
 	while (len > 0 && !command[len - 1])
@@ -269,17 +186,37 @@ static char *read_command(struct gpu_backend *b, pid_t pid)
 }
 
 /* "/usr/bin/python3.11 (deleted)" of a program that was replaced since is the same program. */
-static char *read_path(struct gpu_backend *b, pid_t pid)
+static char *path_of(const struct proc_files *f)
 {
 	static const char deleted[] = " (deleted)";
-	size_t len, tail = strlen(deleted);
-	char *path;
+	size_t len = f->len[PROC_EXE], tail = strlen(deleted);
 
-	if (read_file(b, pid, "exe", &path, &len) < 0)
+	if (!f->text[PROC_EXE])
 		return NULL;
-	if (len > tail && !strcmp(path + len - tail, deleted))
-		path[len - tail] = '\0';
-	return path;
+	if (len > tail && !memcmp(f->text[PROC_EXE] + len - tail, deleted, tail))
+		len -= tail;
+	return text_copy(f->text[PROC_EXE], len);
+}
+
+static int take_ancestors(const struct proc_files *f, struct identity *id)
+{
+	const char *at = f->text[PROC_PARENTS], *end = at + f->len[PROC_PARENTS];
+
+	if (!at)
+		return 0;
+	id->ancestors = calloc(PROC_PARENTS_MAX, sizeof(*id->ancestors));
+	if (!id->ancestors)
+		return -ENOMEM;
+	while (at < end && id->n_ancestors < PROC_PARENTS_MAX) {
+		struct proc_stat stat;
+
+		if (proc_stat_parse(at, strnlen(at, (size_t)(end - at)), &stat) < 0)
+			return 0;
+		id->ancestors[id->n_ancestors++] =
+			(struct ancestor){ .pid = stat.pid, .start_ticks = stat.start_ticks };
+		at += strlen(at) + 1;
+	}
+	return 0;
 }
 
 static void identity_donep(struct identity *id)
@@ -287,32 +224,38 @@ static void identity_donep(struct identity *id)
 	identity_done(id);
 }
 
-/* The pid may have passed on while we read: what was read is of one process or of nobody. */
-int identity_read(struct gpu_backend *b, pid_t pid, bool with_environment, struct identity *ret)
+uint32_t identity_files(const struct rules *rules)
+{
+	return PROC_BIT(PROC_STAT) | PROC_BIT(PROC_STATUS) | PROC_BIT(PROC_CGROUP) |
+	       PROC_BIT(PROC_EXE) | PROC_BIT(PROC_PARENTS) |
+	       (rules_want_command(rules) ? PROC_BIT(PROC_CMDLINE) : 0) |
+	       (rules_want_environment(rules) ? PROC_BIT(PROC_ENVIRON) : 0);
+}
+
+int identity_take(const struct proc_files *f, struct identity *ret)
 {
 	_cleanup_(identity_donep) struct identity id = { 0 };
-	struct identity again = { 0 };
 	size_t len;
 	int r;
 
-	r = read_stat(b, pid, &id);
+	if (!f->text[PROC_STAT] || !f->text[PROC_STATUS])
+		return -EBADMSG;
+	r = identity_parse_stat(f->text[PROC_STAT], f->len[PROC_STAT], &id);
+	if (r >= 0)
+		r = identity_parse_status(f->text[PROC_STATUS], f->len[PROC_STATUS], &id);
+	if (r >= 0) /* a kernel or device may be without them */
+		r = identity_parse_cgroup(f->text[PROC_CGROUP] ? f->text[PROC_CGROUP] : "",
+					  f->len[PROC_CGROUP], &id);
+	if (r >= 0)
+		r = take_ancestors(f, &id);
 	if (r < 0)
 		return r;
-	r = read_ids(b, pid, &id);
-	if (r < 0)
-		return r;
-	r = read_cgroup(b, pid, &id);
-	if (r < 0)
-		return r;
-	id.path = read_path(b, pid);
-	id.command = read_command(b, pid);
-	if (with_environment)
-		id.environment = read_strings(b, pid, "environ", ENVIRONMENT_MAX_BYTES, &len);
-	r = read_stat(b, pid, &again);
-	if (r < 0)
-		return r;
-	if (again.start_ticks != id.start_ticks)
-		return -ESRCH;
+	id.path = path_of(f);
+	id.command = command_of(f);
+	if (f->text[PROC_ENVIRON])
+		id.environment = copy_strings(f->text[PROC_ENVIRON], f->len[PROC_ENVIRON],
+					      ENVIRONMENT_MAX_BYTES, &len);
+	id.unread = f->unread;
 	*ret = id;
 	id = (struct identity){ 0 };
 	return 0;
@@ -325,5 +268,6 @@ void identity_done(struct identity *id)
 	free(id->path);
 	free(id->command);
 	free(id->environment);
+	free(id->ancestors);
 	*id = (struct identity){ 0 };
 }

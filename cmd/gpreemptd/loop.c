@@ -47,11 +47,12 @@ static void end_leaving(struct daemon *d, int error)
 /* It forgets a process some time after its memory is gone, and tells nobody. */
 static void look_whether_left(struct daemon *d)
 {
-	if (!device_counts_us(d->device)) {
+	if (!device_counts_ended(d->device)) {
 		end_leaving(d, 0);
 	} else if (monotonic_ns() >= d->leave_by_ns) {
-		log_line(LOG_LEVEL_ERROR, "%llu s after all is let go of the driver still counts "
-			 "this process",
+		log_line(LOG_LEVEL_ERROR,
+			 "%llu s after all is let go of the driver still counts "
+			 "processes that have ended",
 			 LEAVING_NS / NSEC_PER_SEC);
 		end_leaving(d, -EBUSY);
 	} else {
@@ -68,35 +69,17 @@ static int on_leaving(sd_event_source *source, uint64_t usec, void *user)
 	return 0;
 }
 
-void loop_answer_pause(struct daemon *d)
-{
-	if (d->leave_by_ns)
-		return;
-	d->leave_by_ns = monotonic_ns() + LEAVING_NS;
-	look_whether_left(d);
-}
-
 static void let_go_of_device(struct daemon *d)
 {
-	int r;
-
 	if (device_backend(d->device)) {
 		scheduler_set_backend(d->scheduler, NULL);
 		device_let_go(d->device);
 	}
-	if (!d->pause_due)
+	if (!d->pause_due || d->leave_by_ns)
 		return;
 	d->pause_due = false;
-	if (!device_was_opened(d->device)) {
-		loop_answer_pause(d);
-		return;
-	}
-	r = renew(d);
-	log_line(LOG_LEVEL_ERROR,
-		 "everything is let go of, but the driver still counts this process: cannot "
-		 "execute it anew: %s",
-		 strerror(-r));
-	control_let_go(d->control, -EBUSY);
+	d->leave_by_ns = monotonic_ns() + LEAVING_NS;
+	look_whether_left(d);
 }
 
 /* Nothing is attached any more: who waited for that goes on. */

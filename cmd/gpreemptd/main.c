@@ -190,7 +190,7 @@ static void keep_little_memory(void)
 
 int main(int argc, char **argv)
 {
-	struct command_line line = { .daemon = { .device = "auto", .argv = argv } };
+	struct command_line line = { .daemon = { .device = "auto" } };
 	enum status status;
 
 	keep_standard_descriptors();

@@ -3,6 +3,8 @@
 
 #include "cmd/gpreemptd/scheduler_internal.h"
 
+#define BLIND_NS NSEC_PER_SEC
+
 /*
  * Packets are consumed before they are done, so that the end of the last one may not be seen. An
  * offline job gets the worse of it: to be held in vain costs less than to be in the way.
@@ -25,8 +27,8 @@ static struct job *job_of(const struct process *p, struct job *guess, uint32_t g
 	return NULL;
 }
 
-static size_t convert(struct scheduler *s, struct process *p, size_t n,
-		      struct engine_sample *ret)
+static size_t convert(struct scheduler *s, struct process *p, const struct gpu_sample *samples,
+		      size_t n, struct engine_sample *ret)
 {
 	bool online = p->verdict.job_class == JOB_ONLINE;
 	struct job *j = NULL;
@@ -36,7 +38,7 @@ static size_t convert(struct scheduler *s, struct process *p, size_t n,
 	for_each_job(p, each)
 		each->marked = !online && !s->b->caps.counts_progress;
 	for (size_t i = 0; i < n; i++) {
-		const struct gpu_sample *g = &s->looked[i];
+		const struct gpu_sample *g = &samples[i];
 		bool busy = is_busy(g, online);
 
 		j = job_of(p, j, g->gpu);
@@ -61,17 +63,50 @@ static size_t convert(struct scheduler *s, struct process *p, size_t n,
 	return written;
 }
 
-static int look(struct scheduler *s, struct process *p, size_t at)
-{
-	int n = ops(s)->look(p->watch, s->looked, SCHEDULER_MAX_QUEUES - at);
+/* ---- what cannot be seen is told ---- */
 
+/* A queue that is new is not known yet: nothing to tell of, unless it stays so. */
+static void note_blind(struct scheduler *s, struct process *p)
+{
+	const char *why = ops(s)->blind(p->watch);
+
+	if (!why) {
+		if (p->blind_told)
+			process_tell(s, p, &(struct wire_event){ .kind = WIRE_JOB_SEEN },
+				     "process %d (%s) is seen again", p->pid, p->identity.comm);
+		p->blind_ns = 0;
+		p->blind_told = false;
+		return;
+	}
+	if (!p->blind_ns)
+		p->blind_ns = s->now_ns;
+	if (p->blind_told || s->now_ns - p->blind_ns < BLIND_NS)
+		return;
+	p->blind_told = true;
+	process_tell(s, p, &(struct wire_event){ .kind = WIRE_JOB_BLIND_NOW },
+		     "process %d (%s) cannot be looked at: %s", p->pid, p->identity.comm, why);
+}
+
+/* ---- looks ---- */
+
+/* From @at samples on; how many there are. -EAGAIN: it has not told yet. */
+static int take_look(struct scheduler *s, struct process *p, size_t at)
+{
+	const struct gpu_sample *samples = NULL;
+	int n = ops(s)->looked(p->watch, &samples);
+
+	if (n == -EAGAIN)
+		return n;
+	p->looking = false;
 	/* Queues came or went: that is asked about soon, but only once for each such change. */
 	if (n != p->n_looked && p->n_looked != NOT_LOOKED) {
 		p->stale = true;
 		s->scan_ns = MIN(s->scan_ns, s->now_ns + s->engine_config.idle_interval_ns);
 	}
 	p->n_looked = n;
-	return n < 0 ? n : (int)convert(s, p, (size_t)n, &s->samples[at]);
+	note_blind(s, p);
+	n = MIN(n, (int)(SCHEDULER_MAX_QUEUES - at));
+	return n < 0 ? n : (int)convert(s, p, samples, (size_t)n, &s->samples[at]);
 }
 
 /* On a grid, so that all that are due are due together. */
@@ -90,45 +125,64 @@ static void drop_lost(struct scheduler *s)
 	}
 }
 
-/* From @n samples on; how many there are then. Between scans only of what may have changed. */
-static size_t look_at(struct scheduler *s, struct process *p, bool all, size_t n, bool *complete)
+/* Between scans only at what may have changed. */
+static void begin_look(struct scheduler *s, struct process *p, bool all, size_t *n)
 {
-	int r;
-
 	p->looked_ns = s->now_ns;
 	p->look_ns = next_look(s, p);
 	hint_page_look(s, p);
-	if (!s->b->caps.counts_progress && !all)
-		return n;
-	r = look(s, p, n);
-	p->lost = r == -ESRCH;
-	s->lost |= p->lost;
-	if (r < 0 && !p->lost)
-		*complete = false;
-	return n + (r < 0 ? 0 : (size_t)r);
+	if (p->looking || (!s->b->caps.counts_progress && !all))
+		return;
+	p->looking = true;
+	s->watches[(*n)++] = p->watch;
+}
+
+/* From @n samples on; how many there are then. */
+static size_t take_looks(struct scheduler *s, size_t n, bool *complete)
+{
+	for_each_process(s, p)
+	{
+		int r;
+
+		if (!p->looking)
+			continue;
+		r = take_look(s, p, n);
+		p->lost = r == -ESRCH;
+		s->lost |= p->lost;
+		if (r < 0 && !p->lost)
+			*complete = false;
+		n += r < 0 ? 0 : (size_t)r;
+	}
+	return n;
 }
 
 /* Online work where it was quiet: of those in its way it is known no longer what they do. */
 static size_t look_at_stirred(struct scheduler *s, size_t n, bool *complete)
 {
+	size_t n_watches = 0;
+
 	gpus_count(s);
 	for_each_process(s, p) {
 		if (p->watch && p->look_ns <= s->now_ns && p->looked_ns != s->now_ns)
-			n = look_at(s, p, false, n, complete);
+			begin_look(s, p, false, &n_watches);
 	}
-	return n;
+	ops(s)->look(s->b, s->watches, n_watches);
+	return take_looks(s, n, complete);
 }
 
 size_t observe(struct scheduler *s, bool all, bool *ret_complete)
 {
-	size_t n = 0;
+	size_t n_watches = 0, n;
 
 	s->lost = false;
 	*ret_complete = all;
 	for_each_process(s, p) {
 		if (p->watch && (all || p->look_ns <= s->now_ns))
-			n = look_at(s, p, all, n, ret_complete);
+			begin_look(s, p, all, &n_watches);
 	}
+	if (n_watches)
+		ops(s)->look(s->b, s->watches, n_watches);
+	n = take_looks(s, 0, ret_complete);
 	if (s->gpus_due && !all)
 		n = look_at_stirred(s, n, ret_complete);
 	if (s->lost)

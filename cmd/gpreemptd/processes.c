@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include <errno.h>
+#include <poll.h>
 #include <stdarg.h>
 #include <string.h>
 #include <sys/epoll.h>
@@ -72,28 +73,6 @@ static void take_out(struct scheduler *s, const struct process *p)
 }
 
 /* ---- who it is ---- */
-
-int process_stat(struct scheduler *s, pid_t pid, pid_t *ret_parent, uint64_t *ret_start_ticks,
-		 char ret_comm[static 16])
-{
-	_cleanup_free_ char *text = NULL;
-	struct identity id = { 0 };
-	char path[32];
-	size_t len;
-	int r;
-
-	snprintf(path, sizeof(path), "%d/stat", pid);
-	r = ops(s)->read_proc(s->b, path, &text, &len);
-	if (r < 0)
-		return r == -ENOENT ? -ESRCH : r;
-	r = identity_parse_stat(text, len, &id);
-	if (r < 0)
-		return r;
-	*ret_parent = id.parent;
-	*ret_start_ticks = id.start_ticks;
-	memcpy(ret_comm, id.comm, sizeof(id.comm));
-	return 0;
-}
 
 /* The number of its gang: that of others of the name, or one of its own. */
 static uint32_t gang_of(struct scheduler *s, const struct process *p)
@@ -175,17 +154,17 @@ static void stop_watching(struct scheduler *s, struct process *p)
 {
 	if (p->watch)
 		ops(s)->unwatch(steal_ptr(&p->watch));
+	p->looking = p->blind_told = false;
+	p->blind_ns = 0;
 	p->look_ns = p->period_ns = NEVER;
 }
 
 void process_look_away(struct scheduler *s, struct process *p)
 {
 	stop_watching(s, p);
-	if (p->pidfd < 0)
-		return;
-	epoll_ctl(s->epoll, EPOLL_CTL_DEL, p->pidfd, NULL);
-	close(p->pidfd);
-	p->pidfd = -1;
+	if (p->polled)
+		epoll_ctl(s->epoll, EPOLL_CTL_DEL, p->pidfd, NULL);
+	p->polled = false;
 }
 
 void process_judge(struct scheduler *s, struct process *p)
@@ -212,23 +191,84 @@ void process_judge(struct scheduler *s, struct process *p)
 			     wire_class_name(p->verdict.job_class), p->verdict.source);
 }
 
-int process_identify(struct scheduler *s, struct process *p)
+void process_ask(struct scheduler *s, struct process *p, bool all)
 {
-	struct identity id = { 0 };
-	int r = identity_read(s->b, p->pid, rules_want_environment(&s->config->rules), &id);
+	p->checked_ns = s->now_ns;
+	ops(s)->ask(s->b, p->pid, all ? identity_files(&s->config->rules) : PROC_BIT(PROC_STAT));
+}
 
-	if (r < 0)
-		return r;
-	if (id.start_ticks != p->identity.start_ticks) {
-		identity_done(&id);
-		return -ESRCH;
-	}
+bool process_has_ended(const struct process *p)
+{
+	struct pollfd end = { .fd = p->pidfd, .events = POLLIN };
+
+	return p->pidfd >= 0 && poll(&end, 1, 0) > 0;
+}
+
+static void tell_unread(struct scheduler *s, const struct process *p)
+{
+	process_tell(s, p, &(struct wire_event){ .kind = WIRE_JOB_BLIND_NOW },
+		     "process %d (%s) does not let its command or environment be read: rules that "
+		     "name these do not match it",
+		     p->pid, p->identity.comm);
+}
+
+static void identified(struct scheduler *s, struct process *p, struct identity *id)
+{
+	bool unread = id->unread && !p->identity.unread;
+
 	identity_done(&p->identity);
-	p->identity = id;
+	p->identity = *id;
 	p->identified_ns = s->now_ns;
 	p->native_told = false; /* the driver forgets its class with the program that it was */
+	if (unread)
+		tell_unread(s, p);
 	process_judge(s, p);
-	return 0;
+}
+
+/* Is it still the same program? If not it is judged anew; so it is now and then in any case. */
+void process_answered(struct scheduler *s, struct process *p, const struct proc_files *files)
+{
+	struct identity id = { 0 };
+	int r = files->result;
+
+	if (r >= 0 && files->text[PROC_STATUS])
+		r = identity_take(files, &id);
+	else if (r >= 0)
+		r = identity_parse_stat(files->text[PROC_STAT], files->len[PROC_STAT], &id);
+	if (r == -ESRCH || (r >= 0 && id.start_ticks != p->identity.start_ticks)) {
+		identity_done(&id);
+		process_gone(s, p);
+	} else if (r >= 0 && files->text[PROC_STATUS]) {
+		identified(s, p, &id);
+	} else if (r >= 0 && strcmp(id.comm, p->identity.comm) != 0) {
+		process_ask(s, p, true);
+	}
+}
+
+static void answered(struct scheduler *s, const struct proc_files *f)
+{
+	struct newcomer *c = newcomer_find(s, f->pid);
+	struct process *p = process_find(s, f->pid);
+	struct proc_stat stat = { 0 };
+
+	if (f->result >= 0 && f->text[PROC_STAT])
+		proc_stat_parse(f->text[PROC_STAT], f->len[PROC_STAT], &stat);
+	if (f->result >= 0 || f->result == -ESRCH)
+		class_requests_answered(s, f->pid, stat.start_ticks);
+	if (c)
+		newcomer_answered(s, c, f);
+	else if (p)
+		process_answered(s, p, f);
+}
+
+void processes_take_answers(struct scheduler *s)
+{
+	struct proc_files f;
+
+	while (ops(s)->answer(s->b, &f)) {
+		answered(s, &f);
+		proc_files_done(&f);
+	}
 }
 
 /* ---- coming and going ---- */
@@ -241,61 +281,66 @@ static uint64_t realtime_ns(void)
 	return (uint64_t)ts.tv_sec * NSEC_PER_SEC + (uint64_t)ts.tv_nsec;
 }
 
-static void watch_exit(struct scheduler *s, struct process *p)
+static void poll_exit(struct scheduler *s, struct process *p)
 {
 	struct epoll_event e = { .events = EPOLLIN, .data.u64 = (uint64_t)p->pid };
 
-	if (p->pidfd >= 0)
-		return;
-	p->pidfd = ops(s)->pidfd(s->b, p->pid);
-	if (p->pidfd >= 0)
-		epoll_ctl(s->epoll, EPOLL_CTL_ADD, p->pidfd, &e);
+	if (p->pidfd >= 0 && !p->polled)
+		p->polled = epoll_ctl(s->epoll, EPOLL_CTL_ADD, p->pidfd, &e) == 0;
 }
 
-static struct process *process_new(struct scheduler *s, pid_t pid)
+static struct process *process_new(struct scheduler *s, pid_t pid, int pidfd,
+				   const struct identity *identity)
 {
-	_cleanup_free_ struct process *p = calloc(1, sizeof(*p));
+	struct process *p = calloc(1, sizeof(*p));
 
-	if (!p || identity_read(s->b, pid, rules_want_environment(&s->config->rules),
-				&p->identity) < 0)
+	if (!p)
 		return NULL;
 	p->pid = pid;
-	p->pidfd = p->page_fd = p->journal_slot = -1;
+	p->identity = *identity;
+	p->pidfd = pidfd;
+	p->page_fd = p->journal_slot = -1;
 	p->look_ns = p->period_ns = NEVER;
 	p->n_looked = NOT_LOOKED;
-	p->identified_ns = s->now_ns;
+	p->identified_ns = p->checked_ns = s->now_ns;
 	p->seen_realtime_ns = realtime_ns();
 	SLIST_INIT(&p->jobs);
 	SLIST_INIT(&p->tickets);
-	return steal_ptr(&p);
+	return p;
 }
 
-static void process_came(struct scheduler *s, pid_t pid)
+static bool is_full(struct scheduler *s, pid_t pid)
 {
-	struct process *p;
-	uint64_t since_ns;
+	if (s->n_processes < SCHEDULER_MAX_PROCESSES)
+		return false;
+	if (!s->told_limit)
+		log_line(LOG_LEVEL_WARNING, "process %d is left alone: there are more than %d", pid,
+			 SCHEDULER_MAX_PROCESSES);
+	s->told_limit = true;
+	return true;
+}
 
-	if (s->n_processes == SCHEDULER_MAX_PROCESSES) {
-		if (!s->told_limit)
-			log_line(LOG_LEVEL_WARNING,
-				 "process %d is left alone: there are more than %d", pid,
-				 SCHEDULER_MAX_PROCESSES);
-		s->told_limit = true;
+/* Takes over @pidfd and what @identity has. */
+void process_came(struct scheduler *s, pid_t pid, int pidfd, struct identity *identity)
+{
+	struct process *p = is_full(s, pid) ? NULL : process_new(s, pid, pidfd, identity);
+
+	if (!p) {
+		identity_done(identity);
+		closep(&pidfd);
 		return;
 	}
-	p = process_new(s, pid);
-	if (!p)
-		return;
 	p->listed = true;
 	insert(s, p);
 	job_init(s, p, 0, &p->self);
-	watch_exit(s, p);
-	since_ns = remembered_since(s, p);
+	poll_exit(s, p);
 	process_judge(s, p);
-	p->seen_ns = since_ns;
+	p->seen_ns = s->now_ns;
 	process_tell(s, p, &(struct wire_event){ .kind = WIRE_JOB_CAME },
 		     "process %d (%s) uses a GPU: %s, by %s", pid, p->identity.comm,
 		     wire_class_name(p->verdict.job_class), p->verdict.source);
+	if (p->identity.unread)
+		tell_unread(s, p);
 }
 
 void process_free(struct scheduler *s, struct process *p)
@@ -303,6 +348,7 @@ void process_free(struct scheduler *s, struct process *p)
 	if (p->journal_slot >= 0)
 		journal_remove(s->parts.journal, p->journal_slot);
 	identity_done(&p->identity);
+	closep(&p->pidfd);
 	free(p);
 }
 
@@ -329,35 +375,20 @@ void process_drop(struct scheduler *s, struct process *p)
 		process_free(s, p);
 }
 
-/* -ESRCH: it is gone, or its pid is another's. */
-static int check_identity(struct scheduler *s, struct process *p)
+/* Whose end is waited for has its pid for itself: it may only be another program. */
+static void check_identity(struct scheduler *s, struct process *p)
 {
-	char comm[sizeof(p->identity.comm)];
-	uint64_t start;
-	pid_t parent;
-	int r;
-
-	/* Whose end is waited for has its pid for itself: it may only be another program. */
-	if (p->pidfd >= 0 && s->now_ns - p->checked_ns < CHECK_NS)
-		return 0;
-	p->checked_ns = s->now_ns;
-	r = process_stat(s, p->pid, &parent, &start, comm);
-	if (r == -ESRCH || (r == 0 && start != p->identity.start_ticks))
-		return -ESRCH;
-	if (r == 0 && (strcmp(comm, p->identity.comm) != 0 ||
-		       s->now_ns - p->identified_ns >= IDENTITY_NS))
-		r = process_identify(s, p);
-	return r;
+	if (p->pidfd < 0 || s->now_ns - p->checked_ns >= CHECK_NS)
+		process_ask(s, p, s->now_ns - p->identified_ns >= IDENTITY_NS);
 }
 
-/* The same. */
+/* -ESRCH: it does not use a GPU any more. */
 static int check(struct scheduler *s, struct process *p)
 {
-	int r = check_identity(s, p);
+	int r;
 
-	if (r == -ESRCH)
-		return r;
-	watch_exit(s, p);
+	check_identity(s, p);
+	poll_exit(s, p);
 	if (!p->watch)
 		return start_watching(s, p) == -ESRCH ? -ESRCH : 0;
 	r = ops(s)->refresh(p->watch);
@@ -370,14 +401,14 @@ static void meet(struct scheduler *s, pid_t pid)
 {
 	struct process *p = process_find(s, pid);
 
-	if (p && check(s, p) == -ESRCH) {
+	if (p && (process_has_ended(p) || check(s, p) == -ESRCH)) {
 		process_gone(s, p);
 		p = NULL;
 	}
 	if (p)
 		p->listed = true;
 	else
-		process_came(s, pid);
+		newcomer_meet(s, pid);
 }
 
 void processes_scan(struct scheduler *s)
@@ -393,11 +424,12 @@ void processes_scan(struct scheduler *s)
 		meet(s, s->pids[i]);
 		scheduler_beat(s);
 	}
+	newcomers_forget(s, false);
 	for (size_t i = s->n_processes; i-- > 0;) {
 		if (!s->table[i]->listed && n <= SCHEDULER_MAX_PROCESSES)
 			process_gone(s, s->table[i]);
 	}
 	class_requests_forget_dead(s);
-	remembered_forget(s);
+	processes_take_answers(s);
 	s->attach_due = true;
 }

@@ -8,21 +8,12 @@
 int scheduler_uid_of(struct scheduler *s, pid_t pid, uid_t *ret)
 {
 	const struct process *p = process_find(s, pid);
-	struct identity id = { 0 };
-	int r;
 
 	if (p) {
 		*ret = p->identity.uid;
 		return 0;
 	}
-	if (!s->b)
-		return -ESRCH;
-	r = identity_read(s->b, pid, false, &id);
-	if (r < 0)
-		return r;
-	*ret = id.uid;
-	identity_done(&id);
-	return 0;
+	return s->b ? ops(s)->owner(s->b, pid, ret) : -ESRCH;
 }
 
 const struct scheduler_figures *scheduler_figures(const struct scheduler *s)
@@ -173,6 +164,17 @@ static void leave_out_work(struct wire_job *ret)
 	memset(ret->history, 0, sizeof(ret->history));
 }
 
+/* It could be seen, and is not. */
+static void tell_blind(struct scheduler *s, const struct process *p, struct wire_job *ret)
+{
+	const char *why = p->watch ? ops(s)->blind(p->watch) : NULL;
+
+	leave_out_work(ret);
+	ret->flags |= WIRE_JOB_BLIND;
+	if (why && !ret->why[0])
+		wire_text_set(ret->why, sizeof(ret->why), why);
+}
+
 static void describe(struct scheduler *s, struct job *j, struct wire_job *ret)
 {
 	struct engine_job_stats stats = { 0 };
@@ -196,9 +198,11 @@ static void describe(struct scheduler *s, struct job *j, struct wire_job *ret)
 		.share_permille = j->share_permille,
 	};
 	memcpy(ret->history, j->history, sizeof(ret->history));
+	describe_process(j->process, ret);
 	if (!s->caps.counts_progress)
 		leave_out_work(ret);
-	describe_process(j->process, ret);
+	else if (j->process->blind_told)
+		tell_blind(s, j->process, ret);
 }
 
 /* What stands for a process that has no jobs is listed for want of those. */

@@ -103,6 +103,15 @@ bool rule_matches(const struct rule *rule, const struct identity *id)
 	return matches_environment(rule, id);
 }
 
+bool rules_want_command(const struct rules *rules)
+{
+	for (size_t i = 0; i < rules->n; i++) {
+		if (rules->rules[i].command)
+			return true;
+	}
+	return false;
+}
+
 bool rules_want_environment(const struct rules *rules)
 {
 	for (size_t i = 0; i < rules->n; i++) {

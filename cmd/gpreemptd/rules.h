@@ -15,6 +15,8 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "gpu/helpers/proc_files.h"
+
 enum job_class { JOB_UNMANAGED, JOB_OFFLINE, JOB_ONLINE }; /* as enum wire_class_value */
 
 /* What a process is told to be. */
@@ -26,6 +28,11 @@ struct verdict {
 	uint64_t target_ns, wait_bound_ns; /* 0: none */
 	char gang[32]; /* processes of one name stop together; empty: by itself */
 	char source[32]; /* "rule NAME", "request", "default" */
+};
+
+struct ancestor {
+	pid_t pid;
+	uint64_t start_ticks;
 };
 
 /* What is known of a process; texts are the process's own and may be anything. */
@@ -41,6 +48,9 @@ struct identity {
 	char *path; /* of the program; NULL: not known, as those below */
 	char *command; /* the arguments, with blanks between them */
 	char *environment; /* NUL between them, an empty one last */
+	struct ancestor *ancestors; /* the nearest first, without init */
+	size_t n_ancestors;
+	uint32_t unread; /* PROC_BITs of what rules ask for and it did not let be read */
 };
 
 struct rule; /* config.c fills it, rules.c reads it: rules_internal.h */
@@ -51,16 +61,17 @@ struct rules {
 	struct verdict fallback; /* what no rule matches; never online */
 };
 
-struct gpu_backend;
-
-/* Reads /proc through the backend. -ESRCH. What cannot be read is not known. */
-int identity_read(struct gpu_backend *b, pid_t pid, bool with_environment, struct identity *ret);
+/* The files (PROC_BITs) that say who a process is, as far as the rules ask. */
+uint32_t identity_files(const struct rules *rules);
+/* What they say. -EBADMSG. What cannot be read is not known. */
+int identity_take(const struct proc_files *files, struct identity *ret);
 void identity_done(struct identity *id);
 
 /* @trusted: by what the system named only; a user may have named the rest. */
 bool identity_is_in_cgroup(const struct identity *id, const char *pattern, bool trusted);
 bool identity_is_in_container(const struct identity *id, const char *digits, bool trusted);
 
+bool rules_want_command(const struct rules *rules);
 bool rules_want_environment(const struct rules *rules);
 void rules_judge(const struct rules *rules, const struct identity *id, struct verdict *ret);
 void rules_done(struct rules *rules);

@@ -179,6 +179,7 @@ uint64_t scheduler_turn(struct scheduler *s)
 	scheduler_now(s);
 	take_exits(s);
 	act_take_done(s);
+	processes_take_answers(s);
 	check_guard(s);
 	if (!s->paused && !s->failed)
 		look_and_act(s);
@@ -226,6 +227,7 @@ void scheduler_pause(struct scheduler *s)
 		attach_let_go(s, p);
 		process_look_away(s, p);
 	}
+	newcomers_forget(s, true);
 	submit(s);
 }
 
@@ -371,13 +373,13 @@ static int allocate(struct scheduler *s)
 	s->by_index = calloc(SCHEDULER_MAX_JOBS, sizeof(struct job *));
 	s->requests = calloc(CLASS_REQUESTS_MAX, sizeof(*s->requests));
 	s->pids = calloc(SCHEDULER_MAX_PROCESSES, sizeof(*s->pids));
-	s->looked = calloc(SCHEDULER_MAX_QUEUES, sizeof(*s->looked));
+	s->watches = calloc(SCHEDULER_MAX_PROCESSES, sizeof(*s->watches));
 	s->samples = calloc(SCHEDULER_MAX_QUEUES, sizeof(*s->samples));
 	s->actions = calloc(SCHEDULER_MAX_JOBS, sizeof(*s->actions));
 	s->ids = calloc(SCHEDULER_MAX_QUEUES, sizeof(*s->ids));
 	s->ticket_memory = calloc(2 * SCHEDULER_MAX_JOBS, sizeof(*s->ticket_memory));
 	if (!s->engine_memory || !s->table || !s->by_index || !s->requests || !s->pids ||
-	    !s->looked || !s->samples || !s->actions || !s->ids || !s->ticket_memory)
+	    !s->watches || !s->samples || !s->actions || !s->ids || !s->ticket_memory)
 		return -ENOMEM;
 	for (size_t i = 0; i < 2 * SCHEDULER_MAX_JOBS; i++)
 		SLIST_INSERT_HEAD(&s->free_tickets, &s->ticket_memory[i], link);
@@ -408,6 +410,7 @@ int scheduler_new(const struct scheduler_parts *parts, const struct config *conf
 	s->guard_slot = -1;
 	TAILQ_INIT(&s->jobs);
 	TAILQ_INIT(&s->leaving);
+	TAILQ_INIT(&s->newcomers);
 	SLIST_INIT(&s->free_tickets);
 	s->epoll = epoll_create1(EPOLL_CLOEXEC);
 	if (s->b)
@@ -467,7 +470,8 @@ void scheduler_free(struct scheduler *s)
 	}
 	s->targets = 0;
 	keep_guard(s);
-	remembered_forget(s);
+	newcomers_forget(s, true);
+	class_requests_done(s);
 	if (s->epoll >= 0)
 		close(s->epoll);
 	free(s->engine_memory);
@@ -475,7 +479,7 @@ void scheduler_free(struct scheduler *s)
 	free(s->by_index);
 	free(s->requests);
 	free(s->pids);
-	free(s->looked);
+	free(s->watches);
 	free(s->samples);
 	free(s->actions);
 	free(s->ids);

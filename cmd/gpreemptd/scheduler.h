@@ -11,7 +11,6 @@
 #include "abi/wire.h"
 #include "cmd/gpreemptd/config.h"
 #include "cmd/gpreemptd/events.h"
-#include "cmd/gpreemptd/handover.h"
 #include "cmd/gpreemptd/histogram.h"
 #include "cmd/gpreemptd/journal.h"
 #include "gpu/backend.h"
@@ -43,11 +42,6 @@ int scheduler_new(const struct scheduler_parts *parts, const struct config *conf
  * NULL.
  */
 void scheduler_free(struct scheduler *s);
-
-/* For the next image of the program; paused, idle and without a backend. */
-void scheduler_save(struct scheduler *s, struct handover *h);
-/* In the next image: into a new one, without a backend. */
-int scheduler_restore(struct scheduler *s, struct handover *h);
 
 /*
  * One turn: takes what the backend has done, looks for processes when it is time, looks at the

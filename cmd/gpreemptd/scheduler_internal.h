@@ -3,6 +3,7 @@
  * What the files of the scheduler share.
  *
  *   processes.c       who there is: found, identified, classed, gone
+ *   newcomers.c       who was found and is not identified yet
  *   jobs.c            a process on one GPU, as the engine knows it, and its accounts
  *   class_requests.c  what people asked processes to be
  *   cgroups.c         which of those that were named are still there
@@ -13,7 +14,6 @@
  *   act.c             what the engine wants done, and what came of it
  *   native.c          handing over to a scheduler inside the driver, and taking back
  *   report.c          all of it for people
- *   remembered.c      what is handed to the next image of the program, and taken up there
  *   scheduler.c       the turns, and what binds these together
  */
 #ifndef GPREEMPT_CMD_GPREEMPTD_SCHEDULER_INTERNAL_H
@@ -36,7 +36,6 @@
 
 struct process;
 struct gpu;
-struct remembered;
 
 /* A process on one GPU. */
 struct job {
@@ -90,6 +89,18 @@ struct asked {
 
 enum tie { TIE_NONE, TIE_ATTACHING, TIE_ATTACHED, TIE_RELEASING };
 
+/* A process that uses a GPU; who it is was asked. */
+struct newcomer {
+	TAILQ_ENTRY(newcomer) link;
+	pid_t pid;
+	int pidfd; /* -1: none; else it was opened before anything was asked */
+	bool listed; /* in this scan */
+	bool told; /* that it does not let itself be read */
+	uint64_t retry_ns, retry_after_ns; /* not asked again before; the next interval */
+};
+
+TAILQ_HEAD(newcomers, newcomer);
+
 struct process {
 	pid_t pid;
 	struct identity identity;
@@ -100,9 +111,13 @@ struct process {
 	bool listed; /* in this scan */
 	bool left_alone; /* past a limit */
 	bool lost; /* a look found nobody */
-	int pidfd;
+	int pidfd; /* while that is not readable, pid is its */
+	bool polled; /* it wakes the scheduler */
 
 	struct gpu_watch *watch;
+	bool looking; /* a look has begun, and has not told yet */
+	bool blind_told; /* that it cannot be looked at */
+	uint64_t blind_ns; /* since when; 0: it can be */
 	bool stale; /* its queues are not those that are known */
 	uint64_t look_ns, period_ns; /* when it is to be looked at, and how often; or NEVER */
 	uint64_t looked_ns;
@@ -118,7 +133,7 @@ struct process {
 	bool wanted; /* shares a GPU with an online job, or its gang does */
 	uint64_t wanted_ns; /* when that was so last */
 	uint64_t retry_ns, retry_after_ns; /* not attached before; the next interval */
-	uint64_t attached_ns;
+	uint64_t attaching_ns, attached_ns; /* since when */
 	uint64_t free_until_ns; /* no holds on it before: somebody said so */
 	bool told; /* that it is not attached, and why */
 	char why[sizeof(((struct wire_job *)0)->why)];
@@ -161,7 +176,8 @@ struct gpu {
 struct class_entry {
 	struct class_request request;
 	uint64_t number; /* ascends: the later counts */
-	uint64_t start_ticks; /* by pid: which process of that pid */
+	uint64_t start_ticks; /* by pid: which process of that pid; 0: not known yet */
+	int pidfd; /* of that; -1: none */
 	bool was_there; /* by cgroup: at one look at least */
 };
 
@@ -193,6 +209,7 @@ struct scheduler {
 	uint32_t n_gpus;
 	struct process **table; /* by pid, ascending */
 	size_t n_processes;
+	struct newcomers newcomers;
 	struct processes leaving;
 	struct jobs jobs;
 	struct job **by_index; /* of an engine job */
@@ -204,15 +221,12 @@ struct scheduler {
 	struct class_entry *requests;
 	size_t n_requests;
 	uint64_t request_numbers;
-	struct remembered *remembered; /* processes, until they are found again */
-	size_t n_remembered;
 
 	uint64_t scan_ns, tick_ns; /* when, and when it was last */
 	uint64_t cgroups_ns; /* when it is to be seen which of those of requests are gone */
 	uint64_t wake_ns; /* of the engine */
 	bool attach_due, gpus_due, step_due, slices_due; /* something changed they judge by */
 	bool lost; /* a look found nobody */
-	uint32_t attaching;
 	uint32_t targets; /* not yet released */
 	uint32_t outstanding; /* calls */
 	uint32_t calls;
@@ -220,7 +234,7 @@ struct scheduler {
 	bool guard_polled;
 
 	pid_t *pids; /* of a scan */
-	struct gpu_sample *looked;
+	struct gpu_watch **watches; /* that are looked at together */
 	struct engine_sample *samples;
 	struct engine_action *actions;
 	uint32_t *ids;
@@ -263,13 +277,23 @@ void process_drop(struct scheduler *s, struct process *p);
 /* Neither its queues nor its end are looked at, until the next scan. */
 void process_look_away(struct scheduler *s, struct process *p);
 void process_free(struct scheduler *s, struct process *p);
-/* Is it still the same program? If not it is judged anew. -ESRCH. */
-int process_identify(struct scheduler *s, struct process *p);
-/* One line of /proc: parent and start. -ESRCH. */
-int process_stat(struct scheduler *s, pid_t pid, pid_t *ret_parent, uint64_t *ret_start_ticks,
-		 char ret_comm[static 16]);
+/* Asks who it is, all of it or only whether it is still the same; process_answered() follows. */
+void process_ask(struct scheduler *s, struct process *p, bool all);
+void process_answered(struct scheduler *s, struct process *p, const struct proc_files *files);
+bool process_has_ended(const struct process *p); /* as far as that is known */
+/* One of whom all is known now. */
+void process_came(struct scheduler *s, pid_t pid, int pidfd, struct identity *identity);
+/* What has been answered by now, of anybody. */
+void processes_take_answers(struct scheduler *s);
 void process_tell(struct scheduler *s, const struct process *p, const struct wire_event *event,
 		  const char *fmt, ...) _printf_(4, 5);
+
+/* ---- newcomers.c ---- */
+
+struct newcomer *newcomer_find(const struct scheduler *s, pid_t pid);
+void newcomer_meet(struct scheduler *s, pid_t pid); /* a scan has found it */
+void newcomer_answered(struct scheduler *s, struct newcomer *c, const struct proc_files *files);
+void newcomers_forget(struct scheduler *s, bool all); /* or those that the scan has not found */
 
 /* ---- jobs.c ---- */
 
@@ -300,6 +324,9 @@ void jobs_tick(struct scheduler *s);
 /* Writes down in @p what is asked of it. */
 void class_requests_match(struct scheduler *s, struct process *p);
 void class_requests_forget_dead(struct scheduler *s);
+/* A process was asked about: it may be that of a request. @start_ticks 0: there is none. */
+void class_requests_answered(struct scheduler *s, pid_t pid, uint64_t start_ticks);
+void class_requests_done(struct scheduler *s);
 
 /* ---- cgroups.c ---- */
 
@@ -339,7 +366,6 @@ uint64_t observe_next(const struct scheduler *s);
 /* ---- hint_pages.c ---- */
 
 void hint_page_look(struct scheduler *s, struct process *p);
-void hint_page_open(struct process *p, int fd, uint32_t calls); /* one made earlier; owns it */
 void hint_page_close(struct process *p);
 int hint_take(struct scheduler *s, struct process *p, uint64_t at_ns, uint64_t for_ns);
 
@@ -354,12 +380,6 @@ int native_hint(struct scheduler *s, struct process *p, uint64_t at_ns, uint64_t
 int native_rearm(struct scheduler *s, uint32_t gpu); /* otherwise nothing: 0 */
 /* It is as it was before; the next turn may hand over anew. */
 void native_end(struct scheduler *s);
-
-/* ---- remembered.c ---- */
-
-/* What the image before knew of it is written down in @p. Since when it is known; new: now. */
-uint64_t remembered_since(struct scheduler *s, struct process *p);
-void remembered_forget(struct scheduler *s); /* whoever is not found again by now is gone */
 
 /* ---- act.c ---- */
 

@@ -27,6 +27,8 @@ static const char *const events[] = {
 	[WIRE_MISSED] = "missed",
 	[WIRE_HANDED_OVER] = "handed-over",
 	[WIRE_TAKEN_BACK] = "taken-back",
+	[WIRE_JOB_BLIND_NOW] = "job-blind",
+	[WIRE_JOB_SEEN] = "job-seen",
 };
 
 static const char *const types[] = {

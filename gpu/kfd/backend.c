@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 #include <errno.h>
 #include <string.h>
+#include <sys/epoll.h>
 
 #include "gpu/kfd/backend_ext.h"
+#include "gpu/kfd/holder.h"
 #include "gpu/kfd/procs.h"
 #include "gpu/kfd/text.h"
 #include "gpu/kfd/topology.h"
@@ -18,9 +20,11 @@ static void backend_free(struct backend *b)
 	if (!b)
 		return;
 	ext_free(b->ext);
-	mqds_reader_free(b->mqds_reader);
-	gkfd_mqds_done(&b->mqds);
-	gkfd_progress_room_free(b->room);
+	mqds_done(b);
+	asks_free(b->asks);
+	readers_free(b->readers);
+	gkfd_look_room_free(b->room);
+	closep(&b->fd);
 	mailbox_destroy(&b->done);
 	gkfd_free(b->k);
 	free(b);
@@ -35,10 +39,12 @@ static void backend_close(struct gpu_backend *base)
 {
 	struct backend *b = backend_of(base);
 
-	if (!b->ext)
-		act_close(b);
 	while (!LIST_EMPTY(&b->watches))
 		watch_free(LIST_FIRST(&b->watches));
+	if (b->holder_program >= 0)
+		holders_close(b);
+	else if (!b->ext)
+		act_close(b);
 	backend_free(b);
 }
 
@@ -74,7 +80,12 @@ static int backend_nodes(struct gpu_backend *base, struct gpu_node *ret, size_t 
 	return (int)topology.n;
 }
 
-/* We have the device open ourselves, which the driver counts as using it. */
+/* Who has the device open is counted by the driver as using it: so are we, or our holders. */
+static bool is_ours(const struct backend *b, pid_t pid)
+{
+	return pid == b->own_pid || (b->holder_program >= 0 && holders_own(b, pid));
+}
+
 static int backend_processes(struct gpu_backend *base, pid_t *ret, size_t max)
 {
 	_cleanup_free_ pid_t *pids = NULL;
@@ -85,7 +96,7 @@ static int backend_processes(struct gpu_backend *base, pid_t *ret, size_t max)
 	if (r < 0)
 		return r;
 	for (size_t i = 0; i < n; i++) {
-		if (pids[i] == b->own_pid)
+		if (is_ours(b, pids[i]))
 			continue;
 		if (others < max)
 			ret[others] = pids[i];
@@ -94,10 +105,33 @@ static int backend_processes(struct gpu_backend *base, pid_t *ret, size_t max)
 	return (int)others;
 }
 
-static int backend_read_proc(struct gpu_backend *base, const char *path, char **ret_text,
-			     size_t *ret_len)
+static int read_proc(void *user, const char *path, char **ret_text, size_t *ret_len)
 {
-	return gkfd_read_file(backend_of(base)->k, GKFD_TREE_PROC, path, ret_text, ret_len);
+	return gkfd_read_file(user, GKFD_TREE_PROC, path, ret_text, ret_len);
+}
+
+static int backend_owner(struct gpu_backend *base, pid_t pid, uid_t *ret)
+{
+	struct backend *b = backend_of(base);
+	const struct proc_source source = { read_proc, b->k };
+
+	return b->readers ? readers_user_of(pid, ret) : proc_files_owner(&source, pid, ret);
+}
+
+static int backend_ask(struct gpu_backend *base, pid_t pid, uint32_t files)
+{
+	return asks_ask(backend_of(base)->asks, pid, files);
+}
+
+static bool backend_answer(struct gpu_backend *base, struct proc_files *ret)
+{
+	struct backend *b = backend_of(base);
+
+	if (asks_answer(b->asks, ret))
+		return true;
+	if (b->readers)
+		readers_run(b->readers); /* it sends what was asked, too */
+	return asks_answer(b->asks, ret);
 }
 
 static int backend_pidfd(struct gpu_backend *base, pid_t pid)
@@ -109,25 +143,60 @@ static int backend_pidfd(struct gpu_backend *base, pid_t pid)
 
 static int backend_fd(struct gpu_backend *base)
 {
-	return backend_of(base)->done.fd;
+	return backend_of(base)->fd;
+}
+
+static void run_helpers(struct backend *b)
+{
+	if (b->readers)
+		readers_run(b->readers);
+	mqds_run(b);
+	if (b->holder_program >= 0)
+		holders_run(b);
+}
+
+static int take(struct backend *b, struct gpu_done *ret)
+{
+	if (b->ext)
+		return ext_take(&b->base, ret);
+	return (b->holder_program >= 0 ? holders_take : act_take)(&b->base, ret);
+}
+
+static int backend_take(struct gpu_backend *base, struct gpu_done *ret)
+{
+	struct backend *b = backend_of(base);
+
+	if (take(b, ret) == 1)
+		return 1;
+	run_helpers(b);
+	return take(b, ret);
 }
 
 /* Looking is the same on every level, acting is not. */
 /* clang-format off */
 #define LOOKING \
 	.close = backend_close, .now_ns = backend_now_ns, .nodes = backend_nodes, \
-	.processes = backend_processes, .read_proc = backend_read_proc, .pidfd = backend_pidfd, \
-	.watch = watch_new, .unwatch = watch_free, .refresh = watch_refresh, \
-	.queues = watch_queues, .look = watch_look, .fd = backend_fd
+	.processes = backend_processes, .owner = backend_owner, .ask = backend_ask, \
+	.answer = backend_answer, .pidfd = backend_pidfd, .watch = watch_new, \
+	.unwatch = watch_free, .refresh = watch_refresh, .queues = watch_queues, \
+	.look = look_at, .looked = look_result, .blind = look_blind, .fd = backend_fd, \
+	.take = backend_take
 /* clang-format on */
 
-static const struct gpu_ops ops = {
+static const struct gpu_ops ops_with_threads = {
 	LOOKING,
 	.attach = act_attach,
 	.suspend = act_suspend,
 	.resume = act_resume,
 	.release = act_release,
-	.take = act_take,
+};
+
+static const struct gpu_ops ops_with_holders = {
+	LOOKING,
+	.attach = holders_attach,
+	.suspend = holders_suspend,
+	.resume = holders_resume,
+	.release = holders_release,
 };
 
 static const struct gpu_ops ops_with_ext = {
@@ -137,7 +206,6 @@ static const struct gpu_ops ops_with_ext = {
 	.resume = ext_resume,
 	.release = ext_release,
 	.submit = ext_submit,
-	.take = ext_take,
 	.native = &ext_native_ops,
 };
 
@@ -218,8 +286,10 @@ static int open_driver(struct backend *b, const struct gkfd_backend_options *opt
 {
 	bool pauses = options->way == GKFD_BY_PAUSE;
 	char why[GPU_WHY_SIZE];
-	int r = gkfd_open_device(b->k);
+	int r = options->by_holders ? holders_open(b) : gkfd_open_device(b->k);
 
+	if (r == -ENOENT && options->by_holders && b->holder_program < 0)
+		return refuse(options, r, "the program " HOLDER_PROGRAM " is not installed");
 	if (r < 0) {
 		snprintf(why, sizeof(why), "opening the GPU driver: %s", strerror(-r));
 		return refuse(options, r, why);
@@ -243,6 +313,58 @@ static int open_device(struct backend *b, const struct gkfd_backend_options *opt
 	return r < 0 || b->ext ? r : open_driver(b, options);
 }
 
+/* What is read of processes, by helpers or here. */
+static int open_readers(struct backend *b, const struct gkfd_backend_options *options)
+{
+	const struct proc_source source = { read_proc, b->k };
+	int r = mailbox_init(&b->done);
+
+	if (r >= 0 && options->by_readers) {
+		r = readers_new(&(struct readers_options){ 0 }, &b->readers);
+		if (r == -ENOENT)
+			return refuse(options, r,
+				      "the program " READER_PROGRAM " is not installed");
+	}
+	if (r >= 0)
+		r = asks_new(b->readers, &source, &b->asks);
+	if (r >= 0)
+		r = gkfd_look_room_new(&b->room);
+	return r < 0 ? refuse(options, r, strerror(-r)) : 0;
+}
+
+static int poll_also(const struct backend *b, int fd)
+{
+	struct epoll_event e = { .events = EPOLLIN };
+
+	return fd >= 0 && epoll_ctl(b->fd, EPOLL_CTL_ADD, fd, &e) < 0 ? -errno : 0;
+}
+
+/* Once it is known who acts. */
+static int begin(struct backend *b, const struct gkfd_backend_options *options)
+{
+	int r = mqds_init(b);
+
+	b->fd = epoll_create1(EPOLL_CLOEXEC);
+	if (r >= 0 && b->fd < 0)
+		r = -errno;
+	if (r >= 0)
+		r = poll_also(b, b->done.fd);
+	if (r >= 0 && b->readers)
+		r = poll_also(b, readers_fd(b->readers));
+	if (r >= 0 && b->mqds.readers)
+		r = poll_also(b, readers_fd(b->mqds.readers));
+	if (r >= 0)
+		r = poll_also(b, b->holders_fd);
+	return r < 0 ? refuse(options, r, strerror(-r)) : 0;
+}
+
+static const struct gpu_ops *ops_of(const struct backend *b)
+{
+	if (b->ext)
+		return &ops_with_ext;
+	return b->holder_program >= 0 ? &ops_with_holders : &ops_with_threads;
+}
+
 int gkfd_backend_open(struct gkfd *k, const struct gkfd_backend_options *options,
 		      struct gpu_backend **ret)
 {
@@ -256,18 +378,17 @@ int gkfd_backend_open(struct gkfd *k, const struct gkfd_backend_options *options
 	b->k = k;
 	b->way = options->way;
 	b->guard = options->guard;
-	b->patience_ns = options->patience_ns ? options->patience_ns : MQDS_PATIENCE_NS;
-	r = mailbox_init(&b->done);
-	if (r < 0)
-		return refuse(options, r, strerror(-r));
-	if (gkfd_progress_room_new(LOOK_QUEUES, LOOK_PACKETS, &b->room) < 0)
-		return refuse(options, -ENOMEM, strerror(ENOMEM));
-	b->own_pid = own_pid(k);
-	r = open_device(b, options);
+	b->fd = b->holder_program = b->holders_fd = b->done.fd = -1;
+	b->own_pid = options->by_holders ? 0 : own_pid(k);
+	r = open_readers(b, options);
+	if (r >= 0)
+		r = open_device(b, options);
+	if (r >= 0)
+		r = begin(b, options);
 	if (r < 0)
 		return r;
-	b->base = (struct gpu_backend){ .ops = b->ext ? &ops_with_ext : &ops,
-					.caps = caps_of(b) };
+	b->holds = b->ext ? ext_holds : b->holder_program >= 0 ? holders_hold : act_holds;
+	b->base = (struct gpu_backend){ .ops = ops_of(b), .caps = caps_of(b) };
 	*ret = &steal_ptr(&b)->base;
 	return 0;
 }

@@ -2,12 +2,13 @@
 /*
  * gpu/backend.h over the KFD driver, by whichever transport: the kernel's, or a software device's.
  *
- * Every target has its tracer thread; what is asked of it is put into that thread's queue and
- * nothing of one target waits for another. What came of it goes into one queue for the owner. On
- * level K3 there are no tracers, and one worker for all (backend_ext.h).
- * Looking happens on the owner's thread: from sysfs which queues there are, from debugfs "mqds" or
- * the extension where their pointers are, from the process's memory what these say. The second is a
- * thread's of its own, as that may wait for the GPU: until it has, pointers are not known.
+ * What other processes control is touched by helpers only. Targets have holders (holder.h), one
+ * process each; on level K3 none, and one worker for all (backend_ext.h). Who uses the driver and
+ * which queues there are is read from sysfs, which is the kernel's own. Where these have their
+ * pointers ("mqds", or the extension), what the pointers say (the process's memory) and who a
+ * process is (/proc) is read by readers (gpu/helpers/readers.h).
+ *
+ * On a software device nobody can hang: there targets have threads, and all is read at once.
  */
 #ifndef GPREEMPT_GPU_KFD_BACKEND_H
 #define GPREEMPT_GPU_KFD_BACKEND_H
@@ -24,8 +25,9 @@ enum gkfd_ext_use {
 struct gkfd_backend_options {
 	enum gkfd_ext_use ext; /* level K3 rather than @way */
 	enum gkfd_way way; /* GKFD_BY_PAUSE (K1): holds take whole processes and outlive us */
-	struct guard *guard; /* borrowed; NULL only on a model or on K3: nothing outlives us */
-	uint64_t patience_ns; /* how long looking may wait for "mqds"; 0: the usual */
+	bool by_readers; /* what processes control is read by others; else here, as on a model */
+	bool by_holders; /* targets have processes of their own; else threads, as on a model */
+	struct guard *guard; /* borrowed; of threads only, on a model maybe NULL */
 	/*
 	 * GPU_WHY_SIZE bytes for one line when it fails, or when an extension is there but of no
 	 * use; may be NULL

@@ -2,14 +2,31 @@
 #include "gpu/kfd/backend_ext.h"
 
 #include <errno.h>
+#include <string.h>
 #include <sys/eventfd.h>
 
+#include "gpu/helpers/borrow.h"
 #include "util/macros.h"
+
+static void free_orders(struct order_list *list)
+{
+	struct order *o;
+
+	while ((o = STAILQ_FIRST(list))) {
+		STAILQ_REMOVE_HEAD(list, link);
+		free(o);
+	}
+}
 
 static void target_free(struct gpu_target *t)
 {
 	if (!t)
 		return;
+	if (t->b->readers)
+		readers_cancel(t->b->readers, &t->borrow);
+	free_orders(&t->early);
+	for (uint32_t i = 0; i < t->n_fds; i++)
+		closep(&t->fds[i]);
 	closep(&t->pidfd);
 	free(t->scopes);
 	free(t->ended);
@@ -24,25 +41,82 @@ static void target_freep(struct gpu_target **t)
 
 /* ---- orders ---- */
 
+/* Behind what is on its way already. */
 static void keep(struct order *o, uint64_t cookie)
 {
 	struct backend *b = o->t->b;
 
 	o->done.cookie = cookie;
 	o->called_ns = gkfd_now_ns(b->k);
-	STAILQ_INSERT_TAIL(&b->ext->kept, o, link);
+	if (o->t->borrow.crew)
+		STAILQ_INSERT_TAIL(&o->t->early, o, link);
+	else
+		STAILQ_INSERT_TAIL(&b->ext->kept, o, link);
 }
 
-int ext_attach(struct gpu_backend *base, pid_t pid, uint64_t cookie, struct gpu_target **ret)
+/* ---- the right to a process, by a descriptor of its own ---- */
+
+static struct gpu_target *target_of(struct readers_task *task)
+{
+	return (struct gpu_target *)((char *)task - offsetof(struct gpu_target, borrow));
+}
+
+static size_t write_borrow(struct readers_task *task, uint32_t reader, void *to, size_t max)
+{
+	const struct borrow_request request = { .rdev = target_of(task)->b->ext->device,
+						.most = READER_FDS };
+
+	if (max < sizeof(request))
+		return SIZE_MAX;
+	memcpy(to, &request, sizeof(request));
+	return sizeof(request);
+}
+
+static void borrowed(struct readers_task *task, struct readers_answer *answer)
+{
+	struct gpu_target *t = target_of(task);
+
+	t->borrow_error = MIN(answer->result, 0);
+	for (uint32_t i = 0; i < answer->n_fds; i++)
+		t->fds[t->n_fds++] = steal_fd(&answer->fds[i]);
+	STAILQ_CONCAT(&t->b->ext->kept, &t->early);
+}
+
+static int begin_borrow(struct gpu_target *t)
+{
+	int r;
+
+	if (!t->b->ext->borrows)
+		return 0;
+	t->borrow = (struct readers_task){
+		.service = READER_BORROW,
+		.pid = t->pid,
+		.wants_fds = true,
+		.write = write_borrow,
+		.done = borrowed,
+	};
+	r = readers_user_of(t->pid, &t->borrow.user);
+	if (r >= 0)
+		readers_post(t->b->readers, &t->borrow);
+	return r;
+}
+
+/* ---- for the owner ---- */
+
+int ext_attach(struct gpu_backend *base, pid_t pid, uint64_t start_ticks, uint64_t cookie,
+	       struct gpu_target **ret)
 {
 	struct backend *b = (struct backend *)base;
 	_cleanup_(target_freep) struct gpu_target *t = calloc(1, sizeof(*t));
 	struct order *o;
+	int r;
 
 	if (!t)
 		return -ENOMEM;
+	STAILQ_INIT(&t->early);
 	t->b = b;
 	t->pid = pid;
+	t->start_ticks = start_ticks;
 	t->pidfd = -1;
 	t->until_ns = t->driver_ns = t->renew_ns = NEVER_NS;
 	t->ended = order_new(t, GPU_ENDED, NULL, 0);
@@ -50,6 +124,11 @@ int ext_attach(struct gpu_backend *base, pid_t pid, uint64_t cookie, struct gpu_
 	o = t->ended && t->release ? order_new(t, GPU_ATTACH, NULL, 0) : NULL;
 	if (!o)
 		return -ENOMEM;
+	r = begin_borrow(t);
+	if (r < 0) {
+		free(o);
+		return r;
+	}
 	LIST_INSERT_HEAD(&b->targets, t, link);
 	keep(o, cookie);
 	*ret = steal_ptr(&t);
@@ -137,16 +216,6 @@ bool ext_holds(struct backend *b, pid_t pid)
 
 /* ---- beginning and ending ---- */
 
-static void free_orders(struct order_list *list)
-{
-	struct order *o;
-
-	while ((o = STAILQ_FIRST(list))) {
-		STAILQ_REMOVE_HEAD(list, link);
-		free(o);
-	}
-}
-
 void ext_free(struct ext *x)
 {
 	struct gpu_target *t;
@@ -200,6 +269,10 @@ int ext_new(struct backend *b, struct ext **ret)
 	x->max_entries = version.max_entries;
 	if (version.abilities & KFD_GPREEMPT_CAN_VICTIMS_ONLY)
 		x->flags = KFD_GPREEMPT_VICTIMS_ONLY;
+	x->borrows = b->readers && !(version.abilities & KFD_GPREEMPT_IS_ADMIN);
+	r = x->borrows ? gkfd_syscall_device(b->k->data, &x->device) : 0;
+	if (r < 0)
+		return r;
 	STAILQ_INIT(&x->kept);
 	STAILQ_INIT(&x->orders);
 	STAILQ_INIT(&x->queue);

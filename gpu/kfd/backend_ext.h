@@ -31,6 +31,8 @@ struct gpu_target {
 	pid_t pid;
 	struct order *release; /* there from the beginning: it cannot fail */
 	bool holds; /* atomic: something of it is off */
+	struct readers_task borrow; /* of its descriptors of the driver */
+	struct order_list early; /* orders that wait for that, the attach first */
 
 	/* the worker's */
 	LIST_ENTRY(gpu_target) tied; /* while it is attached */
@@ -40,6 +42,9 @@ struct gpu_target {
 	struct gkfd_failure refusal;
 	int pidfd; /* -1: there is none */
 	uint64_t start_ticks;
+	int fds[READER_FDS]; /* the driver's, of the process; or -1 */
+	uint32_t n_fds;
+	int borrow_error; /* why there are none */
 	uint64_t round; /* in which an order of it was seen */
 	struct scope *scopes;
 	size_t n_scopes;
@@ -52,6 +57,8 @@ struct ext {
 	struct backend *b;
 	uint32_t max_entries;
 	uint32_t flags; /* of every batch */
+	bool borrows; /* the right to a process is proved by a descriptor of its own */
+	dev_t device; /* of the driver, for that */
 	pthread_t thread;
 	bool started;
 	int wake_fd;
@@ -77,7 +84,8 @@ int ext_new(struct backend *b, struct ext **ret);
 void ext_free(struct ext *x); /* lets everybody go, waiting for it; accepts NULL */
 bool ext_spares_others(const struct ext *x); /* only who is held leaves the GPU */
 
-int ext_attach(struct gpu_backend *base, pid_t pid, uint64_t cookie, struct gpu_target **ret);
+int ext_attach(struct gpu_backend *base, pid_t pid, uint64_t start_ticks, uint64_t cookie,
+	       struct gpu_target **ret);
 int ext_suspend(struct gpu_target *t, const uint32_t *ids, size_t n, uint64_t longest_ns,
 		uint64_t cookie);
 int ext_resume(struct gpu_target *t, const uint32_t *ids, size_t n, uint64_t cookie);

@@ -16,7 +16,7 @@ void ext_explain(struct order *o, int r, const struct gkfd_failure *failure)
 	struct gkfd_failure_text text;
 
 	o->done.result = r;
-	gkfd_failure_describe(o->t->b->k, r, o->t->pid, failure, &text);
+	gkfd_failure_describe(o->t->b->readers ? NULL : o->t->b->k, r, o->t->pid, failure, &text);
 	snprintf(o->done.why, sizeof(o->done.why), "%.*s", GPU_WHY_SIZE - 1, text.message);
 }
 
@@ -67,7 +67,10 @@ static int grow_polls(struct ext *x)
 	return 0;
 }
 
-/* Who it is: the descriptor came first, so that this is about the same process, or it ended. */
+/*
+ * Who it is: the descriptor came first, so that this is about the same process, or it ended. Where
+ * it is known when it has to have started, the driver compares that.
+ */
 static int identify(struct gpu_target *t, struct gkfd_failure *fail)
 {
 	struct gkfd *k = t->b->k;
@@ -79,6 +82,8 @@ static int identify(struct gpu_target *t, struct gkfd_failure *fail)
 	t->pidfd = k->transport->trace->pidfd(k->data, t->pid);
 	if (t->pidfd == -ESRCH)
 		return gkfd_fail(fail, -ESRCH, GKFD_WHY_NO_PROCESS, "identify");
+	if (t->start_ticks)
+		return 0;
 	r = gkfd_proc_identify(k, t->pid, &ident);
 	if (r < 0)
 		return gkfd_fail(fail, r, r == -ESRCH ? GKFD_WHY_NO_PROCESS : GKFD_WHY_SYSTEM,
@@ -92,11 +97,29 @@ static int identify(struct gpu_target *t, struct gkfd_failure *fail)
 	return 0;
 }
 
+/* By what was borrowed, which is not needed any more then. */
+static int prove_right(struct gpu_target *t)
+{
+	int r = t->n_fds ? 0 : t->borrow_error;
+
+	if (!t->b->ext->borrows)
+		return gkfd_ext_bind(t->b->k, t->pid);
+	for (uint32_t i = 0; i < t->n_fds; i++) {
+		if (r == 0)
+			r = gkfd_ext_bind_fd(t->b->k, t->pid, t->fds[i]);
+		closep(&t->fds[i]);
+	}
+	t->n_fds = 0;
+	if (r == 0 || r == -ENOENT)
+		return -ESRCH;
+	return r == -EACCES ? -EPERM : MIN(r, 0);
+}
+
 static int check_right(struct gpu_target *t, struct gkfd_failure *fail)
 {
 	_cleanup_free_ struct kfd_gpreempt_queue *queues = NULL;
 	struct gkfd *k = t->b->k;
-	int r = gkfd_ext_bind(k, t->pid);
+	int r = prove_right(t);
 
 	if (r >= 0)
 		r = gkfd_ext_queues(k, t->pid, t->start_ticks, &queues);

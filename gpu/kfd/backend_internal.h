@@ -6,15 +6,13 @@
 #include <pthread.h>
 #include <sys/queue.h>
 
+#include "gpu/helpers/asks.h"
+#include "gpu/helpers/readers.h"
 #include "gpu/kfd/backend.h"
 #include "gpu/kfd/debugfs.h"
-#include "gpu/kfd/progress.h"
+#include "gpu/kfd/look.h"
 #include "gpu/kfd/tracer.h"
 #include "gpu/mailbox.h"
-
-/* So many queues are followed at a time, and so many packets of each: the first decide. */
-#define LOOK_QUEUES 64
-#define LOOK_PACKETS 8
 
 /* One order and what came of it; travels to the thread that runs it and back. */
 struct order {
@@ -32,6 +30,19 @@ struct order {
 
 STAILQ_HEAD(order_list, order);
 
+struct mqds { /* every process's, as they were read last */
+	struct readers *readers; /* their own, as in struct backend */
+	struct readers_task task;
+	bool by_ext; /* the driver's extension is asked instead */
+	unsigned int under_way;
+	struct gkfd_mqds list;
+	uint64_t fresh_ns; /* when somebody used it first */
+	bool known; /* what it came to; else nobody has answered yet */
+	bool came; /* and nobody has used it yet */
+	int error; /* why the list is empty */
+	uint32_t line; /* -EBADMSG: which one made no sense */
+};
+
 struct backend {
 	struct gpu_backend base;
 	struct gkfd *k;
@@ -41,32 +52,39 @@ struct backend {
 	pid_t own_pid; /* as the device knows this process */
 	LIST_HEAD(, gpu_target) targets;
 	LIST_HEAD(, gpu_watch) watches;
+	bool (*holds)(struct backend *b, pid_t pid); /* something of it is off the GPU, by us */
 
 	struct mailbox done; /* orders */
+	int fd; /* that, and what helpers have to say */
+
+	int holder_program; /* -1: targets have threads of ours */
+	int holders_fd;
+	LIST_HEAD(, former) former; /* holders */
+
+	struct readers *readers; /* NULL: whatever is read cannot hang, and is read here */
+	struct asks *asks;
 
 	/* looking */
-	struct mqds_reader *mqds_reader; /* NULL until it is needed */
-	uint64_t patience_ns;
-	struct gkfd_mqds mqds; /* as read at mqds_ns */
-	uint64_t mqds_ns;
-	bool mqds_read;
-	struct gkfd_progress_room *room;
-	struct gkfd_queue_addr followed[LOOK_QUEUES];
-	struct gkfd_progress progress[LOOK_QUEUES];
+	struct gkfd_look_room *room; /* where there are no readers */
+	uint32_t look_ids[GKFD_LOOKS / 32]; /* bits of those that are taken */
+	unsigned int awaited; /* looks that the owner waits for */
+	struct mqds mqds;
 };
 
-/* Pointers no further apart are read as one; ROCm has them in one struct, 72 bytes apart. */
-#define NEAR_BYTES 128
+/* ---- backend_mqds.c: where queues have their pointers ---- */
 
-struct seen { /* of one queue whose pointers are known, at the last look */
-	uint32_t gpu, queue;
-	uint64_t read, write;
-	uint64_t now_read, now_write; /* as they are being looked at */
-	uint32_t span, n_spans; /* of the watch's: two, or one where they lie together */
-	bool settled; /* idle, and stays so until a pointer moves */
-	uint32_t trust; /* so many looks it may stay busy without a pointer moving */
-	uint64_t together[NEAR_BYTES / sizeof(uint64_t)]; /* both and what is between */
-};
+int mqds_init(struct backend *b);
+void mqds_done(struct backend *b);
+/* Has it read anew unless that was a moment ago; may wait for a short time. */
+void mqds_read(struct backend *b);
+bool mqds_is_known(const struct backend *b); /* else it is still being read, and empty */
+const struct gkfd_mqds *mqds_list(const struct backend *b);
+void mqds_run(struct backend *b); /* takes what came in the meantime */
+/* Why some pointers are not known. */
+const char *mqds_problem(const struct backend *b);
+
+/* "mqds" holds every process's queues and is long: within this time one reading is for all. */
+#define MQDS_FRESH_NS (50 * NSEC_PER_MSEC)
 
 struct gpu_watch {
 	LIST_ENTRY(gpu_watch) link;
@@ -78,25 +96,17 @@ struct gpu_watch {
 	bool stale; /* some pointers are not known, or not where they were */
 	uint64_t retry_ns, retry_at_ns; /* when to look for them again */
 
-	/* the known of them */
-	struct gkfd_queue_addr *addrs;
-	struct seen *seen; /* after them, of the unseen ones, only who they are */
-	struct gkfd_span *spans;
+	/* looking */
+	struct gkfd_look_queue *known; /* those whose pointers are known */
 	size_t n_known, n_unseen;
-	struct gkfd_mem mem;
+	struct gpu_sample *samples; /* of the known, then of the unseen */
+	struct gkfd_look *look; /* without readers */
+	struct readers_task task;
+	uint32_t id;
+	uint32_t told; /* the reader that knows where to look; 0: none does */
+	bool awaited, looked; /* until that was told */
+	int result; /* of the last look */
 };
-
-/* ---- backend_mqds.c ---- */
-
-/* "mqds" holds every process's queues and is long: within this time one reading is for all. */
-#define MQDS_FRESH_NS (50 * NSEC_PER_MSEC)
-#define MQDS_PATIENCE_NS (100 * NSEC_PER_MSEC) /* a few are enough while nothing is wrong */
-
-/* With the extension, that is asked. */
-int mqds_reader_new(const struct backend *b, struct mqds_reader **ret);
-void mqds_reader_free(struct mqds_reader *r); /* waits for the driver; accepts NULL */
-/* *ret becomes what is read now; false: that takes longer, and it is empty. */
-bool mqds_reader_get(struct mqds_reader *r, uint64_t patience_ns, struct gkfd_mqds *ret);
 
 /* ---- backend_order.c ---- */
 
@@ -106,14 +116,31 @@ struct order *order_take_done(struct backend *b); /* NULL: nothing */
 
 /* ---- backend_act.c ---- */
 
-int act_attach(struct gpu_backend *base, pid_t pid, uint64_t cookie, struct gpu_target **ret);
+int act_attach(struct gpu_backend *base, pid_t pid, uint64_t start_ticks, uint64_t cookie,
+	       struct gpu_target **ret);
 int act_suspend(struct gpu_target *t, const uint32_t *ids, size_t n, uint64_t longest_ns,
 		uint64_t cookie);
 int act_resume(struct gpu_target *t, const uint32_t *ids, size_t n, uint64_t cookie);
 int act_release(struct gpu_target *t, uint64_t cookie);
 int act_take(struct gpu_backend *base, struct gpu_done *ret);
 void act_close(struct backend *b); /* releases all targets and waits for it */
-bool act_holds(struct backend *b, pid_t pid); /* something of it is off the GPU, through us */
+bool act_holds(struct backend *b, pid_t pid);
+
+/* ---- backend_holders.c ---- */
+
+/* Asks the driver, too, which version it is. -ENOENT: the program is not installed. */
+int holders_open(struct backend *b);
+void holders_close(struct backend *b); /* lets everybody go */
+void holders_run(struct backend *b); /* takes what came back, gives up who hangs */
+int holders_attach(struct gpu_backend *base, pid_t pid, uint64_t start_ticks, uint64_t cookie,
+		   struct gpu_target **ret);
+int holders_suspend(struct gpu_target *t, const uint32_t *ids, size_t n, uint64_t longest_ns,
+		    uint64_t cookie);
+int holders_resume(struct gpu_target *t, const uint32_t *ids, size_t n, uint64_t cookie);
+int holders_release(struct gpu_target *t, uint64_t cookie);
+int holders_take(struct gpu_backend *base, struct gpu_done *ret);
+bool holders_hold(struct backend *b, pid_t pid);
+bool holders_own(const struct backend *b, pid_t pid); /* is it one of the processes? */
 
 /* ---- backend_watch.c ---- */
 
@@ -124,6 +151,11 @@ const struct gpu_queue *watch_queues(const struct gpu_watch *w, size_t *ret_n);
 
 /* ---- backend_look.c ---- */
 
-int watch_look(struct gpu_watch *w, struct gpu_sample *ret, size_t max);
+int look_init(struct gpu_watch *w);
+void look_done(struct gpu_watch *w);
+void look_changed(struct gpu_watch *w); /* other queues, or where they are */
+void look_at(struct gpu_backend *base, struct gpu_watch *const *watches, size_t n);
+int look_result(struct gpu_watch *w, const struct gpu_sample **ret);
+const char *look_blind(const struct gpu_watch *w);
 
 #endif

@@ -1,168 +1,154 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Reading debugfs "mqds" takes the lock of every process in turn (Linux 6.12
- * kfd_debugfs_mqds_by_process), which a suspend keeps for as long as the hardware takes to answer;
- * so does asking the extension. The owner must not wait for that, so a thread does.
+ * Where queues have their pointers, from debugfs "mqds" or the extension. Both wait for locks of
+ * the driver's, the first for locks that any process can keep: a reader of its own does it, and
+ * while that hangs no other one is sent after it, as each would keep the driver from letting go of
+ * processes that end (Linux 6.12: it reads under kfd_processes_srcu).
  */
 #include <errno.h>
-#include <pthread.h>
-#include <signal.h>
-#include <time.h>
+#include <string.h>
 
 #include "gpu/kfd/backend_internal.h"
 #include "gpu/kfd/ext.h"
 #include "util/macros.h"
 
-/*
- * Reading may take longer than anybody waits: then it is taken when somebody asks again, which is
- * within RETRY_MAX_NS of a watch that lacks something.
- */
-#define KEPT_NS (15 * NSEC_PER_SEC)
+#define WAIT_NS (20 * NSEC_PER_MSEC) /* it takes a few milliseconds while nothing is wrong */
+#define PATIENCE_NS (10 * NSEC_PER_SEC) /* of many queues, on a busy machine, some seconds */
 
-struct mqds_reader {
-	struct gkfd *k;
-	bool by_ext;
-	pid_t own_pid;
-	pthread_t thread;
-	pthread_mutex_t lock;
-	pthread_cond_t changed;
-	bool leaving;
-	bool asked; /* until it is read */
-	bool done; /* what was read waits to be taken */
-	uint64_t done_ns;
-	struct gkfd_mqds mqds;
-};
-
-static void read_one(struct mqds_reader *r)
+static struct mqds *mqds_of(struct readers_task *t)
 {
-	struct gkfd_mqds mqds = { 0 };
-	uint32_t line;
-
-	/* Not for everybody to read, nor there under lockdown: then nothing can be looked at. */
-	if ((r->by_ext ? gkfd_ext_mqds(r->k, r->own_pid, &mqds) :
-			 gkfd_mqds_read(r->k, &mqds, &line)) < 0)
-		mqds = (struct gkfd_mqds){ 0 };
-	pthread_mutex_lock(&r->lock);
-	gkfd_mqds_done(&r->mqds);
-	r->mqds = mqds;
-	r->asked = false;
-	r->done = true;
-	r->done_ns = gkfd_now_ns(r->k);
-	pthread_cond_broadcast(&r->changed);
-	pthread_mutex_unlock(&r->lock);
+	return (struct mqds *)((char *)t - offsetof(struct mqds, task));
 }
 
-static bool await_question(struct mqds_reader *r)
+static size_t write_request(struct readers_task *t, uint32_t reader, void *to, size_t max)
 {
-	bool leaving;
+	const struct gkfd_mqds_request request = { .by_ext = mqds_of(t)->by_ext };
 
-	pthread_mutex_lock(&r->lock);
-	while (!r->asked && !r->leaving)
-		pthread_cond_wait(&r->changed, &r->lock);
-	leaving = r->leaving;
-	pthread_mutex_unlock(&r->lock);
-	return !leaving;
+	if (max < sizeof(request))
+		return SIZE_MAX;
+	memcpy(to, &request, sizeof(request));
+	return sizeof(request);
 }
 
-static void *reader_main(void *arg)
+static void take(struct mqds *m, struct gkfd_mqds *list, int error)
 {
-	struct mqds_reader *r = arg;
-
-	while (await_question(r))
-		read_one(r);
-	return NULL;
+	gkfd_mqds_done(&m->list);
+	m->list = *list;
+	m->error = error;
+	m->known = true;
+	m->came = true;
 }
 
-/* Signals are for the host program's own threads. */
-static int create_thread(struct mqds_reader *r)
+static void done(struct readers_task *t, struct readers_answer *answer)
 {
-	sigset_t all, before;
-	int error;
+	struct mqds *m = mqds_of(t);
+	struct gkfd_mqds list = { 0 };
+	int r = answer->result;
 
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &before);
-	error = pthread_create(&r->thread, NULL, reader_main, r);
-	pthread_sigmask(SIG_SETMASK, &before, NULL);
-	return -error;
+	if (r >= 0)
+		r = gkfd_mqds_take(answer->bytes, answer->len, &list, &m->line);
+	take(m, &list, r);
+	m->under_way = 0;
 }
 
-static void reader_done(struct mqds_reader *r)
+int mqds_init(struct backend *b)
 {
-	gkfd_mqds_done(&r->mqds);
-	pthread_cond_destroy(&r->changed);
-	pthread_mutex_destroy(&r->lock);
-	free(r);
+	const struct readers_options options = { .patience_ns = PATIENCE_NS, .most_hung = 1 };
+	struct mqds *m = &b->mqds;
+
+	m->by_ext = b->ext;
+	m->task = (struct readers_task){
+		.service = READER_MQDS,
+		.user = READERS_SYSTEM,
+		.write = write_request,
+		.done = done,
+	};
+	/* What a transport of its own makes up cannot hang. */
+	if (!b->readers || b->k->transport != &gkfd_transport_syscall)
+		return 0;
+	return readers_new(&options, &m->readers);
 }
 
-int mqds_reader_new(const struct backend *b, struct mqds_reader **ret)
+void mqds_done(struct backend *b)
 {
-	struct mqds_reader *r = calloc(1, sizeof(*r));
-	pthread_condattr_t attr;
-	int error;
-
-	if (!r)
-		return -ENOMEM;
-	r->k = b->k;
-	r->by_ext = b->ext;
-	r->own_pid = b->own_pid;
-	pthread_mutex_init(&r->lock, NULL);
-	pthread_condattr_init(&attr);
-	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
-	pthread_cond_init(&r->changed, &attr);
-	pthread_condattr_destroy(&attr);
-	error = create_thread(r);
-	if (error < 0) {
-		reader_done(r);
-		return error;
-	}
-	*ret = r;
-	return 0;
+	readers_free(b->mqds.readers);
+	gkfd_mqds_done(&b->mqds.list);
 }
 
-void mqds_reader_free(struct mqds_reader *r)
+static void read_here(struct backend *b)
 {
-	if (!r)
+	struct mqds *m = &b->mqds;
+	struct gkfd_mqds list = { 0 };
+	int r = m->by_ext ? gkfd_ext_mqds(b->k, b->own_pid, &list) :
+			    gkfd_mqds_read(b->k, &list, &m->line);
+
+	take(m, &list, r);
+}
+
+/* What came too late for whoever asked is for the next who does. */
+static bool is_fresh(struct mqds *m, uint64_t now_ns)
+{
+	if (m->came)
+		m->fresh_ns = now_ns;
+	m->came = false;
+	return m->known && now_ns - m->fresh_ns < MQDS_FRESH_NS;
+}
+
+void mqds_read(struct backend *b)
+{
+	struct mqds *m = &b->mqds;
+	uint64_t now_ns = gkfd_now_ns(b->k);
+
+	if (is_fresh(m, now_ns))
 		return;
-	pthread_mutex_lock(&r->lock);
-	r->leaving = true;
-	pthread_cond_broadcast(&r->changed);
-	pthread_mutex_unlock(&r->lock);
-	pthread_join(r->thread, NULL);
-	reader_done(r);
+	if (!m->readers) {
+		read_here(b);
+	} else if (!m->under_way) {
+		m->known = false;
+		m->under_way = 1;
+		readers_post(m->readers, &m->task);
+		readers_wait(m->readers, WAIT_NS, &m->under_way);
+	}
+	is_fresh(m, now_ns);
 }
 
-static void await_answer(struct mqds_reader *r, uint64_t patience_ns)
+const struct gkfd_mqds *mqds_list(const struct backend *b)
 {
-	struct timespec until;
-	uint64_t ns;
+	static const struct gkfd_mqds none = { 0 };
 
-	clock_gettime(CLOCK_MONOTONIC, &until);
-	ns = (uint64_t)until.tv_nsec + patience_ns;
-	until.tv_sec += (time_t)(ns / NSEC_PER_SEC);
-	until.tv_nsec = (long)(ns % NSEC_PER_SEC);
-	while (!r->done && pthread_cond_timedwait(&r->changed, &r->lock, &until) == 0)
-		;
+	return b->mqds.known ? &b->mqds.list : &none;
 }
 
-bool mqds_reader_get(struct mqds_reader *r, uint64_t patience_ns, struct gkfd_mqds *ret)
+bool mqds_is_known(const struct backend *b)
 {
-	bool got;
+	return b->mqds.known;
+}
 
-	pthread_mutex_lock(&r->lock);
-	if (r->done && gkfd_now_ns(r->k) - r->done_ns >= KEPT_NS)
-		r->done = false; /* nobody came for it in time */
-	if (!r->done && !r->asked) {
-		r->asked = true;
-		pthread_cond_broadcast(&r->changed);
-		await_answer(r, patience_ns);
+void mqds_run(struct backend *b)
+{
+	if (b->mqds.readers)
+		readers_run(b->mqds.readers);
+}
+
+const char *mqds_problem(const struct backend *b)
+{
+	const struct mqds *m = &b->mqds;
+
+	if (!m->known || m->error == -ETIMEDOUT || m->error == -EUSERS)
+		return "the driver's list of queues (debugfs \"mqds\") does not answer: a process "
+		       "keeps it";
+	switch (m->error) {
+	case 0:
+		return "the driver lists no queue like it yet";
+	case -ENOENT:
+		return "the driver's list of queues is not there: no debugfs, or no \"mqds\" in it";
+	case -EACCES:
+	case -EPERM:
+		return "no right to the driver's list of queues (debugfs \"mqds\": root, and no "
+		       "lockdown)";
+	case -EBADMSG:
+		return "the driver's list of queues (debugfs \"mqds\") is not of a known format";
+	default:
+		return "the driver's list of queues (debugfs \"mqds\") cannot be read";
 	}
-	got = r->done;
-	gkfd_mqds_done(ret);
-	if (got) {
-		*ret = r->mqds;
-		r->mqds = (struct gkfd_mqds){ 0 };
-		r->done = false;
-	}
-	pthread_mutex_unlock(&r->lock);
-	return got;
 }

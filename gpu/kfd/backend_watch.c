@@ -11,78 +11,48 @@
 /* What could not be found in it is looked for again later and later. */
 #define RETRY_MAX_NS (10 * NSEC_PER_SEC)
 
-static void read_mqds(struct backend *b)
-{
-	uint64_t now_ns = gkfd_now_ns(b->k);
-
-	if (b->mqds_read && now_ns - b->mqds_ns < MQDS_FRESH_NS)
-		return;
-	if (!b->mqds_reader && mqds_reader_new(b, &b->mqds_reader) < 0)
-		gkfd_mqds_done(&b->mqds);
-	b->mqds_read = b->mqds_reader &&
-		       mqds_reader_get(b->mqds_reader, b->patience_ns, &b->mqds);
-	b->mqds_ns = now_ns;
-}
-
 struct fresh { /* what becomes of a watch */
 	struct gpu_queue *queues;
-	struct gkfd_queue_addr *addrs;
-	struct seen *seen;
-	struct gkfd_span *spans;
+	struct gkfd_look_queue *known;
+	struct gpu_sample *samples;
 	size_t n, n_known, n_unseen;
-	uint32_t n_spans;
 	bool kept; /* something as it was before, as nobody could tell anew */
 };
 
 static void fresh_done(struct fresh *f)
 {
 	free(f->queues);
-	free(f->addrs);
-	free(f->seen);
-	free(f->spans);
+	free(f->known);
+	free(f->samples);
 }
 
 static int fresh_alloc(struct fresh *f, size_t n)
 {
 	f->queues = calloc(n + 1, sizeof(*f->queues));
-	f->addrs = calloc(n + 1, sizeof(*f->addrs));
-	f->seen = calloc(n + 1, sizeof(*f->seen));
-	f->spans = calloc(n + 1, 2 * sizeof(*f->spans));
-	return f->queues && f->addrs && f->seen && f->spans ? 0 : -ENOMEM;
+	f->known = calloc(n + 1, sizeof(*f->known));
+	f->samples = calloc(n + 1, sizeof(*f->samples));
+	return f->queues && f->known && f->samples ? 0 : -ENOMEM;
 }
 
 static void add_known(struct fresh *f, const struct gkfd_proc_queue *q, struct gkfd_queue_addr addr)
 {
-	struct seen *seen = &f->seen[f->n_known];
-	struct gkfd_span *spans = &f->spans[f->n_spans];
-	uint64_t low = MIN(addr.read_ptr_addr, addr.write_ptr_addr);
-	uint64_t bytes = MAX(addr.read_ptr_addr, addr.write_ptr_addr) - low;
-
-	*seen = (struct seen){ .gpu = q->gpu_id, .queue = q->queue_id, .span = f->n_spans };
-	if (bytes % sizeof(uint64_t) == 0 && bytes <= NEAR_BYTES - sizeof(uint64_t)) {
-		spans[0] = (struct gkfd_span){ low, seen->together, bytes + sizeof(uint64_t) };
-		seen->n_spans = 1;
-	} else {
-		/* In this order: a write pointer read later is no less than the read pointer. */
-		spans[0] = (struct gkfd_span){ addr.read_ptr_addr, &seen->now_read,
-					       sizeof(uint64_t) };
-		spans[1] = (struct gkfd_span){ addr.write_ptr_addr, &seen->now_write,
-					       sizeof(uint64_t) };
-		seen->n_spans = 2;
-	}
-	f->addrs[f->n_known++] = addr;
-	f->n_spans += seen->n_spans;
+	f->known[f->n_known++] = (struct gkfd_look_queue){
+		.gpu = q->gpu_id,
+		.queue = q->queue_id,
+		.addr = addr,
+	};
 }
 
-/* After the known ones. */
+/* Their samples never change, and follow those of the known ones. */
 static void add_unseen(struct fresh *f)
 {
 	for (size_t i = 0; i < f->n; i++) {
 		const struct gpu_queue *q = &f->queues[i];
 
 		if (q->unseen)
-			f->seen[f->n_known + f->n_unseen++] =
-				(struct seen){ .gpu = q->gpu, .queue = q->queue };
+			f->samples[f->n_known + f->n_unseen++] = (struct gpu_sample){
+				.gpu = q->gpu, .queue = q->queue, .state = GPU_UNSEEN
+			};
 	}
 }
 
@@ -91,11 +61,11 @@ static const struct gkfd_queue_addr *addr_before(const struct gpu_watch *w,
 						 const struct gkfd_proc_queue *q)
 {
 	for (size_t i = 0; i < w->n_known; i++) {
-		const struct seen *s = &w->seen[i];
+		const struct gkfd_look_queue *k = &w->known[i];
 
-		if (s->gpu == q->gpu_id && s->queue == q->queue_id &&
-		    w->addrs[i].ring_bytes == q->ring_bytes)
-			return &w->addrs[i];
+		if (k->gpu == q->gpu_id && k->queue == q->queue_id &&
+		    k->addr.ring_bytes == q->ring_bytes)
+			return &k->addr;
 	}
 	return NULL;
 }
@@ -125,7 +95,7 @@ static int fresh_build(const struct gpu_watch *w, const struct gkfd_proc *proc, 
 
 	if (!mqds || fresh_alloc(f, proc->n_queues) < 0)
 		return -ENOMEM;
-	n = gkfd_mqds_of_process(&w->b->mqds, proc->pid, &first);
+	n = gkfd_mqds_of_process(mqds_list(w->b), proc->pid, &first);
 	gkfd_match_queues(proc, first, n, mqds);
 	for (size_t i = 0; i < proc->n_queues; i++)
 		add_queue(f, w, &proc->queues[i], mqds[i], n == 0);
@@ -148,21 +118,17 @@ static bool is_same(const struct gpu_watch *w, const struct fresh *f)
 
 static void adopt(struct gpu_watch *w, struct fresh *f)
 {
-	struct fresh old = {
-		.queues = w->queues, .addrs = w->addrs, .seen = w->seen, .spans = w->spans
-	};
+	struct fresh old = { .queues = w->queues, .known = w->known, .samples = w->samples };
 
+	look_changed(w);
 	fresh_done(&old);
 	w->queues = f->queues;
-	w->addrs = f->addrs;
-	w->seen = f->seen;
-	w->spans = f->spans;
+	w->known = f->known;
+	w->samples = f->samples;
 	w->n = f->n;
 	w->n_known = f->n_known;
 	w->n_unseen = f->n_unseen;
 	w->stale = f->n_unseen > 0 || f->kept;
-	closep(&w->mem.fd);
-	w->mem = GKFD_MEM_NONE;
 }
 
 /* 1: others than before. */
@@ -172,7 +138,7 @@ static int rebuild(struct gpu_watch *w)
 	struct fresh f = { 0 };
 	int r;
 
-	read_mqds(w->b); /* first: what it lacks is then missed, not mistaken */
+	mqds_read(w->b); /* first: what it lacks is then missed, not mistaken */
 	r = gkfd_proc_read(w->b->k, w->pid, &proc);
 	if (r < 0)
 		return r;
@@ -198,8 +164,8 @@ static bool same_names(const char *a, const char *b)
 /* What is still being read may have it: then soon. */
 static void plan_retry(struct gpu_watch *w, bool changed)
 {
-	w->retry_ns = changed || !w->b->mqds_read ? MQDS_FRESH_NS :
-						    MIN(2 * w->retry_ns, RETRY_MAX_NS);
+	w->retry_ns = changed || !mqds_is_known(w->b) ? MQDS_FRESH_NS :
+							MIN(2 * w->retry_ns, RETRY_MAX_NS);
 	w->retry_at_ns = gkfd_now_ns(w->b->k) + w->retry_ns;
 }
 
@@ -236,7 +202,12 @@ int watch_new(struct gpu_backend *base, pid_t pid, struct gpu_watch **ret)
 
 	if (!w)
 		return -ENOMEM;
-	*w = (struct gpu_watch){ .b = b, .pid = pid, .mem = GKFD_MEM_NONE };
+	*w = (struct gpu_watch){ .b = b, .pid = pid };
+	r = look_init(w);
+	if (r < 0) {
+		free(w);
+		return r;
+	}
 	LIST_INSERT_HEAD(&b->watches, w, link);
 	r = watch_refresh(w);
 	if (r < 0) {
@@ -252,12 +223,11 @@ void watch_free(struct gpu_watch *w)
 	if (!w)
 		return;
 	LIST_REMOVE(w, link);
-	closep(&w->mem.fd);
+	look_done(w);
 	free(w->names);
 	free(w->queues);
-	free(w->addrs);
-	free(w->seen);
-	free(w->spans);
+	free(w->known);
+	free(w->samples);
 	free(w);
 }
 

@@ -6,6 +6,7 @@
 #ifndef GPREEMPT_GPU_KFD_DEBUGFS_H
 #define GPREEMPT_GPU_KFD_DEBUGFS_H
 
+#include "gpu/helpers/reader.h"
 #include "gpu/kfd/kfd.h"
 
 /* One queue of "mqds". The file prints no queue id: match by process, GPU and ring base. */
@@ -69,6 +70,23 @@ int gkfd_mqds_parse(const char *text, size_t len, struct gkfd_mqds *ret, uint32_
 int gkfd_hqds_parse(const char *text, size_t len, struct gkfd_hqds *ret, uint32_t *ret_line);
 int gkfd_runlists_parse(const char *text, size_t len, struct gkfd_runlists *ret,
 			uint32_t *ret_line);
+
+/*
+ * By a reader: reading "mqds" takes the lock of every process in turn (Linux 6.12
+ * kfd_debugfs_mqds_by_process), which a process can keep for as long as it likes. A request says
+ * whether the driver's extension is to be asked instead, as far as it can tell; the answer is this,
+ * and the queues behind it.
+ */
+struct gkfd_mqds_request {
+	uint32_t by_ext;
+};
+struct gkfd_mqds_answer {
+	int32_t error; /* of reading, as above */
+	uint32_t line;
+	uint64_t n;
+};
+int gkfd_mqds_serve(struct gkfd *k, const void *request, size_t len, struct reader_room *room);
+int gkfd_mqds_take(const void *answer, size_t len, struct gkfd_mqds *ret, uint32_t *ret_line);
 
 void gkfd_mqds_done(struct gkfd_mqds *m);
 void gkfd_hqds_done(struct gkfd_hqds *h);

@@ -28,19 +28,21 @@ int gkfd_ext_open(struct gkfd *k, struct kfd_gpreempt_version *ret)
 	return 0;
 }
 
-/* 1: bound; 0: a descriptor that @pid has from somebody else, whom we are bound to now. */
-static int bind_nth(struct gkfd *k, pid_t pid, unsigned int nth)
+int gkfd_ext_bind_fd(struct gkfd *k, pid_t pid, int fd)
 {
-	_cleanup_close_ int fd = k->transport->borrow(k->data, pid, nth);
 	struct kfd_gpreempt_bind bind = { .fd = fd };
-	int r;
+	int r = ext(k, KFD_GPREEMPT_BIND, &bind);
 
-	if (fd < 0)
-		return fd;
-	r = ext(k, KFD_GPREEMPT_BIND, &bind);
 	if (r == -ESRCH)
 		return 0; /* of a parent that has ended */
 	return r < 0 ? r : bind.pid == (uint32_t)pid;
+}
+
+static int bind_nth(struct gkfd *k, pid_t pid, unsigned int nth)
+{
+	_cleanup_close_ int fd = k->transport->borrow(k->data, pid, nth);
+
+	return fd < 0 ? fd : gkfd_ext_bind_fd(k, pid, fd);
 }
 
 int gkfd_ext_bind(struct gkfd *k, pid_t pid)

@@ -22,6 +22,8 @@ int gkfd_ext_open(struct gkfd *k, struct kfd_gpreempt_version *ret);
  * nothing. -EPERM: it may not be traced by us; -ESRCH: it is gone or has the driver not open.
  */
 int gkfd_ext_bind(struct gkfd *k, pid_t pid);
+/* The same by a descriptor of its own: 1, or 0: it has that one from somebody else. */
+int gkfd_ext_bind_fd(struct gkfd *k, pid_t pid, int fd);
 
 /* The entry for @queue (KFD_GPREEMPT_ALL_QUEUES: all) of a process on any GPU. */
 struct kfd_gpreempt_entry gkfd_ext_entry(pid_t pid, uint64_t start_ticks, uint32_t queue);

@@ -31,7 +31,7 @@ static const char *name_process(struct gkfd *k, pid_t pid, char buf[NAME_MAX_LEN
 {
 	struct gkfd_proc_ident ident;
 
-	if (gkfd_proc_identify(k, pid, &ident) >= 0)
+	if (k && gkfd_proc_identify(k, pid, &ident) >= 0)
 		snprintf(buf, NAME_MAX_LEN, "%d (%s)", (int)pid, ident.comm);
 	else
 		snprintf(buf, NAME_MAX_LEN, "%d", (int)pid);
@@ -40,7 +40,7 @@ static const char *name_process(struct gkfd *k, pid_t pid, char buf[NAME_MAX_LEN
 
 static void say_no_process(struct gkfd *k, pid_t pid, struct gkfd_failure_text *ret)
 {
-	pid_t here = gkfd_pid_from_container(k, pid);
+	pid_t here = k ? gkfd_pid_from_container(k, pid) : 0;
 	char hint[128] = "see what uses the GPU with: gpreempt list";
 
 	if (here > 0)
@@ -51,7 +51,7 @@ static void say_no_process(struct gkfd *k, pid_t pid, struct gkfd_failure_text *
 
 static void say_no_kfd_process(struct gkfd *k, pid_t pid, struct gkfd_failure_text *ret)
 {
-	pid_t here = gkfd_pid_from_container(k, pid);
+	pid_t here = k ? gkfd_pid_from_container(k, pid) : 0;
 	char hint[128] = "see what uses the GPU with: gpreempt list";
 	char name[NAME_MAX_LEN];
 
@@ -80,7 +80,8 @@ static void say_no_right(struct gkfd *k, pid_t pid, struct gkfd_failure_text *re
 	struct gkfd_proc_ident ident;
 	char name[NAME_MAX_LEN];
 
-	if (gkfd_proc_identify(k, pid, &ident) >= 0 && ident.uid == geteuid() && yama_scope(k) > 0)
+	if (k && gkfd_proc_identify(k, pid, &ident) >= 0 && ident.uid == geteuid() &&
+	    yama_scope(k) > 0)
 		hint = "it is yours, but kernel.yama.ptrace_scope forbids tracing it; try sudo";
 	say(ret, GKFD_FAILED_REFUSED, hint, "no right to trace process %s",
 	    name_process(k, pid, name));
@@ -94,7 +95,7 @@ static void say_traced(struct gkfd *k, pid_t pid, pid_t tracer, struct gkfd_fail
 	if (tracer <= 0) {
 		say(ret, GKFD_FAILED_REFUSED, "end that debugger first",
 		    "process %d is already being debugged", (int)pid);
-	} else if (gkfd_holder_of(k, tracer, &holder) == 1) {
+	} else if (k && gkfd_holder_of(k, tracer, &holder) == 1) {
 		snprintf(hint, sizeof(hint), "end that hold with: gpreempt release %d", (int)pid);
 		say(ret, GKFD_FAILED_REFUSED, hint, "process %d is already held by process %s",
 		    (int)pid, name_process(k, holder, name));

@@ -18,7 +18,10 @@ struct gkfd_failure_text {
 	char hint[256]; /* may be empty */
 };
 
-/* @error: the -errno that came with it. Looks into /proc for names. */
+/*
+ * @error: the -errno that came with it. Looks into /proc for names; @k NULL: does not, as that can
+ * hang.
+ */
 void gkfd_failure_describe(struct gkfd *k, int error, pid_t pid, const struct gkfd_failure *f,
 			   struct gkfd_failure_text *ret);
 

@@ -7,14 +7,17 @@
 struct recover_args {
 	struct gkfd *k;
 	pid_t pid;
+	enum gkfd_way way;
 	struct gkfd_failure *fail;
 };
 
 static int do_recover(void *arg)
 {
 	struct recover_args *a = arg;
-	int paused = gkfd_pause_recover(a->k, a->pid, a->fail), debugged;
+	int paused = 0, debugged;
 
+	if (a->way == GKFD_BY_PAUSE)
+		paused = gkfd_pause_recover(a->k, a->pid, a->fail);
 	if (paused < 0 || !gkfd_has(a->k, GKFD_CAP_DEBUG))
 		return paused;
 	debugged = gkfd_session_recover(a->k, a->pid, a->fail);
@@ -23,9 +26,10 @@ static int do_recover(void *arg)
 	return debugged < 0 && paused == 0 ? debugged : paused || debugged > 0;
 }
 
-int gkfd_target_recover(struct gkfd *k, pid_t pid, struct gkfd_failure *ret_failure)
+int gkfd_target_recover(struct gkfd *k, pid_t pid, enum gkfd_way way,
+			struct gkfd_failure *ret_failure)
 {
-	struct recover_args args = { .k = k, .pid = pid, .fail = ret_failure };
+	struct recover_args args = { .k = k, .pid = pid, .way = way, .fail = ret_failure };
 	struct gkfd_proc_ident ident;
 	struct tracer *tracer;
 	int r;

@@ -131,12 +131,14 @@ static bool is_leaving(struct gkfd *k, pid_t tid, pid_t ended)
 	return gkfd_holder_of(k, tid, &holder) != 0;
 }
 
-static int recover(struct gkfd *k, pid_t pid, pid_t ended, struct gkfd_failure *fail)
+int gkfd_recover(struct gkfd *k, pid_t pid, enum gkfd_way way, pid_t ended,
+		 struct gkfd_failure *fail)
 {
 	uint64_t until = gkfd_now_ns(k) + ASK_NS;
 	int r;
 
-	while ((r = gkfd_target_recover(k, pid, fail)) == -EBUSY && fail->why == GKFD_WHY_TRACED) {
+	while ((r = gkfd_target_recover(k, pid, way, fail)) == -EBUSY &&
+	       fail->why == GKFD_WHY_TRACED) {
 		if (!is_leaving(k, fail->other_pid, ended) || gkfd_now_ns(k) >= until)
 			break;
 		gkfd_wait(k, NULL, 0, LOOK_NS);
@@ -166,7 +168,7 @@ static int release_traced(struct gkfd *k, pid_t pid, struct gkfd_failure *ret_fa
 		if (r < 0 && r != -ESRCH)
 			return r;
 	}
-	r = recover(k, pid, holder, ret_failure);
+	r = gkfd_recover(k, pid, GKFD_BY_PAUSE, holder, ret_failure);
 	if (holder && (r >= 0 || ret_failure->why == GKFD_WHY_NO_PROCESS ||
 		       ret_failure->why == GKFD_WHY_NO_KFD_PROCESS))
 		return 1;

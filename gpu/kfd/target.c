@@ -130,6 +130,8 @@ int target_attach_here(struct gkfd_target *t, struct gkfd_failure *fail)
 
 	if (r < 0)
 		return r;
+	if (t->start_ticks && t->ident.start_ticks != t->start_ticks)
+		return gkfd_fail(fail, -ESRCH, GKFD_WHY_NO_PROCESS, "identify");
 	r = seize(t, fail);
 	if (r < 0) {
 		tracer_let_go(t->tracer);
@@ -294,24 +296,31 @@ static int do_resume(void *arg)
 
 /* ---- for the owner ---- */
 
-int target_launch(struct gkfd *k, pid_t pid, enum gkfd_way way, struct guard *guard,
-		  const struct target_hooks *hooks, void *user, struct gkfd_target **ret)
+int target_new(struct gkfd *k, const struct target_options *options, struct gkfd_target **ret)
 {
 	_cleanup_(gkfd_target_releasep) struct gkfd_target *t = calloc(1, sizeof(*t));
+	bool own = !options->tracer_ops;
 	int r;
 
 	if (!t)
 		return -ENOMEM;
-	*t = (struct gkfd_target){ .k = k, .ident.pid = pid, .guard = guard, .slot = -1 };
-	t->way = way;
-	t->hooks = hooks;
-	t->hooks_user = user;
-	t->session.event_fd[0] = t->session.event_fd[1] = -1;
-	t->pause.fd = -1;
+	*t = (struct gkfd_target){
+		.k = k,
+		.ident.pid = options->pid,
+		.start_ticks = options->start_ticks,
+		.guard = options->guard,
+		.slot = -1,
+		.way = options->way,
+		.hooks = options->hooks,
+		.hooks_user = options->user,
+		.session.event_fd = { -1, -1 },
+		.pause.fd = -1,
+	};
 	t->state_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	if (t->state_fd < 0)
 		return -errno;
-	r = tracer_launch(k, pid, &target_tracer_ops, t, &t->tracer);
+	r = tracer_new(k, options->pid, own ? &target_tracer_ops : options->tracer_ops,
+		       own ? t : options->tracer_user, &t->tracer);
 	if (r < 0)
 		return r;
 	*ret = steal_ptr(&t);
@@ -332,11 +341,13 @@ int gkfd_target_attach(struct gkfd *k, pid_t pid, struct guard *guard, struct gk
 int gkfd_target_attach_by(struct gkfd *k, pid_t pid, enum gkfd_way way, struct guard *guard,
 			  struct gkfd_target **ret, struct gkfd_failure *ret_failure)
 {
+	const struct target_options options = { .pid = pid, .way = way, .guard = guard };
 	_cleanup_(gkfd_target_releasep) struct gkfd_target *t = NULL;
 	struct attach_args args;
-	int r;
+	int r = target_new(k, &options, &t);
 
-	r = target_launch(k, pid, way, guard, NULL, NULL, &t);
+	if (r >= 0)
+		r = tracer_launch(t->tracer);
 	if (r < 0)
 		return gkfd_fail(ret_failure, r, GKFD_WHY_SYSTEM, "attach");
 	args = (struct attach_args){ .t = t, .fail = ret_failure };

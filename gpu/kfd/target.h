@@ -142,9 +142,10 @@ int gkfd_target_resume(struct gkfd_target *t, struct gkfd_resumed *ret,
 
 /*
  * Ends a session whose owner is gone or was robbed of it: seizes @pid, takes the session over,
- * resumes all its queues and disables debugging. A pause is ended too. 1: there was one; 0:
- * there was nothing to recover. Refuses (-EBUSY) while somebody traces the process.
+ * resumes all its queues and disables debugging. With GKFD_BY_PAUSE a pause is ended too. 1: there
+ * was one; 0: there was nothing to recover. Refuses (-EBUSY) while somebody traces the process.
  */
-int gkfd_target_recover(struct gkfd *k, pid_t pid, struct gkfd_failure *ret_failure);
+int gkfd_target_recover(struct gkfd *k, pid_t pid, enum gkfd_way way,
+			struct gkfd_failure *ret_failure);
 
 #endif

@@ -18,6 +18,7 @@ struct target_hooks {
 struct gkfd_target {
 	struct gkfd *k;
 	struct gkfd_proc_ident ident;
+	uint64_t start_ticks; /* of the process that is meant; 0: whichever has the pid */
 	struct guard *guard;
 	struct tracer *tracer;
 	int state_fd;
@@ -40,9 +41,23 @@ struct gkfd_target {
 
 /* ---- without waiting ---- */
 
-/* A target that nobody is attached to yet. Its first order has to be one that attaches. */
-int target_launch(struct gkfd *k, pid_t pid, enum gkfd_way way, struct guard *guard,
-		  const struct target_hooks *hooks, void *user, struct gkfd_target **ret);
+struct target_options {
+	pid_t pid;
+	uint64_t start_ticks; /* as in struct gkfd_target */
+	enum gkfd_way way;
+	struct guard *guard;
+	const struct target_hooks *hooks; /* NULL: somebody waits */
+	void *user; /* the hooks' */
+	/* What its tracer calls, and with what; NULL: target_tracer_ops, for the target. */
+	const struct tracer_ops *tracer_ops;
+	void *tracer_user;
+};
+
+/*
+ * A target that nobody is attached to yet, with a tracer that has no thread yet. Its first order
+ * has to be one that attaches.
+ */
+int target_new(struct gkfd *k, const struct target_options *options, struct gkfd_target **ret);
 /* Begins what gkfd_target_release() does, which need not wait once the hook has told. */
 void target_leave(struct gkfd_target *t);
 

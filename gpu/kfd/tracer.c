@@ -30,7 +30,7 @@ struct tracer {
 	void *user;
 
 	pthread_t thread, waiter;
-	bool has_waiter;
+	bool has_thread, has_waiter;
 	int wake_fd; /* a call is waiting, or it is time to go */
 	int stop_fd; /* the waiter has seen a stop */
 	int pid_fd; /* -1: kernel has none, the waiter tells */
@@ -297,16 +297,19 @@ void tracer_let_go(struct tracer *tr)
 	tr->seized = false;
 }
 
-static void *tracer_main(void *arg)
+void tracer_run(struct tracer *tr)
 {
-	struct tracer *tr = arg;
-
 	loop(tr);
 	if (tr->ops)
 		tr->ops->leave(tr->user);
 	tracer_let_go(tr);
 	if (tr->ops && tr->ops->gone)
 		tr->ops->gone(tr->user);
+}
+
+static void *thread_main(void *arg)
+{
+	tracer_run(arg);
 	return NULL;
 }
 
@@ -321,8 +324,8 @@ static void tracer_free(struct tracer *tr)
 	free(tr);
 }
 
-static int tracer_new(struct gkfd *k, pid_t pid, const struct tracer_ops *ops, void *user,
-		      struct tracer **ret)
+int tracer_new(struct gkfd *k, pid_t pid, const struct tracer_ops *ops, void *user,
+	       struct tracer **ret)
 {
 	struct tracer *tr = calloc(1, sizeof(*tr));
 
@@ -355,34 +358,17 @@ static int await(struct tracer *tr, const struct call *call)
 }
 
 /* A thread that takes no signals: those are for the host program's own. */
-static int create_thread(struct tracer *tr)
+int tracer_launch(struct tracer *tr)
 {
 	sigset_t all, before;
 	int r;
 
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &before);
-	r = pthread_create(&tr->thread, NULL, tracer_main, tr);
+	r = pthread_create(&tr->thread, NULL, thread_main, tr);
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	tr->has_thread = r == 0;
 	return -r;
-}
-
-int tracer_launch(struct gkfd *k, pid_t pid, const struct tracer_ops *ops, void *user,
-		  struct tracer **ret)
-{
-	struct tracer *tr = NULL;
-	int r;
-
-	r = tracer_new(k, pid, ops, user, &tr);
-	if (r < 0)
-		return r;
-	r = create_thread(tr);
-	if (r < 0) {
-		tracer_free(tr);
-		return r;
-	}
-	*ret = tr;
-	return 0;
 }
 
 static int do_seize(void *arg)
@@ -394,12 +380,13 @@ int tracer_start(struct gkfd *k, pid_t pid, const struct tracer_ops *ops, void *
 		 struct tracer **ret)
 {
 	struct tracer *tr = NULL;
-	int r;
+	int r = tracer_new(k, pid, ops, user, &tr);
 
-	r = tracer_launch(k, pid, ops, user, &tr);
 	if (r < 0)
 		return r;
-	r = tracer_call(tr, do_seize, tr);
+	r = tracer_launch(tr);
+	if (r >= 0)
+		r = tracer_call(tr, do_seize, tr);
 	if (r < 0) {
 		tracer_stop(tr);
 		return r;
@@ -439,7 +426,8 @@ void tracer_leave(struct tracer *tr)
 
 void tracer_join(struct tracer *tr)
 {
-	pthread_join(tr->thread, NULL);
+	if (tr->has_thread)
+		pthread_join(tr->thread, NULL);
 	tracer_free(tr);
 }
 

@@ -48,9 +48,12 @@ void tracer_stop(struct tracer *tr);
 
 /* ---- without waiting ---- */
 
-/* Starts the thread alone; it is for an order, or a call, to seize. */
-int tracer_launch(struct gkfd *k, pid_t pid, const struct tracer_ops *ops, void *user,
-		  struct tracer **ret);
+/* One without a thread yet; it is for an order, or a call, to seize. */
+int tracer_new(struct gkfd *k, pid_t pid, const struct tracer_ops *ops, void *user,
+	       struct tracer **ret);
+int tracer_launch(struct tracer *tr); /* gives it one */
+/* Makes the caller its thread, until somebody calls tracer_leave(). */
+void tracer_run(struct tracer *tr);
 /* Runs on the tracer thread only, once. What seizing says. */
 int tracer_seize(struct tracer *tr);
 void tracer_let_go(struct tracer *tr); /* undoes it; on the tracer thread only */
@@ -58,6 +61,6 @@ void tracer_let_go(struct tracer *tr); /* undoes it; on the tracer thread only *
 void tracer_post(struct tracer *tr, struct tracer_order *order);
 /* Once the orders before it are run, the thread goes. Nothing may be asked of it afterwards. */
 void tracer_leave(struct tracer *tr);
-void tracer_join(struct tracer *tr); /* waits until it is gone, and frees */
+void tracer_join(struct tracer *tr); /* waits until its thread is gone, and frees */
 
 #endif

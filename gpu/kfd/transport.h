@@ -130,6 +130,9 @@ struct gkfd_transport {
 /* The kernel. Trees are looked up below @root ("" or NULL: the real ones); NULL on ENOMEM. */
 extern const struct gkfd_transport gkfd_transport_syscall;
 void *gkfd_syscall_new(const char *root);
+int gkfd_syscall_device(void *data, dev_t *ret); /* of /dev/kfd */
+/* Nobody depends on this process: what may hang need not be left to a reader. */
+void gkfd_syscall_may_hang(void *data);
 
 /* Its process control and clock, for transports that script the driver but trace for real. */
 extern const struct gkfd_trace_ops gkfd_trace_syscall;

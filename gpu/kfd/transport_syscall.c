@@ -8,8 +8,8 @@
 #include <time.h>
 
 #include "abi/kfd_gpreempt.h"
-#include "gpu/borrow.h"
 #include "gpu/files.h"
+#include "gpu/helpers/borrow.h"
 #include "gpu/kfd/mem_syscall.h"
 #include "gpu/kfd/transport.h"
 #include "util/macros.h"
@@ -18,6 +18,7 @@ struct kernel {
 	char *root;
 	int kfd;
 	int ext; /* -1: not open yet; any thread opens it */
+	bool expendable;
 };
 
 void *gkfd_syscall_new(const char *root)
@@ -34,6 +35,13 @@ void *gkfd_syscall_new(const char *root)
 		return NULL;
 	}
 	return k;
+}
+
+void gkfd_syscall_may_hang(void *data)
+{
+	struct kernel *k = data;
+
+	k->expendable = true;
 }
 
 static void kernel_close(void *data)
@@ -116,19 +124,26 @@ static int kernel_ext(void *data, unsigned long request, void *arg)
 	return fd < 0 ? fd : kernel_ioctl_on(data, 0, fd, request, arg);
 }
 
-static int kernel_borrow(void *data, pid_t pid, unsigned int nth)
+int gkfd_syscall_device(void *data, dev_t *ret)
 {
-	_cleanup_close_ int pidfd = gkfd_trace_syscall.pidfd(NULL, pid);
 	_cleanup_close_ int kfd = open_below_root(data, "/dev/kfd", O_PATH);
 	struct stat device;
 
-	if (pidfd < 0)
-		return pidfd;
 	if (kfd < 0)
 		return kfd;
 	if (fstat(kfd, &device) < 0)
 		return -errno;
-	return gpu_borrow(pidfd, pid, device.st_rdev, nth);
+	*ret = device.st_rdev;
+	return 0;
+}
+
+static int kernel_borrow(void *data, pid_t pid, unsigned int nth)
+{
+	const struct kernel *k = data;
+	dev_t device;
+	int r = gkfd_syscall_device(data, &device);
+
+	return r < 0 ? r : (k->expendable ? borrow_here : borrow)(pid, device, nth);
 }
 
 static int open_tree(const struct kernel *k, enum gkfd_tree tree)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include <errno.h>
 #include <string.h>
+#include <sys/epoll.h>
 #include <sys/eventfd.h>
 
 #include "gpu/nvrm/backend_internal.h"
@@ -22,6 +23,9 @@ static void backend_free(struct backend *b)
 	nvrm_act_free_targets(b);
 	nvrm_watch_free_all(b);
 	nvrm_finder_free(b->finder);
+	asks_free(b->asks);
+	readers_free(b->readers);
+	closep(&b->fd);
 	mailbox_destroy(&b->done);
 	closep(&b->wake_fd);
 	pthread_mutex_destroy(&b->lock);
@@ -72,12 +76,35 @@ static int backend_processes(struct gpu_backend *base, pid_t *ret, size_t max)
 	return nvrm_finder_list(backend_of(base)->finder, ret, max);
 }
 
-static int backend_read_proc(struct gpu_backend *base, const char *path, char **ret_text,
-			     size_t *ret_len)
+static int read_proc(void *user, const char *path, char **ret_text, size_t *ret_len)
 {
-	struct nvrm *n = backend_of(base)->n;
+	struct nvrm *n = user;
 
 	return n->transport->read_proc(n->data, path, ret_text, ret_len);
+}
+
+static int backend_owner(struct gpu_backend *base, pid_t pid, uid_t *ret)
+{
+	struct backend *b = backend_of(base);
+	const struct proc_source source = { read_proc, b->n };
+
+	return b->readers ? readers_user_of(pid, ret) : proc_files_owner(&source, pid, ret);
+}
+
+static int backend_ask(struct gpu_backend *base, pid_t pid, uint32_t files)
+{
+	return asks_ask(backend_of(base)->asks, pid, files);
+}
+
+static bool backend_answer(struct gpu_backend *base, struct proc_files *ret)
+{
+	struct backend *b = backend_of(base);
+
+	if (asks_answer(b->asks, ret))
+		return true;
+	if (b->readers)
+		readers_run(b->readers); /* it sends what was asked, too */
+	return asks_answer(b->asks, ret);
 }
 
 static int backend_pidfd(struct gpu_backend *base, pid_t pid)
@@ -89,7 +116,16 @@ static int backend_pidfd(struct gpu_backend *base, pid_t pid)
 
 static int backend_fd(struct gpu_backend *base)
 {
-	return backend_of(base)->done.fd;
+	return backend_of(base)->fd;
+}
+
+static int backend_take(struct gpu_backend *base, struct gpu_done *ret)
+{
+	struct backend *b = backend_of(base);
+
+	if (b->readers)
+		readers_run(b->readers);
+	return nvrm_act_take(base, ret);
 }
 
 static const struct gpu_ops ops = {
@@ -97,20 +133,24 @@ static const struct gpu_ops ops = {
 	.now_ns = backend_now_ns,
 	.nodes = backend_nodes,
 	.processes = backend_processes,
-	.read_proc = backend_read_proc,
+	.owner = backend_owner,
+	.ask = backend_ask,
+	.answer = backend_answer,
 	.pidfd = backend_pidfd,
 	.watch = nvrm_watch_new,
 	.unwatch = nvrm_watch_leave,
 	.refresh = nvrm_watch_refresh,
 	.queues = nvrm_watch_queues,
 	.look = nvrm_watch_look,
+	.looked = nvrm_watch_looked,
+	.blind = nvrm_watch_blind,
 	.attach = nvrm_act_attach,
 	.suspend = nvrm_act_suspend,
 	.resume = nvrm_act_resume,
 	.slice = nvrm_act_slice,
 	.release = nvrm_act_release,
 	.fd = backend_fd,
-	.take = nvrm_act_take,
+	.take = backend_take,
 };
 
 /* Times of an H200 with driver 580.159.04, whose firmware takes most of them. */
@@ -176,10 +216,43 @@ static int try_driver(struct nvrm *n, const struct nvrm_backend_options *options
 	return r == -EOPNOTSUPP ? 0 : -EOPNOTSUPP;
 }
 
+static int poll_also(const struct backend *b, int fd)
+{
+	struct epoll_event e = { .events = EPOLLIN };
+
+	return epoll_ctl(b->fd, EPOLL_CTL_ADD, fd, &e) < 0 ? -errno : 0;
+}
+
+/* What is read of processes, by helpers or here. */
+static int open_readers(struct backend *b, const struct nvrm_backend_options *options)
+{
+	const struct proc_source source = { read_proc, b->n };
+	int r = 0;
+
+	b->fd = epoll_create1(EPOLL_CLOEXEC);
+	if (b->fd < 0)
+		return refuse(options, -errno, strerror(errno));
+	if (options->by_readers) {
+		r = readers_new(&(struct readers_options){ 0 }, &b->readers);
+		if (r == -ENOENT)
+			return refuse(options, r,
+				      "the program " READER_PROGRAM " is not installed");
+	}
+	if (r >= 0)
+		r = asks_new(b->readers, &source, &b->asks);
+	if (r >= 0)
+		r = poll_also(b, b->done.fd);
+	if (r >= 0 && b->readers)
+		r = poll_also(b, readers_fd(b->readers));
+	return r < 0 ? refuse(options, r, strerror(-r)) : 0;
+}
+
 static int backend_init(struct backend *b, const struct nvrm_backend_options *options)
 {
 	int r = check_driver(b->n, options);
 
+	if (r >= 0)
+		r = open_readers(b, options);
 	if (r < 0)
 		return r;
 	r = try_driver(b->n, options);
@@ -207,7 +280,7 @@ int nvrm_backend_open(struct nvrm *n, const struct nvrm_backend_options *options
 	b->base = (struct gpu_backend){ .ops = &ops, .caps = caps };
 	b->n = n;
 	b->guard = options->guard;
-	b->wake_fd = b->slot = -1;
+	b->fd = b->wake_fd = b->slot = -1;
 	pthread_mutex_init(&b->lock, NULL);
 	STAILQ_INIT(&b->orders);
 	STAILQ_INIT(&b->queue);

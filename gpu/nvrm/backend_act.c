@@ -86,7 +86,8 @@ void nvrm_act_free_targets(struct backend *b)
 	}
 }
 
-int nvrm_act_attach(struct gpu_backend *base, pid_t pid, uint64_t cookie, struct gpu_target **ret)
+int nvrm_act_attach(struct gpu_backend *base, pid_t pid, uint64_t start_ticks, uint64_t cookie,
+		    struct gpu_target **ret)
 {
 	struct backend *b = (struct backend *)base;
 	_cleanup_(target_freep) struct gpu_target *t = calloc(1, sizeof(*t));

@@ -13,6 +13,8 @@
 #include <pthread.h>
 #include <sys/queue.h>
 
+#include "gpu/helpers/asks.h"
+#include "gpu/helpers/readers.h"
 #include "gpu/mailbox.h"
 #include "gpu/nvrm/backend.h"
 #include "gpu/nvrm/machine.h"
@@ -116,6 +118,9 @@ struct backend {
 	bool started;
 
 	struct mailbox done; /* orders */
+	int fd; /* that, and what readers have to say */
+	struct readers *readers; /* NULL: whatever is read cannot hang, and is read here */
+	struct asks *asks;
 
 	pthread_mutex_t lock;
 	struct order_list orders; /* to the worker */
@@ -137,7 +142,8 @@ struct backend {
 
 /* ---- backend_act.c: the owner's side of orders ---- */
 
-int nvrm_act_attach(struct gpu_backend *base, pid_t pid, uint64_t cookie, struct gpu_target **ret);
+int nvrm_act_attach(struct gpu_backend *base, pid_t pid, uint64_t start_ticks, uint64_t cookie,
+		    struct gpu_target **ret);
 int nvrm_act_suspend(struct gpu_target *t, const uint32_t *ids, size_t n, uint64_t longest_ns,
 		uint64_t cookie);
 int nvrm_act_resume(struct gpu_target *t, const uint32_t *ids, size_t n, uint64_t cookie);
@@ -198,7 +204,9 @@ int nvrm_watch_new(struct gpu_backend *base, pid_t pid, struct gpu_watch **ret);
 void nvrm_watch_leave(struct gpu_watch *w);
 int nvrm_watch_refresh(struct gpu_watch *w);
 const struct gpu_queue *nvrm_watch_queues(const struct gpu_watch *w, size_t *ret_n);
-int nvrm_watch_look(struct gpu_watch *w, struct gpu_sample *ret, size_t max);
+void nvrm_watch_look(struct gpu_backend *base, struct gpu_watch *const *watches, size_t n);
+int nvrm_watch_looked(struct gpu_watch *w, const struct gpu_sample **ret);
+const char *nvrm_watch_blind(const struct gpu_watch *w);
 void nvrm_watch_free_all(struct backend *b); /* once there is no worker */
 
 /* On the worker. */

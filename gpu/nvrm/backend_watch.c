@@ -96,9 +96,19 @@ const struct gpu_queue *nvrm_watch_queues(const struct gpu_watch *w, size_t *ret
 }
 
 /* Nobody can see what waits on these GPUs. */
-int nvrm_watch_look(struct gpu_watch *w, struct gpu_sample *ret, size_t max)
+/* There is nothing to be seen. */
+void nvrm_watch_look(struct gpu_backend *base, struct gpu_watch *const *watches, size_t n)
+{
+}
+
+int nvrm_watch_looked(struct gpu_watch *w, const struct gpu_sample **ret)
 {
 	return 0;
+}
+
+const char *nvrm_watch_blind(const struct gpu_watch *w)
+{
+	return NULL;
 }
 
 /* ---- the worker's ---- */

@@ -2,14 +2,15 @@
 /* The transport to the kernel. */
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <time.h>
 
-#include "gpu/borrow.h"
 #include "gpu/files.h"
+#include "gpu/helpers/borrow.h"
 #include "gpu/nvrm/transport.h"
 #include "util/macros.h"
 
@@ -92,13 +93,19 @@ static int kernel_borrow(void *data, int pidfd, pid_t pid, unsigned int nth)
 {
 	_cleanup_free_ char *path = NULL;
 	int r = below_root(data, "/dev/nvidiactl", &path);
+	struct pollfd end = { .fd = pidfd, .events = POLLIN };
 	struct stat device;
 
 	if (r < 0)
 		return r;
 	if (stat(path, &device) < 0)
 		return errno == ENOENT ? -ENODEV : -errno;
-	return gpu_borrow(pidfd, pid, device.st_rdev, nth);
+	r = borrow(pid, device.st_rdev, nth);
+	if (r >= 0 && poll(&end, 1, 0) != 0) { /* the pid may be another's */
+		close(r);
+		return -ESRCH;
+	}
+	return r;
 }
 
 static int open_proc(const struct kernel *k)

@@ -213,6 +213,8 @@ enum gpreempt_event_kind {
 	GPREEMPT_EVENT_MISSED = 14, /* count: events the caller was too slow for */
 	GPREEMPT_EVENT_HANDED_OVER = 15, /* the scheduler inside the driver decides */
 	GPREEMPT_EVENT_TAKEN_BACK = 16, /* the daemon does again: text says why */
+	GPREEMPT_EVENT_BLIND = 17, /* a job cannot be looked at: text says why */
+	GPREEMPT_EVENT_SEEN = 18, /* it can again */
 };
 
 struct gpreempt_event {

@@ -7,6 +7,7 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
+#include "tests/daemon/fake_proc.h"
 #include "util/macros.h"
 
 struct gpu_watch {
@@ -15,6 +16,9 @@ struct gpu_watch {
 	uint64_t start_ticks;
 	struct gpu_queue queues[FAKE_QUEUES];
 	size_t n;
+	struct gpu_sample samples[FAKE_QUEUES];
+	bool looked;
+	int result;
 };
 
 struct gpu_target {
@@ -157,38 +161,6 @@ static int fake_processes(struct gpu_backend *b, pid_t *ret, size_t max)
 	return (int)n;
 }
 
-static int answer_file(const struct fake_process *p, const char *name, char *ret, size_t size)
-{
-	if (strcmp(name, "stat") == 0)
-		return snprintf(ret, size,
-				"%d (%s) S %d 0 0 0 0 0 0 0 0 0 0 0 0 0 20 0 1 0 %llu 0 0\n",
-				p->pid, p->comm, p->parent, (unsigned long long)p->start_ticks);
-	if (strcmp(name, "status") == 0)
-		return snprintf(ret, size, "Name:\t%s\nUid:\t%u\t%u\t%u\t%u\nGid:\t0\t0\t0\t0\n",
-				p->comm, p->uid, p->uid, p->uid, p->uid);
-	if (strcmp(name, "cgroup") == 0)
-		return snprintf(ret, size, "0::%s\n", p->cgroup);
-	return -ENOENT;
-}
-
-static int fake_read_proc(struct gpu_backend *b, const char *path, char **ret_text,
-			  size_t *ret_len)
-{
-	struct fake_process *p;
-	char name[32], text[256];
-	int pid, n;
-
-	if (sscanf(path, "%d/%31s", &pid, name) != 2)
-		return -ENOENT;
-	p = fake_find(fake_of(b), pid);
-	n = p ? answer_file(p, name, text, sizeof(text)) : -ENOENT;
-	if (n < 0)
-		return n;
-	*ret_text = strdup(text);
-	*ret_len = (size_t)n;
-	return *ret_text ? 0 : -ENOMEM;
-}
-
 static int fake_pidfd(struct gpu_backend *b, pid_t pid)
 {
 	struct fake_process *p = fake_find(fake_of(b), pid);
@@ -271,23 +243,24 @@ static struct fake_process *looked_at(struct gpu_watch *w)
 	return p;
 }
 
-static int fake_look(struct gpu_watch *w, struct gpu_sample *ret, size_t max)
+static int look(struct gpu_watch *w)
 {
 	struct fake_process *p = looked_at(w);
+	struct gpu_sample *ret = w->samples;
 	int n = 0;
 
 	if (!p)
 		return -ESRCH;
 	p->looks++;
 	w->fake->looks++;
-	for (size_t i = 0; i < MIN(p->n_queues, w->n) && (size_t)n < max; i++) {
+	for (size_t i = 0; i < MIN(p->n_queues, w->n); i++) {
 		const struct fake_queue *q = &p->queues[i];
 
 		if (!w->fake->base.caps.counts_progress)
 			continue;
 		ret[n] = (struct gpu_sample){ .gpu = q->queue.gpu, .queue = q->queue.queue };
 		ret[n].state = q->read != q->write ? GPU_BUSY : q->idle_state;
-		if (q->queue.unseen) {
+		if (q->queue.unseen || p->blind) {
 			ret[n].state = GPU_UNSEEN;
 		} else {
 			ret[n].read = q->read;
@@ -296,6 +269,32 @@ static int fake_look(struct gpu_watch *w, struct gpu_sample *ret, size_t max)
 		n++;
 	}
 	return n;
+}
+
+static void fake_look(struct gpu_backend *b, struct gpu_watch *const *watches, size_t n)
+{
+	for (size_t i = 0; i < n; i++) {
+		watches[i]->looked = true;
+		watches[i]->result = look(watches[i]);
+	}
+}
+
+static int fake_looked(struct gpu_watch *w, const struct gpu_sample **ret)
+{
+	const struct fake_process *p = fake_find(w->fake, w->pid);
+
+	if (!w->looked || (p && p->late))
+		return -EAGAIN;
+	w->looked = false;
+	*ret = w->samples;
+	return w->result;
+}
+
+static const char *fake_blind(const struct gpu_watch *w)
+{
+	const struct fake_process *p = fake_find(w->fake, w->pid);
+
+	return p && p->blind ? "it does not let itself be looked at" : NULL;
 }
 
 /* ---- acting ---- */
@@ -354,7 +353,19 @@ static struct fake_call *begin(struct gpu_target *t, enum gpu_verb verb, uint64_
 	return c;
 }
 
-static int fake_attach(struct gpu_backend *b, pid_t pid, uint64_t cookie, struct gpu_target **ret)
+void fake_pass_on(struct fake_process *p)
+{
+	p->start_ticks++;
+	if (p->exit_fd >= 0) {
+		eventfd_write(p->exit_fd, 1);
+		close(p->exit_fd);
+	}
+	p->exit_fd = -1;
+}
+
+/* It cannot tell before it touches somebody who that is. */
+static int fake_attach(struct gpu_backend *b, pid_t pid, uint64_t start_ticks, uint64_t cookie,
+		       struct gpu_target **ret)
 {
 	struct fake *f = fake_of(b);
 	struct fake_process *p = fake_find(f, pid);
@@ -365,7 +376,8 @@ static int fake_attach(struct gpu_backend *b, pid_t pid, uint64_t cookie, struct
 	t = calloc(1, sizeof(*t));
 	if (!t)
 		return -ENOMEM;
-	p->start_ticks += p->passes_on; /* whoever was meant is gone */
+	if (p->passes_on)
+		fake_pass_on(p);
 	*t = (struct gpu_target){ .fake = f, .pid = pid, .start_ticks = p->start_ticks };
 	f->faults.online_attached += p->online && !f->base.caps.slices;
 	f->faults.double_attached += p->target != NULL;
@@ -613,13 +625,17 @@ static const struct gpu_ops fake_ops = {
 	.now_ns = fake_now_ns,
 	.nodes = fake_nodes,
 	.processes = fake_processes,
-	.read_proc = fake_read_proc,
+	.owner = fake_owner,
+	.ask = fake_ask,
+	.answer = fake_answer,
 	.pidfd = fake_pidfd,
 	.watch = fake_watch,
 	.unwatch = fake_unwatch,
 	.refresh = fake_refresh,
 	.queues = fake_queues,
 	.look = fake_look,
+	.looked = fake_looked,
+	.blind = fake_blind,
 	.attach = fake_attach,
 	.suspend = fake_suspend,
 	.resume = fake_resume,
@@ -706,6 +722,7 @@ void fake_init(struct fake *f, size_t max_processes)
 		.max_processes = max_processes,
 		.fd = eventfd(0, EFD_CLOEXEC),
 	};
+	fake_proc_init(f);
 	f->processes = calloc(max_processes, sizeof(*f->processes));
 	if (!f->processes)
 		abort();
@@ -737,5 +754,6 @@ void fake_done(struct fake *f)
 			close(f->processes[i].exit_fd);
 	}
 	free(f->processes);
+	asks_free(f->asks);
 	close(f->fd);
 }

@@ -10,6 +10,7 @@
 
 #include "cmd/gpreemptd/journal.h"
 #include "gpu/backend.h"
+#include "gpu/helpers/asks.h"
 
 #define FAKE_QUEUES 32
 #define FAKE_CALLS 4096
@@ -35,6 +36,9 @@ struct fake_process {
 	pid_t pid, parent;
 	uint64_t start_ticks;
 	bool passes_on; /* to another process, as it is attached */
+	bool unreadable; /* nothing in /proc answers */
+	bool late; /* looks at it do not come back */
+	bool blind; /* they come back with nothing */
 	uint32_t uid;
 	char comm[16];
 	char cgroup[96];
@@ -47,7 +51,7 @@ struct fake_process {
 	enum gpu_slice slice;
 	struct fake_outcome outcomes[GPU_SLICE + 1]; /* by verb */
 	/* what was asked of it */
-	uint32_t attaches, suspends, resumes, releases, slices, looks;
+	uint32_t attaches, suspends, resumes, releases, slices, looks, asks;
 	bool last_was_all; /* the last suspend or resume was of everything */
 	size_t last_ids;
 	uint64_t asked_suspend_ns, asked_resume_ns, longest_ns;
@@ -92,6 +96,8 @@ struct fake {
 	struct fake_call calls[FAKE_CALLS]; /* outstanding, in the order of their ends */
 	size_t n_calls;
 	int processes_result; /* of listing them; 0: well */
+	struct asks *asks;
+	bool silent; /* nobody answers who anybody is */
 	int fd;
 	struct fake_native native;
 	struct journal *journal;
@@ -115,6 +121,8 @@ struct fake_queue *fake_add_queue(struct fake_process *p, uint32_t gpu, uint32_t
 void fake_set_work(struct fake_process *p, bool work); /* all its queues */
 bool fake_is_held(const struct fake_process *p); /* any of its queues */
 bool fake_is_held_on(const struct fake_process *p, uint32_t gpu);
+/* Its pid passes to another process. */
+void fake_pass_on(struct fake_process *p);
 /* It exits: its target ends by itself. */
 void fake_exit(struct fake *f, pid_t pid);
 /* It is taken by somebody else, or becomes another program. */

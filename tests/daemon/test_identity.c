@@ -125,7 +125,7 @@ static void what_a_user_named_is_told_from_what_the_system_did(void **state)
 
 /* ---- real processes ---- */
 
-static int read_real_proc(struct gpu_backend *b, const char *path, char **ret_text, size_t *ret_len)
+static int read_real_proc(void *user, const char *path, char **ret_text, size_t *ret_len)
 {
 	void *kernel = gkfd_syscall_new(NULL);
 	int r = gkfd_transport_syscall.read_file(kernel, GKFD_TREE_PROC, path, ret_text, ret_len);
@@ -134,7 +134,19 @@ static int read_real_proc(struct gpu_backend *b, const char *path, char **ret_te
 	return r;
 }
 
-static const struct gpu_ops real_ops = { .read_proc = read_real_proc };
+static int identify(const struct proc_source *source, pid_t pid, uint32_t more,
+		    struct identity *ret)
+{
+	static const struct rules no_rules = { 0 };
+	struct proc_files files;
+	int r = proc_files_read(source, pid, identity_files(&no_rules) | more, &files);
+
+	if (r < 0)
+		return r;
+	r = identity_take(&files, ret);
+	proc_files_done(&files);
+	return r;
+}
 
 /* Stands still in its own program, with arguments and an environment. */
 static pid_t start_program(void)
@@ -165,11 +177,11 @@ static pid_t start_program(void)
 
 static void a_process_is_known_by_all_it_shows(void **state)
 {
-	struct gpu_backend b = { .ops = &real_ops };
+	const struct proc_source real = { read_real_proc, NULL };
 	struct identity id;
 	pid_t pid = start_program();
 
-	assert_int_equal(identity_read(&b, pid, true, &id), 0);
+	assert_int_equal(identify(&real, pid, PROC_MEMORY, &id), 0);
 	assert_int_equal(id.pid, pid);
 	assert_int_equal(id.parent, getpid());
 	assert_int_equal(id.uid, getuid());
@@ -180,21 +192,25 @@ static void a_process_is_known_by_all_it_shows(void **state)
 	assert_string_equal(id.environment, "GPREEMPT_TEST=a b");
 	assert_true(id.start_ticks > 0);
 	assert_int_equal(id.cgroup[0], '/');
+	assert_true(id.n_ancestors >= 1);
+	assert_int_equal(id.ancestors[0].pid, getpid());
+	assert_true(id.ancestors[0].start_ticks > 0);
 	identity_done(&id);
-	assert_int_equal(identity_read(&b, pid, false, &id), 0);
+	assert_int_equal(identify(&real, pid, 0, &id), 0);
 	assert_null(id.environment);
+	assert_null(id.command);
 	identity_done(&id);
 
 	kill(pid, SIGKILL);
 	waitpid(pid, NULL, 0);
-	assert_int_equal(identity_read(&b, pid, true, &id), -ESRCH);
+	assert_int_equal(identify(&real, pid, PROC_MEMORY, &id), -ESRCH);
 }
 
 /* ---- a process that is another one in the end ---- */
 
 static int calls_of_stat;
 
-static int read_passing_pid(struct gpu_backend *b, const char *path, char **ret, size_t *ret_len)
+static int read_passing_pid(void *user, const char *path, char **ret, size_t *ret_len)
 {
 	int r;
 
@@ -211,14 +227,13 @@ static int read_passing_pid(struct gpu_backend *b, const char *path, char **ret,
 
 static void a_pid_that_passed_on_while_we_read_is_nobody(void **state)
 {
-	static const struct gpu_ops ops = { .read_proc = read_passing_pid };
-	struct gpu_backend b = { .ops = &ops };
+	const struct proc_source passing = { read_passing_pid, NULL };
 	struct identity id = { 0 };
 
 	calls_of_stat = 0;
-	assert_int_equal(identity_read(&b, 7, true, &id), -ESRCH);
+	assert_int_equal(identify(&passing, 7, PROC_MEMORY, &id), -ESRCH);
 	assert_int_equal(id.pid, 0);
-	assert_int_equal(identity_read(&b, 7, true, &id), 0); /* the second one stays */
+	assert_int_equal(identify(&passing, 7, PROC_MEMORY, &id), 0); /* the second one stays */
 	assert_string_equal(id.cgroup, "/");
 	assert_null(id.path);
 	assert_null(id.command);

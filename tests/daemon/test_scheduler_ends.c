@@ -452,10 +452,12 @@ static void the_guard_hears_of_us_in_time_while_anything_is_attached(void **stat
 /* A machine with many processes, and so busy that each takes long to be looked at. */
 static const struct gpu_ops *fast_ops;
 
-static int read_for_long(struct gpu_backend *b, const char *path, char **ret_text, size_t *ret_len)
+static int refresh_for_long(struct gpu_watch *w)
 {
-	((struct fake *)b)->now_ns += 5 * MS;
-	return fast_ops->read_proc(b, path, ret_text, ret_len);
+	struct fake *f = *(struct fake **)w;
+
+	f->now_ns += 5 * MS;
+	return fast_ops->refresh(w);
 }
 
 static void the_guard_hears_of_us_during_a_long_scan(void **state)
@@ -469,7 +471,7 @@ static void the_guard_hears_of_us_during_a_long_scan(void **state)
 		rig_offline(r, 1000 + i, 2);
 	rig_run(r, 2 * S);
 	fast_ops = r->fake.base.ops;
-	slow.read_proc = read_for_long;
+	slow.refresh = refresh_for_long;
 	r->fake.base.ops = &slow;
 	r->fake.now_ns += S;
 	scheduler_turn(r->s);
@@ -521,12 +523,10 @@ static void a_hold_that_would_outlive_us_ends_us(void **state)
 /* Looking takes longer than the job may be held for. */
 static const struct gpu_ops *fake_ops;
 
-static int look_for_long(struct gpu_watch *w, struct gpu_sample *ret, size_t max)
+static void look_for_long(struct gpu_backend *b, struct gpu_watch *const *watches, size_t n)
 {
-	struct fake *f = *(struct fake **)w;
-
-	f->now_ns += 30 * MS;
-	return fake_ops->look(w, ret, max);
+	((struct fake *)b)->now_ns += 30 * MS;
+	fake_ops->look(b, watches, n);
 }
 
 static void a_hold_has_an_end_however_late_it_is_asked_for(void **state)

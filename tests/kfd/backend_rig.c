@@ -7,7 +7,6 @@
 /* The model's table has no room for us: tests run one rig at a time. */
 static struct rig *the_rig;
 
-uint64_t rig_patience_ns = 30 * NSEC_PER_SEC;
 enum gkfd_ext_use rig_ext = GKFD_EXT_NEVER;
 
 static int gated_ioctl(void *data, unsigned long request, void *arg)
@@ -72,7 +71,6 @@ int rig_try(struct rig *rig, const char *spec, enum gkfd_way way, char *why)
 				 &(struct gkfd_backend_options){
 					 .ext = rig_ext,
 					 .way = way,
-					 .patience_ns = rig_patience_ns,
 					 .why = why,
 				 },
 				 &rig->b);
@@ -178,7 +176,7 @@ struct gpu_target *rig_attach(struct rig *rig, pid_t pid)
 {
 	struct gpu_target *t;
 
-	assert_int_equal(rig->b->ops->attach(rig->b, pid, 1, &t), 0);
+	assert_int_equal(rig->b->ops->attach(rig->b, pid, 0, 1, &t), 0);
 	rig_expect(rig, GPU_ATTACH, 0, 0);
 	return t;
 }

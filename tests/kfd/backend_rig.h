@@ -33,8 +33,6 @@ struct rig {
 	bool mqds_blocked; /* reading them waits for the gate */
 };
 
-/* How long looking waits for the long file: a machine that is busy takes its time. */
-extern uint64_t rig_patience_ns;
 extern enum gkfd_ext_use rig_ext; /* of the next one */
 
 /* @spec as of --device model:SPEC. */

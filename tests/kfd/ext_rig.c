@@ -290,7 +290,7 @@ struct gpu_target *ext_rig_attach(struct ext_rig *rig, pid_t pid)
 	struct gpu_target *t;
 
 	append(line, "stats %d", (int)pid);
-	assert_int_equal(rig->b->ops->attach(rig->b, pid, 1, &t), 0);
+	assert_int_equal(rig->b->ops->attach(rig->b, pid, 0, 1, &t), 0);
 	rig->b->ops->submit(rig->b);
 	ext_rig_expect_call(rig, line);
 	ext_rig_expect(rig, GPU_ATTACH, 0, 0);

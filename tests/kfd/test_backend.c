@@ -29,17 +29,36 @@ static void it_says_what_it_can(void **state)
 static void our_own_process_is_not_listed(void **state)
 {
 	struct rig *rig = *state;
+	struct proc_files files;
 	pid_t pids[8] = { 0 };
-	char *text = NULL;
-	size_t len;
+	uid_t owner = 1;
 
 	assert_int_equal(ops_of(rig)->processes(rig->b, pids, ARRAY_SIZE(pids)), 3);
 	assert_int_equal(pids[0], OFFLINE);
 	assert_int_equal(pids[2], EMPTY);
 	assert_int_equal(ops_of(rig)->processes(rig->b, pids, 1), 3);
-	assert_int_equal(ops_of(rig)->read_proc(rig->b, "1001/stat", &text, &len), 0);
-	assert_true(len > 4 && strncmp(text, "1001", 4) == 0);
-	free(text);
+	assert_int_equal(ops_of(rig)->ask(rig->b, 1001, PROC_BIT(PROC_STAT)), 0);
+	assert_int_equal(ops_of(rig)->ask(rig->b, 1001, PROC_BIT(PROC_STAT)), -EALREADY);
+	assert_true(ops_of(rig)->answer(rig->b, &files));
+	assert_int_equal(files.result, 0);
+	assert_int_equal(strncmp(files.text[PROC_STAT], "1001", 4), 0);
+	proc_files_done(&files);
+	assert_false(ops_of(rig)->answer(rig->b, &files));
+	assert_int_equal(ops_of(rig)->owner(rig->b, 1001, &owner), 0);
+	assert_int_equal(ops_of(rig)->owner(rig->b, 4711, &owner), -ESRCH);
+}
+
+static void who_is_attached_stays_listed(void **state)
+{
+	struct rig *rig = *state;
+	struct gpu_target *t = rig_attach(rig, OFFLINE);
+	pid_t pids[8];
+
+	assert_int_equal(ops_of(rig)->processes(rig->b, pids, ARRAY_SIZE(pids)), 3);
+	ops_of(rig)->suspend(t, NULL, 0, 0, 0);
+	rig_expect(rig, GPU_SUSPEND, 0, 10);
+	assert_int_equal(ops_of(rig)->processes(rig->b, pids, ARRAY_SIZE(pids)), 3);
+	assert_int_equal(pids[0], OFFLINE);
 }
 
 static void a_process_is_held_and_runs_again(void **state)
@@ -61,7 +80,7 @@ static void cookies_come_back_in_order(void **state)
 	struct rig *rig = *state;
 	struct gpu_target *t;
 
-	assert_int_equal(ops_of(rig)->attach(rig->b, OFFLINE, 100, &t), 0);
+	assert_int_equal(ops_of(rig)->attach(rig->b, OFFLINE, 0, 100, &t), 0);
 	for (uint64_t i = 0; i < 20; i++) {
 		assert_int_equal(ops_of(rig)->suspend(t, NULL, 0, 0, 2 * i), 0);
 		assert_int_equal(ops_of(rig)->resume(t, NULL, 0, 2 * i + 1), 0);
@@ -151,7 +170,7 @@ static void a_refused_attach_refuses_what_follows(void **state)
 	struct rig *rig = *state;
 	struct gpu_target *t;
 
-	assert_int_equal(ops_of(rig)->attach(rig->b, 4711, 1, &t), 0);
+	assert_int_equal(ops_of(rig)->attach(rig->b, 4711, 0, 1, &t), 0);
 	ops_of(rig)->suspend(t, NULL, 0, 0, 2);
 	ops_of(rig)->resume(t, NULL, 0, 3);
 	ops_of(rig)->release(t, 4);
@@ -205,7 +224,7 @@ static void a_target_that_dies_while_it_is_attached_is_refused(void **state)
 	struct gpu_target *t;
 
 	rig_block(rig, OFFLINE);
-	assert_int_equal(ops_of(rig)->attach(rig->b, OFFLINE, 1, &t), 0);
+	assert_int_equal(ops_of(rig)->attach(rig->b, OFFLINE, 0, 1, &t), 0);
 	rig_await_blocked(rig);
 	model_proc_exit(rig_lock(rig), OFFLINE);
 	rig_unlock(rig);
@@ -323,7 +342,7 @@ static void a_hold_whose_time_is_over_before_it_begins_is_not_made(void **state)
 	struct gpu_target *t;
 
 	rig_block(rig, OFFLINE);
-	assert_int_equal(ops_of(rig)->attach(rig->b, OFFLINE, 1, &t), 0);
+	assert_int_equal(ops_of(rig)->attach(rig->b, OFFLINE, 0, 1, &t), 0);
 	rig_await_blocked(rig);
 	rig_advance(rig, NSEC_PER_MSEC); /* the clock begins at 0 */
 	ops_of(rig)->suspend(t, NULL, 0, NSEC_PER_SEC, 2);
@@ -364,7 +383,7 @@ static void closing_lets_everybody_go_and_leaves_nothing(void **state)
 
 	rig_open(&rig, "mi308x");
 	t = rig_attach(&rig, OFFLINE);
-	assert_int_equal(ops_of(&rig)->attach(rig.b, ONLINE, 1, &u), 0);
+	assert_int_equal(ops_of(&rig)->attach(rig.b, ONLINE, 0, 1, &u), 0);
 	assert_int_equal(ops_of(&rig)->watch(rig.b, OFFLINE, &w), 0);
 	ops_of(&rig)->suspend(t, NULL, 0, 0, 0);
 	ops_of(&rig)->suspend(u, NULL, 0, 0, 0);
@@ -416,6 +435,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		T(it_says_what_it_can),
 		T(our_own_process_is_not_listed),
+		T(who_is_attached_stays_listed),
 		T(a_process_is_held_and_runs_again),
 		T(cookies_come_back_in_order),
 		T(queues_are_held_in_addition_and_resumed_in_part),

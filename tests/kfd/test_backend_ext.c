@@ -119,7 +119,7 @@ static void orders_of_one_target_keep_their_order(void **state)
 	struct ext_rig *rig = *state;
 	struct gpu_target *t;
 
-	ops_of(rig)->attach(rig->b, OFFLINE, 100, &t);
+	ops_of(rig)->attach(rig->b, OFFLINE, 0, 100, &t);
 	for (uint64_t i = 0; i < 10; i++) {
 		ops_of(rig)->suspend(t, NULL, 0, 0, 2 * i);
 		ops_of(rig)->resume(t, NULL, 0, 2 * i + 1);
@@ -441,7 +441,7 @@ static void who_cannot_be_attached_is_refused_with_what_was_asked_of_it(void **s
 
 	rig->unknown = OFFLINE;
 	rig->unknown_result = -EPERM;
-	ops_of(rig)->attach(rig->b, OFFLINE, 1, &t);
+	ops_of(rig)->attach(rig->b, OFFLINE, 0, 1, &t);
 	ops_of(rig)->suspend(t, NULL, 0, 0, 2);
 	ops_of(rig)->release(t, 3);
 	submit(rig);
@@ -460,12 +460,12 @@ static void nobody_is_attached_who_does_not_use_the_driver(void **state)
 
 	rig->unknown = ONLINE;
 	rig->unknown_result = -ESRCH;
-	ops_of(rig)->attach(rig->b, ONLINE, 1, &t);
+	ops_of(rig)->attach(rig->b, ONLINE, 0, 1, &t);
 	submit(rig);
 	done = ext_rig_next(rig);
 	assert_int_equal(done.result, -ESRCH);
 	assert_non_null(strstr(done.why, "does not use the GPU driver"));
-	ops_of(rig)->attach(rig->b, 4711, 2, &t);
+	ops_of(rig)->attach(rig->b, 4711, 0, 2, &t);
 	submit(rig);
 	done = ext_rig_next(rig);
 	assert_int_equal(done.result, -ESRCH);
@@ -516,7 +516,7 @@ static void closing_lets_everybody_go(void **state)
 	ops_of(rig)->suspend(b, NULL, 0, 0, 2);
 	submit(rig);
 	ext_rig_expect_call(rig, "unmap 1001:all 1002:all for 1000");
-	ops_of(rig)->attach(rig->b, EMPTY, 3, &c);
+	ops_of(rig)->attach(rig->b, EMPTY, 0, 3, &c);
 	ops_of(rig)->suspend(c, NULL, 0, 0, 4); /* that nobody has submitted */
 	ext_rig_close_backend(rig);
 	ext_rig_expect_call(rig, "map 1002:all 1001:all");

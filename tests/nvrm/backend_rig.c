@@ -112,7 +112,7 @@ struct gpu_target *bed_attach(struct bed *bed, pid_t pid)
 {
 	struct gpu_target *t;
 
-	assert_int_equal(bed_ops(bed)->attach(bed->b, pid, 1, &t), 0);
+	assert_int_equal(bed_ops(bed)->attach(bed->b, pid, 0, 1, &t), 0);
 	bed_expect(bed, GPU_ATTACH, 0, 0);
 	return t;
 }

@@ -43,17 +43,18 @@ static void a_gpu_in_instances_is_not_listed(void **state)
 static void processes_and_their_files_are_found(void **state)
 {
 	struct bed *bed = *state;
-	_cleanup_free_ char *text = NULL;
+	struct proc_files files;
 	pid_t pids[4];
-	size_t len;
 
 	fake_rm_job(bed->fake, OTHER);
 	fake_rm_spawn(bed->fake, 99, 0, "shell");
 	assert_int_equal(bed_ops(bed)->processes(bed->b, pids, ARRAY_SIZE(pids)), 2);
 	assert_int_equal(pids[0], JOB);
 	assert_int_equal(pids[1], OTHER);
-	assert_int_equal(bed_ops(bed)->read_proc(bed->b, "99/stat", &text, &len), 0);
-	assert_int_equal(strncmp(text, "99 (shell)", 10), 0);
+	assert_int_equal(bed_ops(bed)->ask(bed->b, 99, PROC_BIT(PROC_STAT)), 0);
+	assert_true(bed_ops(bed)->answer(bed->b, &files));
+	assert_int_equal(strncmp(files.text[PROC_STAT], "99 (shell)", 10), 0);
+	proc_files_done(&files);
 }
 
 static void a_process_is_held_and_runs_again(void **state)
@@ -80,7 +81,7 @@ static void cookies_come_back_in_order(void **state)
 	struct bed *bed = *state;
 	struct gpu_target *t;
 
-	assert_int_equal(bed_ops(bed)->attach(bed->b, JOB, 100, &t), 0);
+	assert_int_equal(bed_ops(bed)->attach(bed->b, JOB, 0, 100, &t), 0);
 	for (uint64_t i = 0; i < 20; i++) {
 		bed_ops(bed)->suspend(t, NULL, 0, 0, 2 * i);
 		bed_ops(bed)->resume(t, NULL, 0, 2 * i + 1);
@@ -448,7 +449,7 @@ static void a_refused_attach_refuses_what_follows(void **state)
 	struct bed *bed = *state;
 	struct gpu_target *t;
 
-	assert_int_equal(bed_ops(bed)->attach(bed->b, 4000, 1, &t), 0);
+	assert_int_equal(bed_ops(bed)->attach(bed->b, 4000, 0, 1, &t), 0);
 	bed_ops(bed)->suspend(t, NULL, 0, 0, 2);
 	bed_ops(bed)->slice(t, GPU_SLICE_SHORT, 3);
 	bed_ops(bed)->release(t, 4);
@@ -464,7 +465,7 @@ static void a_process_is_attached_once(void **state)
 	struct bed *bed = *state;
 	struct gpu_target *t = bed_attach(bed, JOB), *again;
 
-	bed_ops(bed)->attach(bed->b, JOB, 1, &again);
+	bed_ops(bed)->attach(bed->b, JOB, 0, 1, &again);
 	bed_expect(bed, GPU_ATTACH, -EBUSY, 0);
 	bed_ops(bed)->release(again, 1);
 	bed_expect(bed, GPU_RELEASE, 0, 0);
@@ -553,7 +554,7 @@ static void who_shares_a_group_is_refused(void **state)
 				fake_rm_open_file(bed->fake, 4000, "/dev/nvidiactl"));
 	fake_rm_context(bed->fake, server, FAKE_GPU, FAKE_CONNECTIONS);
 	fake_rm_share_group(bed->fake, client, COMPUTE_GROUP, server, COMPUTE_GROUP);
-	bed_ops(bed)->attach(bed->b, OTHER, 1, &t);
+	bed_ops(bed)->attach(bed->b, OTHER, 0, 1, &t);
 	bed_expect(bed, GPU_ATTACH, -EOPNOTSUPP, 0);
 }
 

@@ -72,7 +72,7 @@ static void attach(struct chaos *c, struct place *p)
 {
 	if (p->t || !p->pid)
 		return;
-	assert_int_equal(bed_ops(c->bed)->attach(c->bed->b, p->pid, 0, &p->t), 0);
+	assert_int_equal(bed_ops(c->bed)->attach(c->bed->b, p->pid, 0, 0, &p->t), 0);
 	p->released = false;
 	c->asked++;
 }

@@ -40,7 +40,7 @@ static void without_its_guard_nobody_is_held(void **state)
 	bed_expect(bed, GPU_SUSPEND, -EOWNERDEAD, 0);
 	bed_ops(bed)->release(t, 0);
 	bed_expect(bed, GPU_RELEASE, 0, 0);
-	bed_ops(bed)->attach(bed->b, JOB, 0, &late);
+	bed_ops(bed)->attach(bed->b, JOB, 0, 0, &late);
 	bed_expect(bed, GPU_ATTACH, -EOWNERDEAD, 0);
 }
 

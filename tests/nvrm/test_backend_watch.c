@@ -50,7 +50,7 @@ static void queues_appear_and_then_stay(void **state)
 {
 	struct bed *bed = *state;
 	struct gpu_watch *w = watch(bed, JOB);
-	struct gpu_sample sample;
+	const struct gpu_sample *samples;
 	struct seen s;
 
 	bed_await_refresh(bed, w, 1);
@@ -63,7 +63,8 @@ static void queues_appear_and_then_stay(void **state)
 			assert_int_not_equal(s.queues[i].queue, s.queues[j].queue);
 	}
 	assert_int_equal(bed_ops(bed)->refresh(w), 0);
-	assert_int_equal(bed_ops(bed)->look(w, &sample, 1), 0);
+	bed_ops(bed)->look(bed->b, &w, 1);
+	assert_int_equal(bed_ops(bed)->looked(w, &samples), 0);
 	bed_ops(bed)->unwatch(w);
 	bed_ops(bed)->unwatch(NULL);
 }

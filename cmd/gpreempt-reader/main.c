@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * gpreempt-reader reads what other processes control, for gpreempt and gpreemptd, which start it
+ * (gpu/helpers/readers.h). Nobody depends on it, so it may hang.
+ */
+#include <stdlib.h>
+
+#include "gpu/helpers/borrow.h"
+#include "gpu/helpers/proc_files.h"
+#include "gpu/kfd/debugfs.h"
+#include "gpu/kfd/look.h"
+
+struct reader {
+	struct gkfd *k;
+	struct gkfd_lookers *lookers;
+};
+
+static int look(void *user, pid_t pid, const void *request, size_t len, struct reader_room *room)
+{
+	struct reader *r = user;
+
+	return gkfd_look_serve(r->lookers, pid, request, len, room);
+}
+
+static int mqds(void *user, pid_t pid, const void *request, size_t len, struct reader_room *room)
+{
+	struct reader *r = user;
+
+	return gkfd_mqds_serve(r->k, request, len, room);
+}
+
+int main(void)
+{
+	struct reader r = { 0 };
+	const struct reader_services services = {
+		.serve = {
+			[READER_PROC_FILES] = proc_files_serve,
+			[READER_BORROW] = borrow_serve,
+			[READER_LOOK] = look,
+			[READER_MQDS] = mqds,
+		},
+		.user = &r,
+	};
+	void *data = gkfd_syscall_new(NULL);
+
+	if (!data)
+		return EXIT_FAILURE;
+	gkfd_syscall_may_hang(data);
+	if (gkfd_new(&gkfd_transport_syscall, data, &r.k) < 0 ||
+	    gkfd_lookers_new(r.k, &r.lookers) < 0)
+		return EXIT_FAILURE;
+	return reader_serve(&services) < 0 ? EXIT_FAILURE : EXIT_SUCCESS;
+}

@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Processes that use a GPU and are not identified yet. Who they are is read by others, and may take
+ * as long as they like; one that does not let itself be read stays here, and is told of.
+ */
+#include <errno.h>
+#include <poll.h>
+
+#include "cmd/gpreemptd/scheduler_internal.h"
+
+#define RETRY_FIRST_NS NSEC_PER_SEC
+#define RETRY_LAST_NS (60 * NSEC_PER_SEC)
+
+struct newcomer *newcomer_find(const struct scheduler *s, pid_t pid)
+{
+	struct newcomer *c;
+
+	TAILQ_FOREACH(c, &s->newcomers, link) {
+		if (c->pid == pid)
+			return c;
+	}
+	return NULL;
+}
+
+static void forget(struct scheduler *s, struct newcomer *c)
+{
+	TAILQ_REMOVE(&s->newcomers, c, link);
+	closep(&c->pidfd);
+	free(c);
+}
+
+void newcomers_forget(struct scheduler *s, bool all)
+{
+	struct newcomer *c = TAILQ_FIRST(&s->newcomers), *next;
+
+	for (; c; c = next) {
+		next = TAILQ_NEXT(c, link);
+		if (all || !c->listed)
+			forget(s, c);
+		else
+			c->listed = false;
+	}
+}
+
+/* Whose pid it was when it was opened, it is as long as that has not ended. */
+static struct newcomer *newcomer_new(struct scheduler *s, pid_t pid)
+{
+	struct newcomer *c = calloc(1, sizeof(*c));
+
+	if (!c)
+		return NULL;
+	c->pid = pid;
+	c->pidfd = ops(s)->pidfd(s->b, pid);
+	TAILQ_INSERT_TAIL(&s->newcomers, c, link);
+	return c;
+}
+
+void newcomer_meet(struct scheduler *s, pid_t pid)
+{
+	struct newcomer *c = newcomer_find(s, pid);
+
+	if (!c)
+		c = newcomer_new(s, pid);
+	if (!c)
+		return;
+	c->listed = true;
+	if (s->now_ns >= c->retry_ns)
+		ops(s)->ask(s->b, pid, identity_files(&s->config->rules));
+}
+
+static bool has_ended(const struct newcomer *c)
+{
+	struct pollfd end = { .fd = c->pidfd, .events = POLLIN };
+
+	return c->pidfd >= 0 && poll(&end, 1, 0) > 0;
+}
+
+static void ask_later(struct scheduler *s, struct newcomer *c)
+{
+	uint64_t after_ns = c->retry_after_ns ? c->retry_after_ns : RETRY_FIRST_NS;
+
+	c->retry_ns = s->now_ns + after_ns;
+	c->retry_after_ns = MIN(2 * after_ns, RETRY_LAST_NS);
+	if (!c->told)
+		log_line(LOG_LEVEL_WARNING,
+			 "process %d uses a GPU but does not let itself be read: it has no class",
+			 c->pid);
+	c->told = true;
+}
+
+void newcomer_answered(struct scheduler *s, struct newcomer *c, const struct proc_files *files)
+{
+	struct identity id = { 0 };
+	pid_t pid = c->pid;
+	int pidfd, r = files->result;
+
+	if (r >= 0)
+		r = identity_take(files, &id);
+	if (r >= 0 && has_ended(c))
+		r = -ESRCH;
+	if (r < 0) {
+		identity_done(&id);
+		if (r == -ESRCH)
+			forget(s, c); /* found again, it is another one */
+		else
+			ask_later(s, c);
+		return;
+	}
+	pidfd = steal_fd(&c->pidfd);
+	forget(s, c);
+	process_came(s, pid, pidfd, &id);
+}

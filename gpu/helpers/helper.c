@@ -1,0 +1,185 @@
+/* SPDX-License-Identifier: MIT */
+#include "gpu/helpers/helper.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+
+#include "gpu/guard_watch.h"
+#include "util/bare.h"
+#include "util/macros.h"
+
+#define PROGRAM (HELPER_FILE + 1) /* in the child; closed by executing it */
+#define FIRST_FREE 10 /* descriptors are moved up here, out of the way of those a helper gets */
+
+/* Programs lie together when they are installed, and each in its own folder when they are built. */
+static int open_in(const char *dir, const char *name)
+{
+	char path[PATH_MAX];
+	int fd;
+
+	if ((size_t)snprintf(path, sizeof(path), "%s/%s/%s", dir, name, name) >= sizeof(path))
+		return -ENAMETOOLONG;
+	fd = open(path, O_PATH | O_CLOEXEC);
+	if (fd < 0) {
+		path[strlen(path) - strlen(name) - 1] = '\0';
+		fd = open(path, O_PATH | O_CLOEXEC);
+	}
+	return fd < 0 ? -errno : fd;
+}
+
+static int open_beside(const char *name)
+{
+	char dir[PATH_MAX], above[sizeof(dir) + sizeof("/..")];
+	ssize_t len = readlink("/proc/self/exe", dir, sizeof(dir) - 1);
+	char *slash;
+	int fd;
+
+	if (len < 0)
+		return -errno;
+	dir[len] = '\0';
+	slash = strrchr(dir, '/');
+	if (!slash)
+		return -ENOENT;
+	*slash = '\0';
+	fd = open_in(dir, name);
+	if (fd >= 0)
+		return fd;
+	snprintf(above, sizeof(above), "%s/..", dir);
+	return open_in(above, name);
+}
+
+int helper_open(const char *name)
+{
+	const char *named = secure_getenv("GPREEMPT_HELPERS");
+	int fd;
+
+	if (named)
+		return open_in(named, name);
+	fd = open_beside(name);
+	return fd >= 0 ? fd : open_in(GPREEMPT_HELPER_DIR, name);
+}
+
+/* ---- in the child ---- */
+
+struct start {
+	int program;
+	const char *name;
+	int socket, file;
+	bool ends_with_us;
+	pid_t parent;
+};
+
+BARE static void close_from(int first)
+{
+#ifdef SYS_close_range
+	if (bare_call(SYS_close_range, first, ~0u, 0) == 0)
+		return;
+#endif
+	for (int fd = first; fd < 65536; fd++)
+		bare_call(SYS_close, fd);
+}
+
+/* None of those that are moved may lie where another one goes. */
+BARE static void arrange_files(const struct start *s)
+{
+	long null = bare_call(SYS_openat, AT_FDCWD, "/dev/null", O_RDWR);
+	long socket = bare_call(SYS_fcntl, s->socket, F_DUPFD, FIRST_FREE);
+	long file = bare_call(SYS_fcntl, s->file, F_DUPFD, FIRST_FREE);
+	long program = bare_call(SYS_fcntl, s->program, F_DUPFD, FIRST_FREE);
+
+	bare_call(SYS_dup3, null, STDIN_FILENO, 0);
+	bare_call(SYS_dup3, null, STDOUT_FILENO, 0);
+	bare_call(SYS_dup3, program, PROGRAM, O_CLOEXEC);
+	bare_call(SYS_dup3, socket, HELPER_SOCKET, 0);
+	bare_call(SYS_close, HELPER_FILE);
+	bare_call(SYS_dup3, file, HELPER_FILE, 0);
+	close_from(PROGRAM + 1);
+}
+
+BARE _Noreturn static void become(const struct start *s)
+{
+	const char *const argv[] = { s->name, NULL }, *const none[] = { NULL };
+	uint64_t no_signals = 0;
+
+	bare_call(SYS_setsid);
+	if (s->ends_with_us)
+		bare_call(SYS_prctl, PR_SET_PDEATHSIG, SIGKILL);
+	bare_call(SYS_rt_sigprocmask, SIG_SETMASK, &no_signals, NULL, sizeof(no_signals));
+	arrange_files(s);
+	if (!s->ends_with_us || bare_call(SYS_getppid) == s->parent)
+		bare_call(SYS_execveat, PROGRAM, "", argv, none, AT_EMPTY_PATH);
+	for (;;)
+		bare_call(SYS_exit_group, 127);
+}
+
+/* ---- for the owner ---- */
+
+/* Without a signal at its end, and without the fork handlers of the program we are part of. */
+static pid_t start(const struct start *s)
+{
+	pid_t pid = (pid_t)syscall(SYS_clone, 0, 0, 0, 0, 0);
+
+	if (pid == 0)
+		become(s);
+	return pid < 0 ? -errno : pid;
+}
+
+int helper_start(int program, const char *name, int file, bool ends_with_us, struct helper *ret)
+{
+	_cleanup_close_ int ours = -1, theirs = -1;
+	struct start s = { program, name, -1, file, ends_with_us, getpid() };
+	int ends[2];
+	pid_t pid;
+
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) < 0)
+		return -errno;
+	ours = ends[0];
+	s.socket = theirs = ends[1];
+	if (fcntl(ours, F_SETFL, O_NONBLOCK) < 0)
+		return -errno;
+	pid = start(&s);
+	if (pid < 0)
+		return pid;
+	*ret = (struct helper){ .pid = pid, .socket = steal_fd(&ours) };
+	ret->pidfd = (int)syscall(SYS_pidfd_open, pid, 0);
+	return 0;
+}
+
+bool helper_is_blocked(const struct helper *h)
+{
+	_cleanup_close_ int fd = -1;
+	char path[sizeof("/proc//stat") + 3 * sizeof(pid_t)], stat[256];
+	ssize_t n;
+
+	snprintf(path, sizeof(path), "/proc/%d/stat", h->pid);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	n = fd < 0 ? 0 : read(fd, stat, sizeof(stat));
+	return n <= 0 || guard_read_state(stat, (size_t)n) != 'R';
+}
+
+void helper_abandon(struct helper *h)
+{
+	if (h->pid > 0)
+		kill(h->pid, SIGKILL); /* our own unburied child: the pid is still its */
+	closep(&h->socket);
+	h->socket = -1;
+}
+
+bool helper_bury(struct helper *h)
+{
+	if (h->pid <= 0)
+		return true;
+	if (waitpid(h->pid, NULL, WNOHANG | __WALL) == 0)
+		return false;
+	closep(&h->pidfd);
+	*h = HELPER_NONE;
+	return true;
+}

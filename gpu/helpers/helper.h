@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Helper programs: small processes that do what a hostile process could turn against whoever does
+ * it. A helper is started with a socket, and may be lost at any time without harm to its owner.
+ *
+ * A helper that hangs cannot be waited for, and not even killed before the kernel lets it: it is
+ * abandoned, and buried when it has ended. Its end raises no SIGCHLD and is invisible to wait(2)
+ * without __WALL.
+ */
+#ifndef GPREEMPT_GPU_HELPERS_HELPER_H
+#define GPREEMPT_GPU_HELPERS_HELPER_H
+
+#include <stdbool.h>
+#include <sys/types.h>
+
+/* What a helper finds at these descriptors; beyond them nothing is open but standard error. */
+#define HELPER_SOCKET 3
+#define HELPER_FILE 4
+
+struct helper {
+	pid_t pid; /* 0: none */
+	int pidfd; /* readable when it has ended */
+	int socket; /* SOCK_SEQPACKET, does not wait */
+};
+#define HELPER_NONE ((struct helper){ .pidfd = -1, .socket = -1 })
+
+/*
+ * Opens the program @name: in the folder $GPREEMPT_HELPERS, beside the program that runs, or where
+ * it is installed. What is opened stays the same while packages are exchanged. -ENOENT.
+ */
+int helper_open(const char *name);
+
+/*
+ * Starts it, in a session of its own. @file: what it finds at HELPER_FILE, -1: nothing.
+ * @ends_with_us: the kernel kills it when the calling thread ends.
+ */
+int helper_start(int program, const char *name, int file, bool ends_with_us, struct helper *ret);
+
+/* Is it blocked, and not just waiting for a processor? Also true once it has ended. */
+bool helper_is_blocked(const struct helper *h);
+
+/* Kills it and forgets its socket. Call helper_bury() now and then until it returns true. */
+void helper_abandon(struct helper *h);
+bool helper_bury(struct helper *h); /* does not wait; true: it is gone, or there is none */
+
+#endif

@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Readers: processes that read what other processes control (their memory, their files in /proc,
+ * descriptors, and files of the driver for which it waits for them). Such a read can be made to
+ * wait for ever, beyond the reach of SIGKILL, by a mapping of a file whose server does not answer.
+ * So a reader has nothing that anybody depends on, and one that hangs is abandoned.
+ *
+ * Every user has a reader of his own. When it hangs, the process it hangs at is left alone for a
+ * while, and his other processes get another reader, as long as not too many hang already.
+ *
+ * Nothing here waits, except readers_wait().
+ */
+#ifndef GPREEMPT_GPU_HELPERS_READERS_H
+#define GPREEMPT_GPU_HELPERS_READERS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/queue.h>
+#include <sys/types.h>
+
+#include "gpu/helpers/reader.h"
+
+/* The reader of what is the kernel's own to tell, of whichever process. */
+#define READERS_SYSTEM ((uid_t)-1)
+
+struct readers;
+struct readers_task;
+
+struct readers_options {
+	uint64_t patience_ns; /* for one task; 0: the usual */
+	unsigned int most_hung; /* readers of one user; 0: the usual */
+};
+
+struct readers_answer {
+	int result; /* the service's, or one of those below */
+	const void *bytes;
+	size_t len;
+	int *fds; /* those that are not taken (steal_fd) are closed */
+	uint32_t n_fds;
+};
+
+/*
+ * Results that are not the service's:
+ * -ETIMEDOUT   the reader hangs at this process, or did so a short time ago
+ * -EUSERS      too many readers of this user hang
+ * -EIO         the reader ended over it
+ * -ENOBUFS     it does not fit into a request
+ */
+struct readers_task {
+	uint32_t service;
+	pid_t pid;
+	uid_t user; /* whose reader: readers_user_of(), or READERS_SYSTEM */
+	bool wants_fds; /* goes alone */
+	/*
+	 * Writes what else is to be said to the reader and returns its length, or SIZE_MAX: @max
+	 * is too little. @reader is another number for another reader. NULL: nothing.
+	 */
+	size_t (*write)(struct readers_task *t, uint32_t reader, void *to, size_t max);
+	/* It is not under way any more, and may be posted again or freed. */
+	void (*done)(struct readers_task *t, struct readers_answer *answer);
+
+	/* the readers' */
+	TAILQ_ENTRY(readers_task) link;
+	struct crew *crew; /* NULL: not under way */
+	bool sent;
+};
+
+/* -ENOENT: the program is not installed. */
+int readers_new(const struct readers_options *options, struct readers **ret);
+/* What is under way is forgotten: its done() is not called. Accepts NULL. */
+void readers_free(struct readers *r);
+
+int readers_fd(const struct readers *r); /* readable when there is something for readers_run() */
+
+/* Whose process it is: its effective user. -ESRCH. */
+int readers_user_of(pid_t pid, uid_t *ret);
+
+/* Begins @t, which must not be under way. It is sent with others by the next readers_run(). */
+void readers_post(struct readers *r, struct readers_task *t);
+void readers_cancel(struct readers *r, struct readers_task *t); /* done() is not called any more */
+
+/*
+ * Takes what came back, abandons who hangs, sends what waits. To be called when readers_fd() is
+ * readable, after readers_post(), and a few times a second.
+ */
+void readers_run(struct readers *r);
+/* The same for at most @ns, until *@left is 0, which some done() counts down. */
+void readers_wait(struct readers *r, uint64_t ns, const unsigned int *left);
+
+/* So many hang now. */
+unsigned int readers_hung(const struct readers *r);
+
+#endif

@@ -1,0 +1,478 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Acting by holders (gpu/kfd/holder.h): each target has a process of its own, to which orders go,
+ * and from which comes what came of them. The owner has no session with the driver.
+ *
+ * A holder that does not answer for longer than any driver call takes hangs at its target, which
+ * then cannot be held any more. It is left to itself: it lets the target go as soon as it can. Of
+ * one user's targets only so many may be in that state.
+ */
+#include <errno.h>
+#include <poll.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+
+#include "gpu/helpers/helper.h"
+#include "gpu/kfd/backend_internal.h"
+#include "gpu/kfd/holder.h"
+#include "util/macros.h"
+
+#define LATE_NS GUARD_DRIVER_CALL_NS
+#define MOST_HUNG 4u /* holders of one user's targets */
+#define PROBE_NS (5 * NSEC_PER_SEC)
+#define CLOSE_NS (2 * NSEC_PER_SEC)
+
+struct gpu_target {
+	LIST_ENTRY(gpu_target) link;
+	struct backend *b;
+	pid_t pid;
+	uid_t user;
+	struct helper helper;
+	struct order_list sent; /* not answered yet */
+	struct order *ended, *release; /* there from the beginning; NULL: told */
+	uint64_t sent_ns; /* when the oldest was */
+	bool holds; /* something of it is off the GPU */
+	bool released; /* it was asked to */
+	bool gone; /* the holder has ended, or hangs and was given up */
+};
+
+struct former { /* a holder that has ended, or will as soon as it can */
+	LIST_ENTRY(former) link;
+	struct helper helper;
+	uid_t user;
+	bool hung;
+};
+
+/* ---- answers ---- */
+
+static void deliver(struct gpu_target *t, struct order *o)
+{
+	o->done.target = t;
+	mailbox_put(&t->b->done, &o->mail);
+}
+
+static void note_holds(struct gpu_target *t, const struct gpu_done *done)
+{
+	if (done->verb == GPU_SUSPEND)
+		t->holds |= done->result >= 0;
+	else if (done->verb != GPU_ATTACH)
+		t->holds = false;
+}
+
+static void take_done(struct gpu_target *t, const struct gpu_done *done)
+{
+	struct order *o;
+
+	note_holds(t, done);
+	if (done->verb == GPU_ENDED) {
+		o = steal_ptr(&t->ended);
+	} else {
+		o = STAILQ_FIRST(&t->sent);
+		if (o)
+			STAILQ_REMOVE_HEAD(&t->sent, link);
+		t->sent_ns = gkfd_now_ns(t->b->k);
+	}
+	if (!o)
+		return;
+	o->done = *done;
+	deliver(t, o);
+}
+
+/* Whatever was asked is answered by @result. */
+static void fail_all(struct gpu_target *t, int result, const char *why)
+{
+	struct gpu_done done = { .result = result };
+
+	done.began_ns = done.done_ns = gkfd_now_ns(t->b->k);
+	snprintf(done.why, sizeof(done.why), "%s", why);
+	while (!STAILQ_EMPTY(&t->sent)) {
+		const struct order *o = STAILQ_FIRST(&t->sent);
+
+		done.verb = o->done.verb;
+		done.cookie = o->done.cookie;
+		done.result = done.verb == GPU_RELEASE ? 0 : result;
+		take_done(t, &done);
+	}
+	done.verb = GPU_ENDED;
+	done.result = result;
+	if (t->ended && !t->released)
+		take_done(t, &done);
+}
+
+/* It lets go when it notices. Without memory to remember it by, it stays a zombie of ours. */
+static void forget_holder(struct gpu_target *t, bool hung)
+{
+	struct former *f = calloc(1, sizeof(*f));
+
+	t->gone = true;
+	t->holds = false;
+	closep(&t->helper.socket);
+	t->helper.socket = -1;
+	if (f) {
+		*f = (struct former){ .helper = t->helper, .user = t->user, .hung = hung };
+		LIST_INSERT_HEAD(&t->b->former, f, link);
+	}
+	t->helper = HELPER_NONE;
+}
+
+static void hear(struct gpu_target *t)
+{
+	struct gpu_done done;
+	ssize_t n;
+
+	while (!t->gone) {
+		n = recv(t->helper.socket, &done, sizeof(done), MSG_DONTWAIT);
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0 && errno == EAGAIN)
+			return;
+		if (n == sizeof(done)) {
+			take_done(t, &done);
+			continue;
+		}
+		forget_holder(t, false);
+		fail_all(t, -ECANCELED, "its holder has ended");
+	}
+}
+
+static void check_late(struct gpu_target *t, uint64_t now_ns)
+{
+	if (t->gone || STAILQ_EMPTY(&t->sent) || now_ns - t->sent_ns < LATE_NS)
+		return;
+	forget_holder(t, true);
+	fail_all(t, -ETIMEDOUT, "it keeps the driver from answering");
+}
+
+static void bury_former(struct backend *b)
+{
+	struct former *f = LIST_FIRST(&b->former), *next;
+
+	for (; f; f = next) {
+		next = LIST_NEXT(f, link);
+		if (!helper_bury(&f->helper))
+			continue;
+		LIST_REMOVE(f, link);
+		free(f);
+	}
+}
+
+void holders_run(struct backend *b)
+{
+	struct epoll_event events[32];
+	int n = epoll_wait(b->holders_fd, events, ARRAY_SIZE(events), 0);
+	uint64_t now_ns = gkfd_now_ns(b->k);
+	struct gpu_target *t;
+
+	for (int i = 0; i < n; i++)
+		hear(events[i].data.ptr);
+	LIST_FOREACH(t, &b->targets, link)
+		check_late(t, now_ns);
+	if (!LIST_EMPTY(&b->former))
+		bury_former(b);
+}
+
+/* ---- orders ---- */
+
+static int send_order(const struct helper *h, const struct holder_order *o)
+{
+	size_t n = o->n == GPU_ALL_QUEUES ? 0 : o->n;
+	size_t len = offsetof(struct holder_order, ids) + n * sizeof(*o->ids);
+
+	if (send(h->socket, o, len, MSG_NOSIGNAL | MSG_DONTWAIT) != (ssize_t)len)
+		return errno == EPIPE ? -ECANCELED : -errno;
+	return 0;
+}
+
+static int post(struct gpu_target *t, struct order *o, struct holder_order *message)
+{
+	int r = t->gone ? -ECANCELED : 0;
+
+	message->verb = o->done.verb;
+	message->cookie = o->done.cookie;
+	message->called_ns = gkfd_now_ns(t->b->k);
+	if (r >= 0)
+		r = send_order(&t->helper, message);
+	if (r < 0)
+		return r;
+	if (STAILQ_EMPTY(&t->sent))
+		t->sent_ns = message->called_ns;
+	STAILQ_INSERT_TAIL(&t->sent, o, link);
+	return 0;
+}
+
+static int ask(struct gpu_target *t, enum gpu_verb verb, const uint32_t *ids, size_t n,
+	       uint64_t longest_ns, uint64_t cookie)
+{
+	struct holder_order message = { .n = GPU_ALL_QUEUES, .longest_ns = longest_ns };
+	struct order *o;
+	int r;
+
+	if (ids && n > HOLDER_IDS_MAX)
+		return -EINVAL;
+	o = order_new(t, verb, NULL, 0);
+	if (!o)
+		return -ENOMEM;
+	o->done.cookie = cookie;
+	if (ids) {
+		message.n = (uint32_t)n;
+		memcpy(message.ids, ids, n * sizeof(*ids));
+	}
+	r = post(t, o, &message);
+	if (r < 0)
+		free(o);
+	return r;
+}
+
+int holders_suspend(struct gpu_target *t, const uint32_t *ids, size_t n, uint64_t longest_ns,
+		    uint64_t cookie)
+{
+	return ask(t, GPU_SUSPEND, ids, n, longest_ns, cookie);
+}
+
+int holders_resume(struct gpu_target *t, const uint32_t *ids, size_t n, uint64_t cookie)
+{
+	return ask(t, GPU_RESUME, ids, n, 0, cookie);
+}
+
+/* ---- targets come and go ---- */
+
+static void target_free(struct gpu_target *t)
+{
+	struct order *o;
+
+	if (!t)
+		return;
+	while ((o = STAILQ_FIRST(&t->sent))) {
+		STAILQ_REMOVE_HEAD(&t->sent, link);
+		free(o);
+	}
+	free(t->ended);
+	free(t->release);
+	free(t);
+}
+
+static void target_freep(struct gpu_target **t)
+{
+	target_free(*t);
+}
+
+static unsigned int count_hung(const struct backend *b, uid_t user)
+{
+	const struct former *f;
+	unsigned int n = 0;
+
+	LIST_FOREACH(f, &b->former, link)
+		n += f->hung && f->user == user;
+	return n;
+}
+
+static int start(struct gpu_target *t)
+{
+	struct epoll_event e = { .events = EPOLLIN, .data.ptr = t };
+	int r = readers_user_of(t->pid, &t->user);
+
+	if (r < 0)
+		return r;
+	bury_former(t->b);
+	if (count_hung(t->b, t->user) >= MOST_HUNG)
+		return -EUSERS;
+	r = helper_start(t->b->holder_program, HOLDER_PROGRAM, -1, false, &t->helper);
+	if (r >= 0 && epoll_ctl(t->b->holders_fd, EPOLL_CTL_ADD, t->helper.socket, &e) < 0)
+		r = -errno;
+	return r;
+}
+
+int holders_attach(struct gpu_backend *base, pid_t pid, uint64_t start_ticks, uint64_t cookie,
+		   struct gpu_target **ret)
+{
+	struct backend *b = (struct backend *)base;
+	_cleanup_(target_freep) struct gpu_target *t = calloc(1, sizeof(*t));
+	struct holder_order message = {
+		.n = GPU_ALL_QUEUES, .pid = pid, .way = b->way, .start_ticks = start_ticks
+	};
+	_cleanup_free_ struct order *o = NULL;
+	int r;
+
+	if (!t)
+		return -ENOMEM;
+	t->b = b;
+	t->pid = pid;
+	t->helper = HELPER_NONE;
+	STAILQ_INIT(&t->sent);
+	t->ended = order_new(t, GPU_ENDED, NULL, 0);
+	t->release = order_new(t, GPU_RELEASE, NULL, 0);
+	o = order_new(t, GPU_ATTACH, NULL, 0);
+	if (!t->ended || !t->release || !o)
+		return -ENOMEM;
+	o->done.cookie = cookie;
+	r = start(t);
+	if (r >= 0)
+		r = post(t, o, &message);
+	if (r < 0) {
+		if (t->helper.pid)
+			forget_holder(t, false);
+		return r;
+	}
+	steal_ptr(&o);
+	LIST_INSERT_HEAD(&b->targets, t, link);
+	*ret = steal_ptr(&t);
+	return 0;
+}
+
+/* Cannot fail: of a holder that is gone there is nothing to wait for. */
+int holders_release(struct gpu_target *t, uint64_t cookie)
+{
+	struct holder_order message = { .n = GPU_ALL_QUEUES };
+	struct order *o = steal_ptr(&t->release);
+
+	o->done.cookie = cookie;
+	t->released = true;
+	if (post(t, o, &message) < 0) {
+		if (!t->gone)
+			forget_holder(t, false);
+		o->done.began_ns = o->done.done_ns = gkfd_now_ns(t->b->k);
+		deliver(t, o);
+	}
+	return 0;
+}
+
+int holders_take(struct gpu_backend *base, struct gpu_done *ret)
+{
+	struct backend *b = (struct backend *)base;
+	struct order *o = order_take_done(b);
+
+	if (!o)
+		return 0;
+	*ret = o->done;
+	if (o->done.verb == GPU_RELEASE) {
+		LIST_REMOVE(o->t, link);
+		if (!o->t->gone)
+			forget_holder(o->t, false);
+		target_free(o->t);
+	}
+	free(o);
+	return 1;
+}
+
+bool holders_hold(struct backend *b, pid_t pid)
+{
+	const struct gpu_target *t;
+
+	LIST_FOREACH(t, &b->targets, link)
+		if (t->pid == pid && t->holds)
+			return true;
+	return false;
+}
+
+bool holders_own(const struct backend *b, pid_t pid)
+{
+	const struct gpu_target *t;
+	const struct former *f;
+
+	LIST_FOREACH(t, &b->targets, link)
+		if (t->helper.pid == pid)
+			return true;
+	LIST_FOREACH(f, &b->former, link)
+		if (f->helper.pid == pid)
+			return true;
+	return false;
+}
+
+/* ---- beginning and end ---- */
+
+/* One packet, at most @ns later. */
+static int await(const struct helper *h, uint64_t ns, struct gpu_done *ret)
+{
+	struct pollfd p = { .fd = h->socket, .events = POLLIN };
+	int r;
+
+	do {
+		r = poll(&p, 1, (int)(ns / NSEC_PER_MSEC));
+	} while (r < 0 && errno == EINTR);
+	if (r <= 0)
+		return r < 0 ? -errno : -ETIMEDOUT;
+	return recv(h->socket, ret, sizeof(*ret), MSG_DONTWAIT) == sizeof(*ret) ? 0 : -EIO;
+}
+
+/* By a process that ends then: whoever opens the device is counted by the driver. */
+static int probe(struct backend *b)
+{
+	const struct holder_order message = { .verb = HOLDER_PROBE, .n = GPU_ALL_QUEUES };
+	struct gpu_target t = { .b = b, .helper = HELPER_NONE };
+	struct gpu_done done;
+	int r = helper_start(b->holder_program, HOLDER_PROGRAM, -1, false, &t.helper);
+
+	if (r < 0)
+		return r;
+	r = send_order(&t.helper, &message);
+	if (r >= 0)
+		r = await(&t.helper, PROBE_NS, &done);
+	forget_holder(&t, false);
+	if (r < 0 || done.result < 0)
+		return r < 0 ? r : done.result;
+	b->k->major = done.queues >> 16;
+	b->k->minor = done.queues & 0xffff;
+	return 0;
+}
+
+int holders_open(struct backend *b)
+{
+	b->holder_program = helper_open(HOLDER_PROGRAM);
+	if (b->holder_program < 0)
+		return b->holder_program;
+	b->holders_fd = epoll_create1(EPOLL_CLOEXEC);
+	return b->holders_fd < 0 ? -errno : probe(b);
+}
+
+static bool any_left(const struct backend *b)
+{
+	const struct gpu_target *t;
+
+	LIST_FOREACH(t, &b->targets, link)
+		if (!t->gone)
+			return true;
+	return false;
+}
+
+/* Those that are well end at once; the others are left to themselves. */
+static void end_all(struct backend *b)
+{
+	struct pollfd p = { .fd = b->holders_fd, .events = POLLIN };
+	uint64_t until_ns = gkfd_now_ns(b->k) + CLOSE_NS;
+	struct gpu_target *t;
+
+	LIST_FOREACH(t, &b->targets, link)
+		if (!t->gone)
+			shutdown(t->helper.socket, SHUT_WR);
+	while (any_left(b) && gkfd_now_ns(b->k) < until_ns) {
+		poll(&p, 1, (int)(CLOSE_NS / 10 / NSEC_PER_MSEC));
+		holders_run(b);
+	}
+}
+
+void holders_close(struct backend *b)
+{
+	struct former *f;
+	struct order *o;
+
+	end_all(b);
+	while ((o = order_take_done(b)))
+		free(o);
+	while (!LIST_EMPTY(&b->targets)) {
+		struct gpu_target *t = LIST_FIRST(&b->targets);
+
+		LIST_REMOVE(t, link);
+		if (!t->gone)
+			forget_holder(t, true);
+		target_free(t);
+	}
+	bury_former(b);
+	while ((f = LIST_FIRST(&b->former))) { /* init buries them */
+		LIST_REMOVE(f, link);
+		closep(&f->helper.pidfd);
+		free(f);
+	}
+	closep(&b->holders_fd);
+	closep(&b->holder_program);
+}
