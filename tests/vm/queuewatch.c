@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * usage: queuewatch PID running N MS [COMMAND...]
- *        queuewatch PID off MS [COMMAND...]
+ * usage: queuewatch PID[,PID]... running N MS [COMMAND...]
+ *        queuewatch PID[,PID]... off MS [COMMAND...]
  *
- * Runs COMMAND and looks at the software GPU until N queues of the process are on it and each has
- * gone on with its packets, or until none of its queues is on it. Prints the milliseconds since
+ * Runs COMMAND and looks at the software GPU until N queues of the processes are on it and each has
+ * gone on with its packets, or until none of their queues is on it. Prints the milliseconds since
  * before COMMAND; exit status 1 when MS are over first, or when COMMAND fails or does not end.
  */
 #include <poll.h>
@@ -19,6 +19,7 @@
 
 #define QUEUES "/sys/kernel/debug/kfdsim/0/queues"
 #define MAX_QUEUES 256
+#define MAX_PROCESSES 64
 #define LOOK_MS 1
 #define COMMAND_MS 30000 /* for it to end in, once the queues are as they should be */
 
@@ -29,7 +30,8 @@ struct queue {
 };
 
 struct watch {
-	uint32_t pasid;
+	uint32_t pasids[MAX_PROCESSES];
+	unsigned int n_pasids;
 	struct queue queues[MAX_QUEUES];
 	unsigned int n, advanced, there;
 };
@@ -62,6 +64,24 @@ static uint32_t pasid_of(const char *pid)
 	return pasid;
 }
 
+/* Takes the list to pieces. */
+static void watch_processes(struct watch *w, char *pids)
+{
+	char *pid;
+
+	while ((pid = strsep(&pids, ",")) && w->n_pasids < MAX_PROCESSES)
+		w->pasids[w->n_pasids++] = pasid_of(pid);
+}
+
+static int is_watched(const struct watch *w, uint32_t pasid)
+{
+	for (unsigned int i = 0; i < w->n_pasids; i++) {
+		if (w->pasids[i] == pasid)
+			return 1;
+	}
+	return 0;
+}
+
 static void note(struct watch *w, uint32_t doorbell, uint64_t read)
 {
 	unsigned int i = 0;
@@ -91,7 +111,7 @@ static void look(struct watch *w)
 	while (fgets(line, sizeof(line), f)) {
 		if (sscanf(line, "%*s pasid %x doorbell %x read %llu", &pasid, &doorbell, &read) !=
 			    3 ||
-		    pasid != w->pasid)
+		    !is_watched(w, pasid))
 			continue;
 		w->there++;
 		note(w, doorbell, read);
@@ -151,11 +171,11 @@ int main(int argc, char **argv)
 	pid_t command;
 
 	if (!is_running && (argc < 4 || strcmp(argv[2], "off"))) {
-		fprintf(stderr, "usage: queuewatch PID running N|off MS [COMMAND...]\n");
+		fprintf(stderr, "usage: queuewatch PID[,PID]... running N|off MS [COMMAND...]\n");
 		return 2;
 	}
 	limit = (uint64_t)number(argv[is_running ? 4 : 3]);
-	w.pasid = pasid_of(argv[1]);
+	watch_processes(&w, argv[1]);
 	began = now_ms();
 	command = start(argv + (is_running ? 5 : 4));
 	for (look(&w); is_running ? w.advanced < n : w.there > 0; look(&w)) {
