@@ -40,18 +40,19 @@ struct gpreempt_queue nv_describe_group(const struct nvrm_process *process,
 	return q;
 }
 
-/* How many are in *ret, which has room for all there are. */
+/* How many are in *ret, which is the caller's to free. */
 static int read_pids(struct gpreempt_ctx *ctx, pid_t **ret)
 {
+	struct nvrm_finder *finder = ctx->nvrm->finder;
 	_cleanup_free_ pid_t *pids = NULL;
-	int room = 0, n = 64;
+	int n = nvrm_finder_look_at_all(finder);
 
-	while (n > room) {
-		room = n;
-		free(pids);
-		pids = calloc((size_t)room, sizeof(*pids));
-		n = pids ? nvrm_finder_list(ctx->nvrm->finder, pids, (size_t)room) : -ENOMEM;
-	}
+	if (n >= 0)
+		n = nvrm_finder_list(finder, NULL, 0);
+	if (n < 0)
+		return n;
+	pids = calloc((size_t)n + 1, sizeof(*pids));
+	n = pids ? nvrm_finder_list(finder, pids, (size_t)n) : -ENOMEM;
 	if (n >= 0)
 		*ret = steal_ptr(&pids);
 	return n;

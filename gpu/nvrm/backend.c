@@ -73,7 +73,10 @@ static int backend_nodes(struct gpu_backend *base, struct gpu_node *ret, size_t 
 
 static int backend_processes(struct gpu_backend *base, pid_t *ret, size_t max)
 {
-	return nvrm_finder_list(backend_of(base)->finder, ret, max);
+	struct nvrm_finder *finder = backend_of(base)->finder;
+	int r = nvrm_finder_look(finder);
+
+	return r < 0 ? r : nvrm_finder_list(finder, ret, max);
 }
 
 static int read_proc(void *user, const char *path, char **ret_text, size_t *ret_len)

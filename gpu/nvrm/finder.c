@@ -1,36 +1,40 @@
 /* SPDX-License-Identifier: MIT */
 #include <errno.h>
-#include <string.h>
+#include <limits.h>
 
 #include "gpu/nvrm/internal.h"
 #include "gpu/nvrm/machine.h"
 #include "util/macros.h"
 
-#define AGAIN_FIRST_NS (NSEC_PER_SEC / 4)
-#define AGAIN_LAST_NS (30 * NSEC_PER_SEC)
-#define USER_AGAIN_NS (3 * NSEC_PER_SEC) /* whether it still has the GPU open */
+/*
+ * Of one look. A link that nobody has read before takes 5 to 20 us, so these are some milliseconds,
+ * and tens of them at the beginning, when nobody is held yet and all processes are new. To list
+ * processes is cheap; on most machines these are all, so that a new one is seen at once.
+ */
+static const struct nvrm_scan_budget one_look = { .processes = 16384, .descriptors = 512 };
+static const struct nvrm_scan_budget first_look = { .processes = 16384, .descriptors = 2048 };
+static const struct nvrm_scan_budget no_limit = { .processes = UINT_MAX, .descriptors = UINT_MAX };
 
-struct seen {
-	pid_t pid;
-	uint64_t start_ticks;
-	bool uses_gpu;
-	uint64_t wait_ns, due_ns; /* its descriptors are looked at again then */
-};
+#define FIRST_LOOKS 8u
 
 struct nvrm_finder {
 	struct nvrm *n;
-	struct seen *all; /* ascending by pid */
-	size_t n_all;
+	struct nvrm_scan *scan;
+	unsigned int looks;
 };
 
 int nvrm_finder_new(struct nvrm *n, struct nvrm_finder **ret)
 {
-	struct nvrm_finder *f = calloc(1, sizeof(*f));
+	_cleanup_free_ struct nvrm_finder *f = calloc(1, sizeof(*f));
+	int r;
 
 	if (!f)
 		return -ENOMEM;
 	f->n = n;
-	*ret = f;
+	r = nvrm_scan_new(n->transport->files, n->data, &f->scan);
+	if (r < 0)
+		return r;
+	*ret = steal_ptr(&f);
 	return 0;
 }
 
@@ -38,75 +42,29 @@ void nvrm_finder_free(struct nvrm_finder *f)
 {
 	if (!f)
 		return;
-	free(f->all);
+	nvrm_scan_free(f->scan);
 	free(f);
 }
 
-static int by_pid(const void *a, const void *b)
+static int look(struct nvrm_finder *f, const struct nvrm_scan_budget *budget)
 {
-	const struct seen *x = a, *y = b;
-
-	return (x->pid > y->pid) - (x->pid < y->pid);
+	return nvrm_scan_step(f->scan, f->n->transport->now_ns(f->n->data), budget);
 }
 
-static void look(struct nvrm *n, struct seen *s, uint64_t now_ns)
+int nvrm_finder_look(struct nvrm_finder *f)
 {
-	s->uses_gpu = nvrm_has_gpu_open(n, s->pid) > 0;
-	if (s->uses_gpu) {
-		s->wait_ns = 0;
-		s->due_ns = now_ns + USER_AGAIN_NS;
-		return;
-	}
-	s->wait_ns = s->wait_ns ? MIN(s->wait_ns * 2, AGAIN_LAST_NS) : AGAIN_FIRST_NS;
-	s->due_ns = now_ns + s->wait_ns;
+	bool first = f->looks < FIRST_LOOKS;
+
+	f->looks += first;
+	return look(f, first ? &first_look : &one_look);
 }
 
-/* Who is looked at seldom is not asked for its name either: that alone would cost the most. */
-static bool update(struct nvrm *n, struct seen *s, uint64_t now_ns)
+int nvrm_finder_look_at_all(struct nvrm_finder *f)
 {
-	struct nvrm_ident ident;
-
-	if (!s->uses_gpu && now_ns < s->due_ns)
-		return true;
-	if (nvrm_identify(n, s->pid, &ident) < 0 || ident.state == 'Z' || ident.state == 'X')
-		return false;
-	if (ident.start_ticks != s->start_ticks)
-		*s = (struct seen){ .pid = s->pid, .start_ticks = ident.start_ticks };
-	if (now_ns >= s->due_ns)
-		look(n, s, now_ns);
-	return true;
+	return look(f, &no_limit);
 }
 
 int nvrm_finder_list(struct nvrm_finder *f, pid_t *ret, size_t max)
 {
-	_cleanup_free_ pid_t *pids = NULL;
-	uint64_t now_ns = f->n->transport->now_ns(f->n->data);
-	struct seen *all;
-	size_t n_all = 0, users = 0;
-	int n = nvrm_list_pids(f->n, &pids);
-
-	if (n < 0)
-		return n;
-	all = calloc((size_t)n + 1, sizeof(*all));
-	if (!all)
-		return -ENOMEM;
-	for (int i = 0; i < n; i++) {
-		struct seen key = { .pid = pids[i] }, *known = NULL, *s = &all[n_all];
-
-		if (f->n_all)
-			known = bsearch(&key, f->all, f->n_all, sizeof(key), by_pid);
-		*s = known ? *known : key;
-		if (!update(f->n, s, now_ns))
-			continue;
-		n_all++;
-		if (!s->uses_gpu)
-			continue;
-		if (users < max)
-			ret[users] = s->pid;
-		users++;
-	}
-	free(f->all);
-	f->all = all;
-	f->n_all = n_all;
-	return (int)users;
+	return nvrm_scan_list(f->scan, ret, max);
 }

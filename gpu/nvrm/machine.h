@@ -31,14 +31,17 @@ struct nvrm_gpu {
 /* How many there are, of which @max at most are written; ascending by id. */
 int nvrm_list_gpus(struct nvrm *n, struct nvrm_gpu *ret, size_t max);
 
-/*
- * Finds the processes that have a GPU open, by their descriptors. Who had none is looked at again
- * ever more seldom, so that asking often is cheap.
- */
+/* The processes that have a GPU open: nvrm/scan.h on this driver's machine. */
 struct nvrm_finder;
 int nvrm_finder_new(struct nvrm *n, struct nvrm_finder **ret);
 void nvrm_finder_free(struct nvrm_finder *f); /* accepts NULL */
-/* Pids, ascending; how many, of which @max at most are written. */
+/*
+ * Looks for them: a little, for who asks again and again and must not wait (1: there is more to
+ * look at), or at everything there is.
+ */
+int nvrm_finder_look(struct nvrm_finder *f);
+int nvrm_finder_look_at_all(struct nvrm_finder *f);
+/* Those that were found: pids, ascending; how many, of which @max at most are written. */
 int nvrm_finder_list(struct nvrm_finder *f, pid_t *ret, size_t max);
 
 #endif

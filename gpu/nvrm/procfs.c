@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* What /proc tells of processes, proc(5). */
 #include <errno.h>
+#include <limits.h>
 #include <string.h>
 
 #include "gpu/nvrm/internal.h"
@@ -88,34 +89,12 @@ int nvrm_list_pids(struct nvrm *n, pid_t **ret)
 	return (int)count;
 }
 
-static bool is_gpu_node(const char *path)
-{
-	static const char node[] = "dev/nvidia";
-
-	return *path == '/' && !strncmp(path + 1, node, sizeof(node) - 1) &&
-	       is_number(path + sizeof(node));
-}
-
 int nvrm_has_gpu_open(struct nvrm *n, pid_t pid)
 {
-	_cleanup_free_ char *names = NULL;
-	char path[64];
-	int r;
+	unsigned int left = UINT_MAX;
+	uint64_t position = 0;
+	uint32_t fd;
+	int r = nvrm_find_gpu_fd(n->transport->files, n->data, pid, &position, &left, &fd);
 
-	snprintf(path, sizeof(path), "%d/fd", (int)pid);
-	r = n->transport->list_proc(n->data, path, &names);
-	if (r < 0)
-		return r == -ENOENT ? -ESRCH : r;
-	for (const char *name = names; *name; name += strlen(name) + 1) {
-		_cleanup_free_ char *target = NULL;
-		size_t len;
-
-		if (!is_number(name) || strlen(name) > 10)
-			continue;
-		snprintf(path, sizeof(path), "%d/fd/%s", (int)pid, name);
-		if (n->transport->read_proc(n->data, path, &target, &len) >= 0 &&
-		    is_gpu_node(target))
-			return 1;
-	}
-	return 0;
+	return r == -ENOENT ? -ESRCH : r;
 }

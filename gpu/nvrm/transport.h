@@ -14,6 +14,8 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "gpu/nvrm/scan.h"
+
 struct nvrm_transport {
 	const char *name;
 	void (*close)(void *data); /* also frees @data */
@@ -42,6 +44,8 @@ struct nvrm_transport {
 	 * one last; the caller's to free.
 	 */
 	int (*list_proc)(void *data, const char *path, char **ret_names);
+	/* The same of processes that may be hostile and have any number of files. */
+	const struct nvrm_proc_files *files;
 
 	uint64_t (*now_ns)(void *data); /* CLOCK_MONOTONIC */
 };

@@ -2,6 +2,7 @@
 /* The transport to the kernel. */
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <poll.h>
 #include <string.h>
 #include <sys/ioctl.h>
@@ -19,6 +20,7 @@
 #endif
 
 #define READ_MOST_BYTES (16u << 20)
+#define LIST_MOST 1024u /* entries at once */
 
 struct kernel {
 	char *root;
@@ -137,6 +139,109 @@ static int kernel_list_proc(void *data, const char *path, char **ret_names)
 	return dir < 0 ? dir : files_list(dir, path, ret_names);
 }
 
+/* Below /proc; false: it is longer than a path may be. */
+static bool proc_path(const struct kernel *k, const char *path, char ret[static PATH_MAX])
+{
+	return snprintf(ret, PATH_MAX, "%s/proc/%s", k->root, path) < PATH_MAX;
+}
+
+/* As the kernel has it, getdents(2): the C library keeps the struct to itself. */
+struct entry {
+	uint64_t inode;
+	int64_t next; /* position of the one after it; in /proc it is good for another open, too */
+	unsigned short len;
+	unsigned char type;
+	char name[];
+};
+
+#define ENTRY_BYTES 24u /* of the shortest */
+#define LONGEST_BYTES 512u /* it is refused if the next one does not fit */
+
+static bool parse_number(const char *name, uint32_t *ret)
+{
+	unsigned long number;
+
+	if (!*name || name[strspn(name, "0123456789")] != '\0' || strlen(name) > 10)
+		return false;
+	number = strtoul(name, NULL, 10);
+	*ret = (uint32_t)number;
+	return number <= UINT32_MAX;
+}
+
+static int list_from(int dir, uint64_t *position, uint32_t *ret, size_t max)
+{
+	_Alignas(struct entry) char buf[LIST_MOST * ENTRY_BYTES + LONGEST_BYTES];
+	size_t count = 0;
+
+	if (lseek(dir, (off_t)*position, SEEK_SET) < 0)
+		return -errno;
+	while (count < max) {
+		size_t most = (max - count) * ENTRY_BYTES + LONGEST_BYTES;
+		long n = syscall(SYS_getdents64, dir, buf, most);
+
+		if (n < 0)
+			return -errno;
+		if (n == 0) {
+			*position = NVRM_LIST_END;
+			break;
+		}
+		for (long at = 0; at < n && count < max;) {
+			const struct entry *e = (const struct entry *)(buf + at);
+
+			count += parse_number(e->name, &ret[count]);
+			*position = (uint64_t)e->next;
+			at += e->len;
+		}
+	}
+	return (int)count;
+}
+
+static int kernel_list(void *data, const char *path, uint64_t *position, uint32_t *ret, size_t max)
+{
+	_cleanup_close_ int dir = -1;
+	char full[PATH_MAX];
+
+	if (!proc_path(data, path, full))
+		return -ENAMETOOLONG;
+	dir = open(full, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	return dir < 0 ? -errno : list_from(dir, position, ret, MIN(max, LIST_MOST));
+}
+
+static int kernel_read_link(void *data, const char *path, char *ret, size_t size)
+{
+	char full[PATH_MAX];
+	ssize_t len;
+
+	if (!proc_path(data, path, full))
+		return -ENAMETOOLONG;
+	len = readlink(full, ret, size - 1);
+	if (len < 0)
+		return -errno;
+	ret[len] = '\0';
+	return (int)len;
+}
+
+/* Its effective one, also of a process that may not be dumped: Linux fs/proc/base.c. */
+static int kernel_owner(void *data, pid_t pid, uid_t *ret)
+{
+	char path[16], full[PATH_MAX];
+	struct stat st;
+
+	snprintf(path, sizeof(path), "%d", (int)pid);
+	if (!proc_path(data, path, full))
+		return -ENAMETOOLONG;
+	if (stat(full, &st) < 0)
+		return -errno;
+	*ret = st.st_uid;
+	return 0;
+}
+
+static const struct nvrm_proc_files kernel_files = {
+	.list = kernel_list,
+	.read_link = kernel_read_link,
+	.owner = kernel_owner,
+};
+
 static uint64_t kernel_now_ns(void *data)
 {
 	struct timespec now;
@@ -155,5 +260,6 @@ const struct nvrm_transport nvrm_transport_syscall = {
 	.borrow = kernel_borrow,
 	.read_proc = kernel_read_proc,
 	.list_proc = kernel_list_proc,
+	.files = &kernel_files,
 	.now_ns = kernel_now_ns,
 };

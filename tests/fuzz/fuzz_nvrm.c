@@ -260,6 +260,39 @@ static int fuzz_list_proc(void *data, const char *path, char **ret_names)
 	return 0;
 }
 
+static int fuzz_list(void *data, const char *path, uint64_t *position, uint32_t *ret, size_t max)
+{
+	uint8_t what = next(data);
+
+	if (what == 0xff)
+		return -EACCES;
+	PROMISE(max > 0);
+	ret[0] = what;
+	*position = what % 2 ? *position + 1 : NVRM_LIST_END;
+	return 1;
+}
+
+static int fuzz_read_link(void *data, const char *path, char *ret, size_t size)
+{
+	uint8_t what = next(data);
+
+	if (what == 0xff)
+		return -ENOENT;
+	return snprintf(ret, size, "/dev/nvidia%.*s", what % 2, "0");
+}
+
+static int fuzz_owner(void *data, pid_t pid, uid_t *ret)
+{
+	*ret = next(data);
+	return *ret == 0xff ? -ENOENT : 0;
+}
+
+static const struct nvrm_proc_files files = {
+	.list = fuzz_list,
+	.read_link = fuzz_read_link,
+	.owner = fuzz_owner,
+};
+
 static uint64_t fuzz_now_ns(void *data)
 {
 	struct driver *d = data;
@@ -281,6 +314,7 @@ static const struct nvrm_transport transport = {
 	.borrow = fuzz_borrow,
 	.read_proc = fuzz_read_proc,
 	.list_proc = fuzz_list_proc,
+	.files = &files,
 	.now_ns = fuzz_now_ns,
 };
 

@@ -351,6 +351,7 @@ static const struct nvrm_transport transport = {
 	.borrow = fake_borrow,
 	.read_proc = fake_rm_read_proc,
 	.list_proc = fake_rm_list_proc,
+	.files = &fake_rm_files,
 	.now_ns = fake_now_ns,
 };
 

@@ -46,6 +46,8 @@ void fake_rm_set_real_time(struct fake_rm *f, bool real);
 void fake_rm_spawn(struct fake_rm *f, pid_t pid, uid_t uid, const char *comm);
 /* Its number there. "/dev/nvidiactl": a file of the driver that clients can be made through. */
 int fake_rm_open_file(struct fake_rm *f, pid_t pid, const char *path);
+/* So many sockets, beside all else. */
+void fake_rm_open_sockets(struct fake_rm *f, pid_t pid, unsigned int n);
 void fake_rm_close_file(struct fake_rm *f, pid_t pid, int number);
 /* The new process has all files its parent has. */
 void fake_rm_fork(struct fake_rm *f, pid_t parent, pid_t pid);
@@ -73,7 +75,16 @@ void fake_rm_table(struct fake_rm *f, uint32_t client, struct nvrm_objects *ret)
 
 /* ---- what goes wrong ---- */
 
-enum fake_op { FAKE_ANY, FAKE_OPEN, FAKE_IOCTL, FAKE_PIDFD, FAKE_BORROW, FAKE_READ, FAKE_LIST };
+enum fake_op {
+	FAKE_ANY,
+	FAKE_OPEN,
+	FAKE_IOCTL,
+	FAKE_PIDFD,
+	FAKE_BORROW,
+	FAKE_READ,
+	FAKE_LIST,
+	FAKE_OWNER,
+};
 
 /* What the driver is asked with other escapes than controls, where a control's number goes. */
 #define FAKE_CMD_ALLOC 0x2bu

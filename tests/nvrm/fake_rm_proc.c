@@ -55,12 +55,14 @@ static bool may_trace(const struct fake_rm *f, const struct fake_process *p)
 static int read_link(const struct fake_rm *f, const struct fake_process *p, const char *number,
 		     char *text)
 {
-	long n = strtol(number, NULL, 10) - FAKE_FIRST_NUMBER;
+	long long n = strtol(number, NULL, 10) - FAKE_FIRST_NUMBER;
 
 	if (!may_trace(f, p))
 		return -EACCES;
 	if (n >= -FAKE_FIRST_NUMBER && n < 0)
 		return put(text, "/dev/null");
+	if (n >= FAKE_FIRST_PLAIN && n < FAKE_FIRST_PLAIN + p->n_plain)
+		return put(text, "socket:[%lld]", n);
 	if (n < 0 || n >= p->n_numbers || !p->numbers[n].path[0])
 		return -ENOENT;
 	return put(text, "%s", p->numbers[n].path);
@@ -129,18 +131,28 @@ int fake_rm_read_proc(void *data, const char *path, char **ret_text, size_t *ret
 /* ---- directories ---- */
 
 struct names {
-	char text[TEXT_MAX];
-	size_t len;
+	char *text; /* with an empty one last */
+	size_t len, room;
 };
 
 _printf_(2, 3) static void name(struct names *n, const char *format, ...)
 {
+	char text[64];
 	va_list args;
+	int len;
 
 	va_start(args, format);
-	n->len += (size_t)vsnprintf(n->text + n->len, sizeof(n->text) - n->len, format, args) + 1;
+	len = vsnprintf(text, sizeof(text), format, args);
 	va_end(args);
-	fake_must(n->len < sizeof(n->text), "too many names");
+	fake_must(len > 0 && len < (int)sizeof(text), "a name is too long");
+	if (n->len + sizeof(text) >= n->room) {
+		n->room = 2 * n->room + 4 * sizeof(text);
+		n->text = realloc(n->text, n->room);
+		fake_must(n->text, "no memory");
+	}
+	memcpy(n->text + n->len, text, (size_t)len + 1);
+	n->len += (size_t)len + 1;
+	n->text[n->len] = '\0';
 }
 
 static int list_numbers(const struct fake_rm *f, const struct fake_process *p, struct names *n)
@@ -152,6 +164,8 @@ static int list_numbers(const struct fake_rm *f, const struct fake_process *p, s
 	for (unsigned int i = 0; i < p->n_numbers; i++)
 		if (p->numbers[i].path[0])
 			name(n, "%u", i + FAKE_FIRST_NUMBER);
+	for (unsigned int i = 0; i < p->n_plain; i++)
+		name(n, "%u", i + FAKE_FIRST_NUMBER + FAKE_FIRST_PLAIN);
 	return 0;
 }
 
@@ -224,17 +238,112 @@ int fake_rm_list_proc(void *data, const char *path, char **ret_names)
 {
 	struct fake_rm *f = data;
 	struct fake_call call = { .op = FAKE_LIST };
-	struct names names = { .len = 0 };
+	struct names names = { 0 };
 	struct fake_fault fault;
 
 	pthread_mutex_lock(&f->lock);
 	call.result = fake_enter(f, &call, &fault) ? -fault.error : list_names(f, path, &names);
 	if (call.result == 0) {
-		*ret_names = calloc(1, names.len + 1);
+		*ret_names = names.text ? names.text : calloc(1, 1);
 		fake_must(*ret_names, "no memory");
-		memcpy(*ret_names, names.text, names.len);
 	}
 	fake_leave(f, &call);
 	pthread_mutex_unlock(&f->lock);
 	return call.result;
 }
+
+/* ---- processes that may be hostile ---- */
+
+/* The @at-th entry of a process's directory of descriptors; false: it is closed. */
+static bool nth_number(const struct fake_process *p, uint64_t at, uint32_t *ret)
+{
+	uint64_t named = FAKE_FIRST_NUMBER + p->n_numbers;
+
+	*ret = (uint32_t)(at < named ? at : at - named + FAKE_FIRST_NUMBER + FAKE_FIRST_PLAIN);
+	return at < FAKE_FIRST_NUMBER || at >= named || p->numbers[at - FAKE_FIRST_NUMBER].path[0];
+}
+
+static int page_numbers(const struct fake_rm *f, const struct fake_process *p, uint64_t *position,
+			uint32_t *ret, size_t max)
+{
+	uint64_t end = FAKE_FIRST_NUMBER + p->n_numbers + p->n_plain;
+	size_t n = 0;
+
+	if (!may_trace(f, p))
+		return -EACCES;
+	while (n < max && *position < end)
+		n += nth_number(p, (*position)++, &ret[n]);
+	if (*position >= end)
+		*position = NVRM_LIST_END;
+	return (int)n;
+}
+
+static int page_processes(const struct fake_rm *f, uint64_t *position, uint32_t *ret, size_t max)
+{
+	size_t n = 0;
+
+	for (; n < max && *position < f->n_processes; (*position)++)
+		if (!f->processes[*position].ended)
+			ret[n++] = (uint32_t)f->processes[*position].pid;
+	if (*position >= f->n_processes)
+		*position = NVRM_LIST_END;
+	return (int)n;
+}
+
+static int page(struct fake_rm *f, const char *path, uint64_t *position, uint32_t *ret, size_t max)
+{
+	const struct fake_process *p;
+	char *end;
+
+	if (!*path)
+		return page_processes(f, position, ret, max);
+	p = fake_process(f, (pid_t)strtol(path, &end, 10));
+	return p && strcmp(end, "/fd") == 0 ? page_numbers(f, p, position, ret, max) : -ENOENT;
+}
+
+static int fake_list(void *data, const char *path, uint64_t *position, uint32_t *ret, size_t max)
+{
+	struct fake_rm *f = data;
+	struct fake_call call = { .op = FAKE_LIST };
+	struct fake_fault fault;
+
+	pthread_mutex_lock(&f->lock);
+	call.result =
+		fake_enter(f, &call, &fault) ? -fault.error : page(f, path, position, ret, max);
+	fake_leave(f, &call);
+	pthread_mutex_unlock(&f->lock);
+	return call.result;
+}
+
+static int fake_read_link(void *data, const char *path, char *ret, size_t size)
+{
+	_cleanup_free_ char *text = NULL;
+	int r = fake_rm_read_proc(data, path, &text, NULL);
+
+	return r < 0 ? r : (int)MIN((size_t)snprintf(ret, size, "%s", text), size - 1);
+}
+
+static int fake_owner(void *data, pid_t pid, uid_t *ret)
+{
+	struct fake_rm *f = data;
+	struct fake_call call = { .op = FAKE_OWNER };
+	const struct fake_process *p;
+	struct fake_fault fault;
+
+	pthread_mutex_lock(&f->lock);
+	p = fake_process(f, pid);
+	call.result = p ? 0 : -ENOENT;
+	if (fake_enter(f, &call, &fault))
+		call.result = -fault.error;
+	if (call.result == 0)
+		*ret = p->uid;
+	fake_leave(f, &call);
+	pthread_mutex_unlock(&f->lock);
+	return call.result;
+}
+
+const struct nvrm_proc_files fake_rm_files = {
+	.list = fake_list,
+	.read_link = fake_read_link,
+	.owner = fake_owner,
+};

@@ -13,6 +13,7 @@
 #define FAKE_CLIENTS 512
 #define FAKE_FDS 1024
 #define FAKE_NUMBERS 64 /* descriptors of a process */
+#define FAKE_FIRST_PLAIN (1u << 20) /* the number of the first that is of no driver */
 #define FAKE_FAULTS 8
 #define FAKE_FIRST_NUMBER 3
 
@@ -38,6 +39,7 @@ struct fake_process {
 	bool ended;
 	struct fake_number numbers[FAKE_NUMBERS];
 	unsigned int n_numbers;
+	unsigned int n_plain; /* besides these: sockets */
 };
 
 struct fake_file {
@@ -121,5 +123,6 @@ int fake_rm_ioctl(void *data, int fd, unsigned long request, void *arg);
 /* fake_rm_proc.c */
 int fake_rm_read_proc(void *data, const char *path, char **ret_text, size_t *ret_len);
 int fake_rm_list_proc(void *data, const char *path, char **ret_names);
+extern const struct nvrm_proc_files fake_rm_files;
 
 #endif

@@ -162,6 +162,17 @@ int fake_rm_open_file(struct fake_rm *f, pid_t pid, const char *path)
 	return number + FAKE_FIRST_NUMBER;
 }
 
+void fake_rm_open_sockets(struct fake_rm *f, pid_t pid, unsigned int n)
+{
+	struct fake_process *p;
+
+	pthread_mutex_lock(&f->lock);
+	p = fake_process(f, pid);
+	fake_must(p, "no such process");
+	p->n_plain += n;
+	pthread_mutex_unlock(&f->lock);
+}
+
 void fake_rm_close_file(struct fake_rm *f, pid_t pid, int number)
 {
 	struct fake_process *p;

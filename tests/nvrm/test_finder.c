@@ -40,7 +40,9 @@ static int teardown(void **state)
 
 static int list(struct fixture *f)
 {
-	return nvrm_finder_list(f->finder, f->pids, ARRAY_SIZE(f->pids));
+	int r = nvrm_finder_look(f->finder);
+
+	return r < 0 ? r : nvrm_finder_list(f->finder, f->pids, ARRAY_SIZE(f->pids));
 }
 
 static void spawn_idlers(struct fixture *f)
@@ -70,6 +72,7 @@ static void all_are_counted_and_no_more_than_asked_for_written(void **state)
 
 	fake_rm_job(f->r->fake, JOB);
 	fake_rm_job(f->r->fake, OTHER);
+	assert_int_equal(list(f), 2);
 	f->pids[1] = 7;
 	assert_int_equal(nvrm_finder_list(f->finder, f->pids, 1), 2);
 	assert_int_equal(f->pids[0], JOB);
@@ -200,8 +203,10 @@ static void list_thrice(struct rig *r)
 	pid_t pids[4];
 
 	assert_int_equal(nvrm_finder_new(r->n, &finder), 0);
-	for (int i = 0; i < 3; i++)
+	for (int i = 0; i < 3; i++) {
+		nvrm_finder_look(finder);
 		nvrm_finder_list(finder, pids, ARRAY_SIZE(pids));
+	}
 	nvrm_finder_free(finder);
 }
 

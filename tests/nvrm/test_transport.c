@@ -267,6 +267,103 @@ static void the_real_proc_is_there_without_a_root(void **state)
 	t->close(data);
 }
 
+/* ---- processes that may be hostile ---- */
+
+#define COPIES 500
+#define LAST_FD 1000
+
+/* How often each of the numbers is in the directory, read @max at a time. */
+static void count_numbers(void *data, const char *path, size_t max, unsigned int *ret, size_t n)
+{
+	uint64_t position = 0;
+	uint32_t numbers[64];
+
+	while (position != NVRM_LIST_END) {
+		int r = t->files->list(data, path, &position, numbers, max);
+
+		assert_in_range(r, 0, max);
+		for (int i = 0; i < r; i++)
+			if (numbers[i] < n)
+				ret[numbers[i]]++;
+	}
+}
+
+static void descriptors_are_listed_a_page_at_a_time(void **state)
+{
+	void *data = nvrm_syscall_new(NULL);
+	unsigned int seen[LAST_FD] = { 0 };
+	int fds[COPIES];
+	char path[32], target[32], text[8];
+
+	for (int i = 0; i < COPIES; i++) {
+		fds[i] = open("/dev/null", O_RDONLY | O_CLOEXEC);
+		assert_in_range(fds[i], 0, LAST_FD - 1);
+	}
+	snprintf(path, sizeof(path), "%d/fd", (int)getpid());
+	count_numbers(data, path, 64, seen, ARRAY_SIZE(seen));
+	for (int i = 0; i < COPIES; i++)
+		assert_int_equal(seen[fds[i]], 1);
+	snprintf(path, sizeof(path), "%d/fd/%d", (int)getpid(), fds[COPIES - 1]);
+	assert_int_equal(t->files->read_link(data, path, target, sizeof(target)), 9);
+	assert_string_equal(target, "/dev/null");
+	assert_int_equal(t->files->read_link(data, path, text, sizeof(text)), 7);
+	assert_string_equal(text, "/dev/nu");
+	for (int i = 0; i < COPIES; i++)
+		close(fds[i]);
+	assert_int_equal(t->files->read_link(data, path, target, sizeof(target)), -ENOENT);
+	t->close(data);
+}
+
+static void processes_are_listed_a_page_at_a_time(void **state)
+{
+	const struct world *w = *state;
+	void *data = nvrm_syscall_new(NULL);
+	size_t n = (size_t)MAX(getpid(), w->child) + 1;
+	unsigned int *seen = calloc(n, sizeof(*seen));
+	uint64_t position = 0;
+	uint32_t number;
+
+	assert_non_null(seen);
+	count_numbers(data, "", 5, seen, n);
+	assert_int_equal(seen[getpid()], 1);
+	assert_int_equal(seen[w->child], 1);
+	assert_int_equal(t->files->list(w->data, "8/fd", &position, &number, 1), -ENOENT);
+	assert_int_equal(t->files->list(w->data, "", &position, &number, 1), 1);
+	assert_int_equal(number, 7);
+	free(seen);
+	t->close(data);
+}
+
+/* Who leaves root's rights may not be dumped any more, and its files are root's. */
+static void a_process_is_its_users_also_when_it_may_not_be_dumped(void **state)
+{
+	void *data = nvrm_syscall_new(NULL);
+	uid_t uid, other = geteuid() == 0 ? 65534 : geteuid();
+	int ready[2];
+	char byte;
+	pid_t pid;
+
+	assert_int_equal(pipe2(ready, O_CLOEXEC), 0);
+	pid = fork();
+	assert_true(pid >= 0);
+	if (pid == 0) {
+		if (setresuid(other, other, other) < 0 || prctl(PR_SET_DUMPABLE, 0) < 0 ||
+		    write(ready[1], "", 1) != 1)
+			_exit(1);
+		for (;;)
+			pause();
+	}
+	assert_int_equal(read(ready[0], &byte, 1), 1);
+	assert_int_equal(t->files->owner(data, pid, &uid), 0);
+	assert_int_equal(uid, other);
+	kill(pid, SIGKILL);
+	waitpid(pid, NULL, 0);
+	assert_int_equal(t->files->owner(data, pid, &uid), -ENOENT);
+	close(ready[0]);
+	close(ready[1]);
+	t->close(data);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -278,6 +375,9 @@ int main(void)
 		CASE(directories_are_listed),
 		CASE(nobody_leaves_the_tree),
 		CASE(the_real_proc_is_there_without_a_root),
+		CASE(descriptors_are_listed_a_page_at_a_time),
+		CASE(processes_are_listed_a_page_at_a_time),
+		CASE(a_process_is_its_users_also_when_it_may_not_be_dumped),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL) != 0;

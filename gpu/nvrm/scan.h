@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Finds the processes that have a GPU open, by the names of their descriptors in /proc, a step at a
+ * time. A step costs no more than its budget, however many processes and descriptors there are, and
+ * users take turns in it: who has 100,000 descriptors waits for them himself.
+ *
+ * It knows /proc through the table below and nothing else of this machine or of the driver, so that
+ * it can run in a process that may hang.
+ */
+#ifndef GPREEMPT_GPU_NVRM_SCAN_H
+#define GPREEMPT_GPU_NVRM_SCAN_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#define NVRM_LIST_END UINT64_MAX
+
+/*
+ * What is asked of /proc. None of these opens what a link points to or asks what it is: a target
+ * chooses that, and it may never answer. Each returns -errno on failure.
+ */
+struct nvrm_proc_files {
+	/*
+	 * The next numbers among the names in a directory below /proc ("", "7/fd"), from *position
+	 * on: 0 is the beginning, NVRM_LIST_END means that there are no more. How many.
+	 */
+	int (*list)(void *data, const char *path, uint64_t *position, uint32_t *ret, size_t max);
+	/* What a link says, cut short where it is longer. */
+	int (*read_link)(void *data, const char *path, char *ret, size_t size);
+	/* Whose a process is. -ENOENT: it has ended. */
+	int (*owner)(void *data, pid_t pid, uid_t *ret);
+};
+
+/*
+ * Whether a process has a GPU open, /dev/nvidia[0-9]+: reads on from *position, 0 at first, at most
+ * *left descriptors, which it counts down. 1: it has, as descriptor *ret_fd; 0: not;
+ * -EINPROGRESS: there are more; -errno: it may not be asked.
+ */
+int nvrm_find_gpu_fd(const struct nvrm_proc_files *files, void *data, pid_t pid, uint64_t *position,
+		     unsigned int *left, uint32_t *ret_fd);
+
+struct nvrm_scan_budget {
+	unsigned int processes; /* that are listed */
+	unsigned int descriptors; /* that are read, and processes that are looked at */
+};
+
+struct nvrm_scan;
+
+int nvrm_scan_new(const struct nvrm_proc_files *files, void *data, struct nvrm_scan **ret);
+void nvrm_scan_free(struct nvrm_scan *s); /* accepts NULL */
+/*
+ * 0: all that is due has been looked at; 1: there is more. Whoever is known stays so until it was
+ * looked at again. -errno: the processes could not be listed.
+ */
+int nvrm_scan_step(struct nvrm_scan *s, uint64_t now_ns, const struct nvrm_scan_budget *budget);
+/*
+ * The pids that are known by now, ascending: how many, of which @max at most are written. Where
+ * these are not all, no user has more than another who has some left out. -ENOMEM.
+ */
+int nvrm_scan_list(const struct nvrm_scan *s, pid_t *ret, size_t max);
+
+#endif
