@@ -123,16 +123,21 @@ static void let_go(struct nv_keeper *k, struct nv_attached *a)
 		keeper_give_up(k, a, r, &failure);
 }
 
-static void hold_new(struct nv_keeper *k, struct nv_attached *a)
+/* In steps: the holds of others may end meanwhile. True: there is more to look at. */
+static bool hold_new(struct nv_keeper *k, struct nv_attached *a)
 {
 	struct nvrm_failure failure = { 0 };
+	unsigned int left = NVRM_STEP_ASKS;
 	uint64_t off_ns;
-	int r = nvrm_process_refresh(a->process, &failure);
+	int r = nvrm_process_look(a->process, &left, &failure);
 
+	if (r == -EINPROGRESS)
+		return true;
 	if (r > 0)
 		r = nvrm_hold(&a->process, 1, NVRM_ALL_GPUS, &off_ns, &failure);
 	if (r < 0)
 		keeper_give_up(k, a, r, &failure);
+	return false;
 }
 
 /* What has come to pass; how long until there may be more, at most a beat. */
@@ -148,8 +153,8 @@ static uint64_t look(struct nv_keeper *k)
 			continue;
 		if (now_ns(k) >= a->resume_at_ns)
 			let_go(k, a);
-		else if (a->whole)
-			hold_new(k, a);
+		else if (a->whole && hold_new(k, a))
+			next_ns = 0;
 		next_ns = MIN(next_ns, GUARD_BEAT_NS);
 		if (a->process && a->resume_at_ns != UINT64_MAX)
 			next_ns = MIN(next_ns, a->resume_at_ns - MIN(now_ns(k), a->resume_at_ns));

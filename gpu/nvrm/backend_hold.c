@@ -84,23 +84,23 @@ static size_t gather(struct backend *b, const struct order_list *batch, uint32_t
 	return n;
 }
 
-/* A context that is gone, and whose channels the driver does not know, is nobody's fault. */
+/*
+ * A context that is gone, and whose channels the driver does not know, is nobody's fault. What has
+ * come in its place is looked for at once, but others do not wait for that.
+ */
 static void call_again(struct backend *b, struct order *o, struct call *c)
 {
 	struct proc *x = o->t->proc;
-	int r;
 
 	nvrm_work_enter(b);
-	r = nvrm_process_refresh(x->p, &c->failure);
+	nvrm_process_prune(x->p);
+	/* What of the call was done nobody knows: to enable what is enabled does no harm. */
+	if (c->fn == nvrm_hold)
+		nvrm_let_go(&x->p, 1, c->gpu, &c->failure);
 	nvrm_work_leave(b);
-	if (r > 0)
-		r = nvrm_proc_name_groups(x);
-	if (r >= 0) {
-		nvrm_watch_show(x);
-		call(b, c, &x->p, 1);
-	} else {
-		c->r = r;
-	}
+	x->look_ns = 0;
+	nvrm_watch_show(x);
+	call(b, c, &x->p, 1);
 }
 
 /* What the driver says to many may be the fault of one: then each is asked for by itself. */
@@ -310,10 +310,8 @@ static void run_slice(struct order *o)
 
 static int prepare(struct proc *x, struct nvrm_failure *failure)
 {
-	int r = nvrm_proc_open(x, failure);
+	int r = nvrm_proc_name_groups(x);
 
-	if (r >= 0)
-		r = nvrm_proc_name_groups(x);
 	if (r < 0)
 		return r;
 	r = nvrm_proc_entrust(x, failure);
@@ -322,50 +320,91 @@ static int prepare(struct proc *x, struct nvrm_failure *failure)
 	return r;
 }
 
-static int take_up(struct gpu_target *t, struct nvrm_failure *failure)
+static int take_up(struct gpu_target *t, struct proc *x, struct nvrm_failure *failure)
 {
-	struct backend *b = t->b;
-	struct proc *x;
 	int r;
 
-	if (b->guard_died) {
+	if (t->b->guard_died) {
 		failure->why = NVRM_WHY_GUARD_DIED;
 		return -EOWNERDEAD;
 	}
-	r = nvrm_proc_get(b, t->pid, &x);
-	if (r < 0 || x->t) {
-		failure->why = r == -ESRCH ? NVRM_WHY_EXITED : NVRM_WHY_SYSTEM;
-		failure->step = r < 0 ? "opening it" : "it is attached already";
-		return r < 0 ? r : -EBUSY;
-	}
-	if (x->owing)
-		nvrm_proc_undo(x);
-	if (x->owing) {
-		failure->why = NVRM_WHY_SYSTEM;
-		failure->step = "what was done to it before is not undone yet";
-		return -EBUSY;
-	}
 	r = prepare(x, failure);
-	if (r < 0) {
-		nvrm_proc_put(x);
+	if (r < 0)
 		return r;
-	}
 	x->t = t;
 	x->look_ns = 0; /* it may have been opened long ago */
 	t->proc = x;
 	return 0;
 }
 
-static void run_attach(struct order *o)
+static void attached(struct order *o, int r)
 {
 	struct gpu_target *t = o->t;
 
-	o->done.began_ns = now_ns(t->b);
-	t->refused = take_up(t, &t->refusal);
+	t->refused = r;
 	o->done.done_ns = now_ns(t->b);
 	if (t->proc)
 		nvrm_watch_show(t->proc);
-	nvrm_work_finish(o, t->refused, &t->refusal);
+	nvrm_work_finish(o, r, &t->refusal);
+}
+
+/* Whoever can be attached: nobody else has it, and nothing is left of before. */
+static int find_proc(struct gpu_target *t, struct proc **ret, struct nvrm_failure *failure)
+{
+	struct proc *x;
+	int r = nvrm_proc_get(t->b, t->pid, &x);
+
+	failure->why = r == -ESRCH ? NVRM_WHY_EXITED : NVRM_WHY_SYSTEM;
+	failure->step = "opening it";
+	if (r < 0)
+		return r;
+	if (x->owing)
+		nvrm_proc_undo(x);
+	if (x->t || x->attach || x->owing) {
+		failure->step = x->owing ? "what was done to it before is not undone yet" :
+					   "it is attached already";
+		return -EBUSY;
+	}
+	*ret = x;
+	return 0;
+}
+
+/* The order stays in the queue, so that what is ordered after it waits, too. */
+static void wait_for_look(struct proc *x, struct order *o)
+{
+	o->waits = true;
+	STAILQ_INSERT_HEAD(&x->b->queue, o, link);
+	x->attach = o;
+	x->look_ns = x->looked = 0;
+}
+
+static void run_attach(struct order *o)
+{
+	struct gpu_target *t = o->t;
+	struct proc *x;
+	int r = find_proc(t, &x, &t->refusal);
+
+	o->done.began_ns = now_ns(t->b);
+	if (r >= 0 && !x->p) {
+		wait_for_look(x, o);
+		return;
+	}
+	if (r >= 0) {
+		r = take_up(t, x, &t->refusal);
+		nvrm_proc_put(x);
+	}
+	attached(o, r);
+}
+
+void nvrm_hold_attach(struct proc *x, int r, const struct nvrm_failure *failure)
+{
+	struct order *o = steal_ptr(&x->attach);
+
+	if (!o)
+		return;
+	STAILQ_REMOVE(&x->b->queue, o, order, link);
+	o->t->refusal = *failure;
+	attached(o, r < 0 ? r : take_up(o->t, x, &o->t->refusal));
 }
 
 static void run_release(struct order *o)

@@ -5,6 +5,10 @@
  * Two threads: the owner's, which calls the table, and one worker, which alone talks to the driver
  * about processes and so waits for its firmware. Orders go to the worker in a queue and come back
  * in the list of what is done; what a watch shows is handed over as a copy.
+ *
+ * Looking into processes takes as long as they like, and ending holds must not wait for it. So the
+ * worker looks a step of NVRM_STEP_ASKS at a time, and between two of them sees to holds whose time
+ * is over and to every order that has come. Users take turns with their steps.
  */
 #ifndef GPREEMPT_GPU_NVRM_BACKEND_INTERNAL_H
 #define GPREEMPT_GPU_NVRM_BACKEND_INTERNAL_H
@@ -21,6 +25,11 @@
 #include "gpu/nvrm/process.h"
 
 #define NEVER_NS UINT64_MAX
+/*
+ * What no job of libcuda's comes near. So long a look goes on slowly, and nobody waits for it to be
+ * attached.
+ */
+#define LONG_STEPS 1024u
 
 struct gpu_set {
 	uint32_t n;
@@ -36,6 +45,7 @@ struct order {
 	enum gpu_slice slice;
 
 	/* while the worker runs it */
+	bool waits; /* an attach, for a look */
 	struct gpu_set want;
 	struct nvrm_failure failure;
 	size_t off; /* groups, before */
@@ -89,19 +99,32 @@ struct named {
 	uint32_t queue;
 };
 
+/* Who takes turns: the worker's. */
+struct user {
+	LIST_ENTRY(user) link;
+	uid_t uid;
+	size_t n_procs;
+	uint64_t looked; /* the last step for him */
+};
+
 /* A process somebody watches or has attached; the worker's. */
 struct proc {
 	LIST_ENTRY(proc) link;
 	struct backend *b;
+	struct user *user;
 	pid_t pid;
 	int pidfd;
 	bool ended;
 	bool owing; /* what was done to it the driver would not undo: it is kept and tried again */
 	struct nvrm_quest quest;
 	struct nvrm_process *p; /* NULL: could not be opened, for now */
+	struct nvrm_process *opening; /* is being looked into for the first time */
 	struct gpu_target *t;
+	struct order *attach; /* that waits until it is open */
 	unsigned int n_watches;
 	uint64_t look_ns, look_after_ns; /* when its contexts are looked at next */
+	uint64_t looked; /* the last step for it */
+	unsigned int steps; /* of the look that is under way */
 	struct named *named;
 	size_t n_named;
 };
@@ -132,6 +155,8 @@ struct backend {
 	/* the worker's */
 	struct order_list queue;
 	LIST_HEAD(, proc) procs;
+	LIST_HEAD(, user) users;
+	uint64_t steps;
 	size_t n_procs, room; /* of these arrays, which are as long as they can have to be */
 	struct pollfd *polls;
 	struct nvrm_process **batch;
@@ -173,7 +198,8 @@ void nvrm_work_lost(struct gpu_target *t, int r, const struct nvrm_failure *fail
 /* Whoever has this pid now. -ENOMEM, -ESRCH or what else there is. */
 int nvrm_proc_get(struct backend *b, pid_t pid, struct proc **ret);
 void nvrm_proc_put(struct proc *x); /* frees it if nobody needs it */
-int nvrm_proc_open(struct proc *x, struct nvrm_failure *ret_failure);
+/* A step of looking into it. 1: its groups are others than before; 0; -EINPROGRESS. */
+int nvrm_proc_look(struct proc *x, struct nvrm_failure *ret_failure);
 /* Tells the guard how to undo what may be done to it from now on; and no longer. */
 int nvrm_proc_entrust(struct proc *x, struct nvrm_failure *ret_failure);
 void nvrm_proc_distrust(struct proc *x);
@@ -197,6 +223,8 @@ void nvrm_hold_run(struct backend *b, struct order_list *batch);
 int nvrm_hold_again(struct proc *x, struct nvrm_failure *ret_failure);
 /* Lets go those whose time is over; when the next one's is. */
 uint64_t nvrm_hold_expire(struct backend *b);
+/* The look that an attach waited for came to this. */
+void nvrm_hold_attach(struct proc *x, int r, const struct nvrm_failure *failure);
 
 /* ---- backend_watch.c ---- */
 
@@ -212,7 +240,7 @@ void nvrm_watch_free_all(struct backend *b); /* once there is no worker */
 /* On the worker. */
 void nvrm_watch_sweep(struct backend *b); /* some came or left */
 void nvrm_watch_show(struct proc *x); /* to all who watch it */
-/* Looks at one process whose time it is; when the next one's is. */
+/* A step for one process whose time it is; when the next one's is. */
 uint64_t nvrm_watch_look_around(struct backend *b);
 
 #endif

@@ -6,6 +6,7 @@
 #include "gpu/nvrm/internal.h"
 #include "util/macros.h"
 
+#define LONG_NS (10 * NSEC_PER_MSEC) /* between two steps of a long look */
 #define OWN_POLLS 2 /* besides those of processes: the worker is woken, the guard dies */
 
 bool nvrm_gpu_set_has(const struct gpu_set *s, uint32_t gpu)
@@ -59,24 +60,58 @@ static int make_room(struct backend *b)
 	return 0;
 }
 
+/* Processes of which nobody can tell whose they are share one turn. */
+static struct user *user_get(struct backend *b, pid_t pid)
+{
+	struct user *u;
+	uid_t uid;
+
+	if (b->n->transport->files->owner(b->n->data, pid, &uid) < 0)
+		uid = (uid_t)-1;
+	LIST_FOREACH(u, &b->users, link)
+		if (u->uid == uid)
+			break;
+	if (!u) {
+		u = calloc(1, sizeof(*u));
+		if (!u)
+			return NULL;
+		u->uid = uid;
+		LIST_INSERT_HEAD(&b->users, u, link);
+	}
+	u->n_procs++;
+	return u;
+}
+
+static void user_put(struct user *u)
+{
+	if (!u || --u->n_procs > 0)
+		return;
+	LIST_REMOVE(u, link);
+	free(u);
+}
+
 static int proc_new(struct backend *b, pid_t pid, struct proc **ret)
 {
+	_cleanup_close_ int pidfd = -1;
 	struct proc *x;
-	int pidfd, r = make_room(b);
+	int r = make_room(b);
 
 	if (r < 0)
 		return r;
+	pidfd = b->n->transport->pidfd(b->n->data, pid);
+	if (pidfd < 0)
+		return pidfd;
 	x = calloc(1, sizeof(*x));
 	if (!x)
 		return -ENOMEM;
-	pidfd = b->n->transport->pidfd(b->n->data, pid);
-	if (pidfd < 0) {
+	x->user = user_get(b, pid);
+	if (!x->user) {
 		free(x);
-		return pidfd;
+		return -ENOMEM;
 	}
 	x->b = b;
 	x->pid = pid;
-	x->pidfd = pidfd;
+	x->pidfd = steal_fd(&pidfd);
 	LIST_INSERT_HEAD(&b->procs, x, link);
 	b->n_procs++;
 	*ret = x;
@@ -98,12 +133,13 @@ int nvrm_proc_get(struct backend *b, pid_t pid, struct proc **ret)
 
 void nvrm_proc_put(struct proc *x)
 {
-	if (x->t || x->n_watches || x->owing)
+	if (x->t || x->attach || x->n_watches || x->owing)
 		return;
 	nvrm_proc_close(x);
 	LIST_REMOVE(x, link);
 	x->b->n_procs--;
 	closep(&x->pidfd);
+	user_put(x->user);
 	free(x->named);
 	free(x);
 }
@@ -148,22 +184,37 @@ const struct named *nvrm_proc_named(const struct proc *x, uint32_t queue)
 	return queue > 0 && queue <= x->n_named ? &x->named[queue - 1] : NULL;
 }
 
-int nvrm_proc_open(struct proc *x, struct nvrm_failure *ret_failure)
+static int look(struct proc *x, struct nvrm_failure *ret_failure)
+{
+	unsigned int left = NVRM_STEP_ASKS;
+	int r;
+
+	if (!x->p && !x->opening) {
+		r = nvrm_process_begin(x->b->n, x->pid, NULL, &x->quest, &x->opening, ret_failure);
+		if (r < 0)
+			return r;
+	}
+	return nvrm_process_look(x->p ? x->p : x->opening, &left, ret_failure);
+}
+
+int nvrm_proc_look(struct proc *x, struct nvrm_failure *ret_failure)
 {
 	int r;
 
-	if (x->p)
-		return 0;
 	nvrm_work_enter(x->b);
-	r = nvrm_process_open_again(x->b->n, x->pid, NULL, &x->quest, &x->p, ret_failure);
+	r = look(x, ret_failure);
+	if (r < 0 && r != -EINPROGRESS)
+		nvrm_process_close(steal_ptr(&x->opening));
 	nvrm_work_leave(x->b);
-	if (r < 0) {
-		x->p = NULL;
+	x->steps = r == -EINPROGRESS ? x->steps + 1 : 0;
+	if (x->steps >= LONG_STEPS)
+		x->look_ns = x->b->n->transport->now_ns(x->b->n->data) + LONG_NS;
+	if (r < 0 || !x->opening)
 		return r;
-	}
+	x->p = steal_ptr(&x->opening);
 	/* Online work waits for none of these, and a second call to the firmware for them. */
 	x->p->spares_copies = true;
-	return 0;
+	return 1;
 }
 
 int nvrm_proc_entrust(struct proc *x, struct nvrm_failure *ret_failure)
@@ -212,6 +263,7 @@ void nvrm_proc_undo(struct proc *x)
 void nvrm_proc_close(struct proc *x)
 {
 	nvrm_work_enter(x->b);
+	nvrm_process_close(steal_ptr(&x->opening));
 	nvrm_process_close(steal_ptr(&x->p));
 	x->owing = false;
 	nvrm_work_leave(x->b);

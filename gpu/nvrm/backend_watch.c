@@ -205,21 +205,6 @@ void nvrm_watch_sweep(struct backend *b)
 	put_unwatched(b);
 }
 
-/* 1: its groups are others than before. */
-static int look(struct proc *x, struct nvrm_failure *ret_failure)
-{
-	int r;
-
-	if (!x->p) {
-		r = nvrm_proc_open(x, ret_failure);
-		return r < 0 ? r : 1;
-	}
-	nvrm_work_enter(x->b);
-	r = nvrm_process_refresh(x->p, ret_failure);
-	nvrm_work_leave(x->b);
-	return r;
-}
-
 static int follow(struct proc *x, struct nvrm_failure *ret_failure)
 {
 	int r = nvrm_proc_name_groups(x);
@@ -253,10 +238,23 @@ static void pay(struct proc *x)
 {
 	struct nvrm_failure failure;
 
-	look(x, &failure);
+	if (nvrm_proc_look(x, &failure) == -EINPROGRESS)
+		return;
 	nvrm_proc_undo(x);
 	x->look_after_ns = MIN(2 * MAX(x->look_after_ns, LOOK_FIRST_NS), PAY_LAST_NS);
 	x->look_ns = x->b->n->transport->now_ns(x->b->n->data) + x->look_after_ns;
+	nvrm_proc_put(x);
+}
+
+/* It goes on when others have had their turn. */
+static void look_longer(struct proc *x)
+{
+	const struct nvrm_failure failure = { .why = NVRM_WHY_SYSTEM,
+					      .step = "looking for its contexts takes too long" };
+
+	if (x->steps < LONG_STEPS)
+		return;
+	nvrm_hold_attach(x, -EAGAIN, &failure);
 	nvrm_proc_put(x);
 }
 
@@ -264,9 +262,13 @@ static void look_at(struct proc *x)
 {
 	uint64_t last_ns = x->t ? LOOK_ATTACHED_NS : LOOK_LAST_NS;
 	struct nvrm_failure failure = { 0 };
-	int r = look(x, &failure);
+	int r = nvrm_proc_look(x, &failure);
 	bool changed = r == 1;
 
+	if (r == -EINPROGRESS) {
+		look_longer(x);
+		return;
+	}
 	if (changed)
 		r = follow(x, &failure);
 	if (r < 0)
@@ -274,6 +276,16 @@ static void look_at(struct proc *x)
 	x->look_after_ns = changed ? LOOK_FIRST_NS : MIN(2 * x->look_after_ns, last_ns);
 	x->look_after_ns = MAX(x->look_after_ns, LOOK_FIRST_NS);
 	x->look_ns = x->b->n->transport->now_ns(x->b->n->data) + x->look_after_ns;
+	nvrm_hold_attach(x, r, &failure);
+	nvrm_proc_put(x);
+}
+
+/* The one who has waited longest of the user who has. */
+static bool goes_first(const struct proc *x, const struct proc *y)
+{
+	if (x->user != y->user)
+		return x->user->looked < y->user->looked;
+	return x->looked < y->looked;
 }
 
 uint64_t nvrm_watch_look_around(struct backend *b)
@@ -282,10 +294,12 @@ uint64_t nvrm_watch_look_around(struct backend *b)
 	struct proc *x, *due = NULL;
 
 	LIST_FOREACH(x, &b->procs, link)
-		if (!x->ended && (!due || x->look_ns < due->look_ns))
+		if (!x->ended && x->look_ns <= now_ns && (!due || goes_first(x, due)))
 			due = x;
-	if (due && due->look_ns <= now_ns)
+	if (due) {
+		due->looked = due->user->looked = ++b->steps;
 		(due->owing ? pay : look_at)(due);
+	}
 	LIST_FOREACH(x, &b->procs, link)
 		if (!x->ended)
 			next_ns = MIN(next_ns, x->look_ns);

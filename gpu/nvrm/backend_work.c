@@ -111,6 +111,7 @@ static void process_ended(struct proc *x)
 	nvrm_proc_close(x);
 	if (x->t)
 		nvrm_work_lost(x->t, -ESRCH, &failure);
+	nvrm_hold_attach(x, -ESRCH, &failure);
 	nvrm_watch_show(x);
 	nvrm_proc_put(x);
 }
@@ -191,7 +192,7 @@ static unsigned int rank(const struct order *o)
 		return 2;
 	case GPU_RELEASE:
 		return 3;
-	default: /* takes long */
+	default:
 		return 4;
 	}
 }
@@ -211,7 +212,7 @@ static struct order *most_urgent(struct backend *b)
 
 	b->round++;
 	STAILQ_FOREACH(o, &b->queue, link)
-		if (is_first(b, o) && (!best || rank(o) < rank(best)))
+		if (is_first(b, o) && !o->waits && (!best || rank(o) < rank(best)))
 			best = o;
 	return best;
 }
@@ -283,6 +284,7 @@ static void undo_all(struct backend *b)
 	nvrm_work_leave(b);
 	while ((x = LIST_FIRST(&b->procs))) {
 		x->t = NULL;
+		x->attach = NULL;
 		x->n_watches = 0;
 		x->owing = false;
 		nvrm_proc_put(x);
@@ -296,16 +298,14 @@ static void *work(void *arg)
 	uint64_t next_ns = 0;
 
 	for (;;) {
+		uint64_t expire_ns;
+
 		look_out(b, next_ns);
 		if (!hear(b))
 			break;
-		next_ns = 0;
-		if (!run_orders(b)) {
-			uint64_t look_ns = nvrm_watch_look_around(b);
-
-			next_ns = nvrm_hold_expire(b);
-			next_ns = MIN(next_ns, look_ns);
-		}
+		expire_ns = nvrm_hold_expire(b);
+		next_ns = run_orders(b) ? 0 : nvrm_watch_look_around(b);
+		next_ns = MIN(next_ns, expire_ns);
 		follow_slot(b);
 	}
 	undo_all(b);

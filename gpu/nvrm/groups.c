@@ -103,6 +103,7 @@ static int make_group(struct nvrm_process *p, const struct nvrm_found_group *fou
 		g->slice_us = known->slice_us;
 		g->sliced = known->sliced;
 		g->spared = known->spared;
+		g->checked = known->checked;
 		g->undo_first = known->undo_first;
 		g->undo_n = known->undo_n;
 		g->undo_slice = known->undo_slice;
@@ -112,6 +113,14 @@ static int make_group(struct nvrm_process *p, const struct nvrm_found_group *fou
 	*changed = true;
 	memcpy(g->channels, found->channels, found->n_channels * sizeof(*g->channels));
 	return ask_slice(p->n, g);
+}
+
+bool nvrm_group_is_there(struct nvrm *n, const struct nvrm_group *g)
+{
+	uint32_t class, parent;
+
+	return nvrm_get_object(n, g->fd, g->client, g->handle, &class, &parent) == NVRM_OK &&
+	       class == NVRM_CLASS_CHANNEL_GROUP;
 }
 
 struct made {
@@ -172,7 +181,7 @@ static int add_groups(struct nvrm_process *p, const struct nvrm_client *c, struc
 	int n = nvrm_objects_groups(&c->objects, &found), r = 0;
 
 	if (n < 0)
-		return nvrm_fail(f, n, NVRM_WHY_SYSTEM, NULL);
+		return nvrm_fail(f, n, n == -ENOSPC ? NVRM_WHY_TOO_MANY : NVRM_WHY_SYSTEM, NULL);
 	for (int i = 0; i < n && r >= 0; i++)
 		r = add_group(p, c, &found[i], m, f);
 	nvrm_found_free(found, (size_t)n);
@@ -198,4 +207,60 @@ int nvrm_groups_update(struct nvrm_process *p, struct nvrm_failure *ret_failure)
 	if (m.changed)
 		p->entrusted = false;
 	return m.changed;
+}
+
+/* Those that are disabled stay the first. True: some have gone. */
+static bool prune_channels(struct nvrm *n, struct nvrm_group *g)
+{
+	size_t kept = 0, n_off = 0;
+	bool gone;
+
+	for (size_t i = 0; i < g->n_channels; i++) {
+		uint32_t class, parent;
+		int r = nvrm_get_object(n, g->fd, g->client, g->channels[i], &class, &parent);
+
+		if (r == NVRM_OBJECT_NOT_FOUND || (r == NVRM_OK && !NVRM_IS_CHANNEL(class)))
+			continue;
+		n_off += i < g->n_off;
+		g->channels[kept++] = g->channels[i];
+	}
+	gone = kept != g->n_channels;
+	g->n_channels = kept;
+	g->n_off = n_off;
+	g->off = n_off > 0;
+	return gone;
+}
+
+/* Also where another one has its handle by now. What the driver does not tell is no sign of it. */
+static bool has_gone(struct nvrm *n, const struct nvrm_group *g)
+{
+	uint32_t class, parent, id;
+	int r = nvrm_get_object(n, g->fd, g->client, g->handle, &class, &parent);
+
+	if (r != NVRM_OK)
+		return r == NVRM_OBJECT_NOT_FOUND;
+	return class != NVRM_CLASS_CHANNEL_GROUP ||
+	       (nvrm_get_group_id(n, g->fd, g->client, g->handle, &id) == NVRM_OK && id != g->id);
+}
+
+void nvrm_process_prune(struct nvrm_process *p)
+{
+	size_t kept = 0;
+	bool gone = false;
+
+	nvrm_process_check(p);
+	for (size_t i = 0; i < p->n_groups; i++) {
+		struct nvrm_group *g = &p->groups[i];
+
+		gone |= prune_channels(p->n, g);
+		if (g->n_channels > 0 && !has_gone(p->n, g))
+			p->groups[kept++] = *g;
+		else
+			free(g->channels);
+	}
+	gone |= kept != p->n_groups;
+	p->n_groups = kept;
+	p->doubtful = true;
+	if (gone)
+		p->entrusted = false;
 }

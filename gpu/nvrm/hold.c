@@ -230,7 +230,7 @@ static void add_process(struct go *go, size_t who)
 	for (size_t i = 0; i < p->n_groups && go->states[who] == TO_DO; i++) {
 		struct nvrm_group *g = &p->groups[i];
 
-		if (go->disable && (g->spared || (p->spares_copies && !g->compute)))
+		if (go->disable && (!g->checked || g->spared || (p->spares_copies && !g->compute)))
 			continue;
 		if (g->gpu == go->gpu && (go->which & (g->compute ? COMPUTE : COPY)))
 			add_group(go, who, g);
@@ -418,7 +418,7 @@ int nvrm_slice(struct nvrm_process *p, uint32_t gpu, uint64_t us,
 		uint64_t wanted = us ? us : g->own_slice_us;
 		struct nvrm_failure failure;
 
-		if (!g->compute || !is_on(g, gpu))
+		if (!g->compute || !is_on(g, gpu) || (us && !g->checked))
 			continue;
 		if (g->slice_us == wanted && (us || !g->sliced))
 			continue;

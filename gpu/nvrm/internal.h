@@ -30,14 +30,15 @@ struct nvrm_ident {
 
 /* -ESRCH: no such process. */
 int nvrm_identify(struct nvrm *n, pid_t pid, struct nvrm_ident *ret);
-/* All processes there are, ascending; *ret is to be freed. How many. */
-int nvrm_list_pids(struct nvrm *n, pid_t **ret);
-/* 1: it has a GPU open, /dev/nvidia[0-9]+; 0: not; -errno: it may not be asked. */
-int nvrm_has_gpu_open(struct nvrm *n, pid_t pid);
 
 /* ---- process.c ---- */
 
-/* As nvrm_process_open(), but whether it shares a group nobody asks, and no guard is told. */
+/*
+ * As nvrm_process_begin() and nvrm_process_open(), but whether it shares a group nobody asks, and
+ * no guard is told.
+ */
+int nvrm_process_begin_plain(struct nvrm *n, pid_t pid, struct nvrm_process **ret,
+			     struct nvrm_failure *ret_failure);
 int nvrm_process_find(struct nvrm *n, pid_t pid, struct nvrm_process **ret,
 		      struct nvrm_failure *ret_failure);
 /* It has ended, or these have: gives back what keeps their memory, and forgets their groups. */
@@ -54,21 +55,6 @@ int nvrm_process_check(struct nvrm_process *p);
 /* As far as that can be done. */
 void nvrm_undo_all(struct nvrm_process *p);
 
-/* ---- discover.c ---- */
-
-/* Looks for all clients; @anew: also for all objects of those that are known. */
-int nvrm_discover(struct nvrm_process *p, bool anew, struct nvrm_failure *ret_failure);
-/* Looks for objects beside the known ones, the newer ones first. -ESTALE: a group is gone. */
-int nvrm_look_further(struct nvrm_process *p, struct nvrm_failure *ret_failure);
-
-/* ---- inherited.c ---- */
-
-/*
- * A process forked with contexts has its parent's descriptors, and so the parent's clients seem to
- * be its own (workers that load data are forked so). True: one of its ancestors has this client.
- */
-bool nvrm_client_is_inherited(struct nvrm *n, pid_t pid, uint32_t client);
-
 /* ---- groups.c ---- */
 
 /*
@@ -77,13 +63,9 @@ bool nvrm_client_is_inherited(struct nvrm *n, pid_t pid, uint32_t client);
  */
 int nvrm_groups_update(struct nvrm_process *p, struct nvrm_failure *ret_failure);
 void nvrm_groups_free(struct nvrm_group *groups, size_t n);
+bool nvrm_group_is_there(struct nvrm *n, const struct nvrm_group *g);
 /* Nobody but us gives a group such a slice: whoever did died before giving it back. */
 bool nvrm_slice_is_ours(uint64_t us);
-
-/* ---- shared.c ---- */
-
-/* -EOPNOTSUPP with NVRM_WHY_SHARED: the process, or one that shares a group with it, is MPS. */
-int nvrm_check_shared(struct nvrm_process *p, struct nvrm_failure *ret_failure);
 
 /* ---- entrust.c ---- */
 

@@ -128,12 +128,16 @@ static int add_channel(struct nvrm_found_group *g, uint32_t handle)
 /* Channels are added to their groups, and what they compute with is noted. */
 static int sort_in(const struct nvrm_objects *o, struct nvrm_found_group *groups, size_t n)
 {
+	size_t channels = 0;
+
 	for (size_t i = 0; i < o->n; i++) {
 		const struct nvrm_object *object = &o->all[i], *channel;
 		struct nvrm_found_group *g;
 
 		if (is_channel(object->class)) {
 			g = found_group(groups, n, above(o, object, is_group));
+			if (g && ++channels > NVRM_CHANNELS)
+				return -ENOSPC;
 			if (g && add_channel(g, object->handle) < 0)
 				return -ENOMEM;
 		} else if (NVRM_IS_COMPUTE(object->class)) {
@@ -161,9 +165,12 @@ int nvrm_objects_groups(const struct nvrm_objects *o, struct nvrm_found_group **
 {
 	struct nvrm_found_group *groups;
 	size_t n = 0, room = 1;
+	int r;
 
 	for (size_t i = 0; i < o->n; i++)
 		room += is_group(o->all[i].class);
+	if (room > NVRM_GROUPS + 1)
+		return -ENOSPC;
 	groups = calloc(room, sizeof(*groups));
 	if (!groups)
 		return -ENOMEM;
@@ -173,9 +180,10 @@ int nvrm_objects_groups(const struct nvrm_objects *o, struct nvrm_found_group **
 		groups[n].handle = o->all[i].handle;
 		groups[n++].subdevice = subdevice_of(o, &o->all[i]);
 	}
-	if (sort_in(o, groups, n) < 0) {
+	r = sort_in(o, groups, n);
+	if (r < 0) {
 		nvrm_found_free(groups, n);
-		return -ENOMEM;
+		return r;
 	}
 	*ret = groups;
 	return (int)without_empty(groups, n);

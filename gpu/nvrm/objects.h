@@ -33,9 +33,16 @@ struct nvrm_found_group {
 };
 
 /*
+ * A context has four groups on each GPU and up to 128 channels. Each group costs a few questions
+ * whenever it is looked at, and 64 channels a call of the firmware whenever they are held.
+ */
+#define NVRM_GROUPS 256u
+#define NVRM_CHANNELS 2048u
+
+/*
  * The groups that have channels, ascending by handle; *ret is freed with nvrm_found_free(). An
  * object whose parents are missing or go round in a circle belongs to nothing. How many, or
- * -ENOMEM.
+ * -ENOMEM; -ENOSPC: more of either than anybody's contexts have.
  */
 int nvrm_objects_groups(const struct nvrm_objects *o, struct nvrm_found_group **ret);
 void nvrm_found_free(struct nvrm_found_group *groups, size_t n);

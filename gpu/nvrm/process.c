@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 #include <errno.h>
+#include <limits.h>
 #include <poll.h>
 #include <string.h>
 
 #include "gpu/nvrm/internal.h"
+#include "gpu/nvrm/look.h"
 #include "util/macros.h"
 
 #define RESCAN_NS (30 * NSEC_PER_SEC)
@@ -106,10 +108,180 @@ void nvrm_undo_all(struct nvrm_process *p)
 	}
 }
 
+/* ---- looks ---- */
+
+enum stage { FURTHER, DISCOVER, GROUPS, SHARED };
+
+struct nvrm_look {
+	enum stage stage;
+	bool changed; /* its groups */
+	struct nvrm_search search;
+	struct nvrm_sharing sharing;
+};
+
+static void end_look(struct nvrm_process *p)
+{
+	if (!p->look)
+		return;
+	nvrm_search_done(p, &p->look->search);
+	nvrm_sharing_done(&p->look->sharing);
+	free(steal_ptr(&p->look));
+}
+
+static void begin_discovery(struct nvrm_process *p)
+{
+	p->look->stage = DISCOVER;
+	nvrm_search_init(p, &p->look->search, p->doubtful);
+	p->doubtful = false;
+}
+
+static int begin_look(struct nvrm_process *p)
+{
+	p->look = calloc(1, sizeof(*p->look));
+	if (!p->look)
+		return -ENOMEM;
+	p->look->search.fd = -1;
+	p->look->stage = FURTHER;
+	if (!p->opened)
+		begin_discovery(p);
+	return 0;
+}
+
+static bool is_due(const struct nvrm_process *p)
+{
+	uint64_t now_ns = p->n->transport->now_ns(p->n->data);
+	uint64_t wait_ns = p->n_groups > 0 ? RESCAN_NS : RESCAN_EMPTY_NS;
+
+	return now_ns - p->found_ns >= wait_ns;
+}
+
+static int look_further(struct nvrm_process *p, unsigned int *left, struct nvrm_failure *f)
+{
+	int r = nvrm_look_further(p, left, f);
+
+	if (r == -EINPROGRESS)
+		return r;
+	p->doubtful |= r == -ESTALE;
+	if (p->doubtful || (r >= 0 && is_due(p)))
+		begin_discovery(p);
+	else if (r < 0)
+		return r;
+	else
+		p->look->stage = GROUPS;
+	return 0;
+}
+
+static int discover(struct nvrm_process *p, unsigned int *left, struct nvrm_failure *f)
+{
+	int r = nvrm_discover(p, &p->look->search, left, f);
+
+	if (r == -EINPROGRESS)
+		return r;
+	if (r < 0 && p->opened && (f->why == NVRM_WHY_NO_CONTEXT || f->why == NVRM_WHY_NOT_FOUND))
+		r = 0; /* it has ended all its contexts, and may begin others */
+	if (r < 0)
+		p->doubtful |= p->look->search.anew;
+	else
+		p->look->stage = GROUPS;
+	return r;
+}
+
+static int update_groups(struct nvrm_process *p, struct nvrm_failure *f)
+{
+	int r = nvrm_groups_update(p, f);
+
+	if (r >= 0 && !p->opened && p->n_groups == 0)
+		return nvrm_fail(f, -ENOENT, NVRM_WHY_NO_CONTEXT, NULL);
+	if (r >= 0)
+		p->look->stage = SHARED;
+	p->look->changed = !p->entrusted;
+	return r;
+}
+
+/* Nothing stays done to a process that may not, or could not, be freed by the guard. */
+static int check(struct nvrm_process *p, unsigned int *left, struct nvrm_failure *f)
+{
+	int r = nvrm_check_shared(p, &p->look->sharing, left, f);
+
+	if (r == -EINPROGRESS)
+		return r;
+	for (size_t i = 0; r >= 0 && i < p->n_groups; i++)
+		p->groups[i].checked = true;
+	if (r >= 0) {
+		r = nvrm_entrust(p);
+		if (r < 0)
+			nvrm_fail_entrust(f, r);
+	}
+	if (r < 0)
+		nvrm_undo_all(p);
+	return r;
+}
+
+static int go_on(struct nvrm_process *p, unsigned int *left, struct nvrm_failure *f)
+{
+	int r = 0;
+
+	if (p->look->stage == FURTHER)
+		r = look_further(p, left, f);
+	if (r >= 0 && p->look->stage == DISCOVER)
+		r = discover(p, left, f);
+	if (r >= 0 && p->look->stage == GROUPS)
+		r = update_groups(p, f);
+	if (r >= 0 && !p->plain && p->look->changed)
+		r = check(p, left, f);
+	return r < 0 ? r : p->look->changed;
+}
+
+static int fail_ended(struct nvrm_process *p, struct nvrm_failure *f)
+{
+	end_look(p);
+	nvrm_process_drop(p);
+	return nvrm_fail(f, -ESRCH, NVRM_WHY_EXITED, NULL);
+}
+
+int nvrm_process_look(struct nvrm_process *p, unsigned int *left, struct nvrm_failure *ret_failure)
+{
+	struct nvrm_failure failure = { .why = NVRM_WHY_SYSTEM };
+	int r;
+
+	if (nvrm_process_ended(p))
+		return fail_ended(p, ret_failure);
+	r = p->look ? 0 : begin_look(p);
+	if (r >= 0)
+		r = go_on(p, left, &failure);
+	if (r == -EINPROGRESS)
+		return r;
+	if (nvrm_process_ended(p))
+		return fail_ended(p, ret_failure);
+	end_look(p);
+	if (r < 0 && ret_failure)
+		*ret_failure = failure;
+	if (r < 0)
+		return r;
+	p->opened = true;
+	p->quest = NULL;
+	return r;
+}
+
+int nvrm_process_refresh(struct nvrm_process *p, struct nvrm_failure *ret_failure)
+{
+	int r;
+
+	do {
+		unsigned int left = UINT_MAX;
+
+		r = nvrm_process_look(p, &left, ret_failure);
+	} while (r == -EINPROGRESS);
+	return r;
+}
+
+/* ---- beginning and ending ---- */
+
 void nvrm_process_close(struct nvrm_process *p)
 {
 	if (!p)
 		return;
+	end_look(p);
 	nvrm_undo_all(p);
 	nvrm_process_drop(p);
 	closep(&p->pidfd);
@@ -119,12 +291,6 @@ void nvrm_process_close(struct nvrm_process *p)
 static void process_closep(struct nvrm_process **p)
 {
 	nvrm_process_close(*p);
-}
-
-static int fail_ended(struct nvrm_process *p, struct nvrm_failure *f)
-{
-	nvrm_process_drop(p);
-	return nvrm_fail(f, -ESRCH, NVRM_WHY_EXITED, NULL);
 }
 
 /* The pidfd comes first: what is read after it, and before its end, is the same process's. */
@@ -147,8 +313,8 @@ static int identify(struct nvrm_process *p, struct nvrm_failure *f)
 	return 0;
 }
 
-static int find(struct nvrm *n, pid_t pid, struct nvrm_quest *quest, struct nvrm_process **ret,
-		struct nvrm_failure *ret_failure)
+int nvrm_process_begin_plain(struct nvrm *n, pid_t pid, struct nvrm_process **ret,
+			     struct nvrm_failure *ret_failure)
 {
 	_cleanup_(process_closep) struct nvrm_process *p = calloc(1, sizeof(*p));
 	int r;
@@ -158,109 +324,54 @@ static int find(struct nvrm *n, pid_t pid, struct nvrm_quest *quest, struct nvrm
 	p->n = n;
 	p->pid = pid;
 	p->pidfd = -1;
-	p->quest = quest;
+	p->plain = true;
 	r = identify(p, ret_failure);
-	if (r >= 0)
-		r = nvrm_discover(p, true, ret_failure);
-	if (r >= 0)
-		r = nvrm_groups_update(p, ret_failure);
-	if (p->pidfd >= 0 && nvrm_process_ended(p))
-		return fail_ended(p, ret_failure);
 	if (r < 0)
 		return r;
-	if (p->n_groups == 0)
-		return nvrm_fail(ret_failure, -ENOENT, NVRM_WHY_NO_CONTEXT, NULL);
-	p->quest = NULL;
 	*ret = steal_ptr(&p);
+	return 0;
+}
+
+int nvrm_process_begin(struct nvrm *n, pid_t pid, struct guard *guard, struct nvrm_quest *quest,
+		       struct nvrm_process **ret, struct nvrm_failure *ret_failure)
+{
+	int r = nvrm_process_begin_plain(n, pid, ret, ret_failure);
+
+	if (r < 0)
+		return r;
+	(*ret)->plain = false;
+	(*ret)->guard = guard;
+	(*ret)->quest = quest;
+	return 0;
+}
+
+/* Takes @p, also on failure. */
+static int open_begun(struct nvrm_process *p, struct nvrm_process **ret, struct nvrm_failure *f)
+{
+	int r = nvrm_process_refresh(p, f);
+
+	if (r < 0) {
+		nvrm_process_close(p);
+		return r;
+	}
+	*ret = p;
 	return 0;
 }
 
 int nvrm_process_find(struct nvrm *n, pid_t pid, struct nvrm_process **ret,
 		      struct nvrm_failure *ret_failure)
 {
-	return find(n, pid, NULL, ret, ret_failure);
+	struct nvrm_process *p;
+	int r = nvrm_process_begin_plain(n, pid, &p, ret_failure);
+
+	return r < 0 ? r : open_begun(p, ret, ret_failure);
 }
 
 int nvrm_process_open(struct nvrm *n, pid_t pid, struct guard *guard, struct nvrm_process **ret,
 		      struct nvrm_failure *ret_failure)
 {
-	return nvrm_process_open_again(n, pid, guard, NULL, ret, ret_failure);
-}
+	struct nvrm_process *p;
+	int r = nvrm_process_begin(n, pid, guard, NULL, &p, ret_failure);
 
-int nvrm_process_open_again(struct nvrm *n, pid_t pid, struct guard *guard,
-			    struct nvrm_quest *quest, struct nvrm_process **ret,
-			    struct nvrm_failure *ret_failure)
-{
-	_cleanup_(process_closep) struct nvrm_process *p = NULL;
-	int r = find(n, pid, quest, &p, ret_failure);
-
-	if (r < 0)
-		return r;
-	p->guard = guard;
-	r = nvrm_check_shared(p, ret_failure);
-	if (r < 0)
-		return r;
-	r = nvrm_entrust(p);
-	if (r < 0)
-		return nvrm_fail_entrust(ret_failure, r);
-	*ret = steal_ptr(&p);
-	return 0;
-}
-
-static bool is_due(const struct nvrm_process *p)
-{
-	uint64_t now_ns = p->n->transport->now_ns(p->n->data);
-	uint64_t wait_ns = p->n_groups > 0 ? RESCAN_NS : RESCAN_EMPTY_NS;
-
-	return now_ns - p->found_ns >= wait_ns;
-}
-
-static int look_again(struct nvrm_process *p, struct nvrm_failure *f)
-{
-	struct nvrm_failure failure = { 0 };
-	int r = nvrm_look_further(p, &failure);
-
-	p->doubtful |= r == -ESTALE;
-	if (p->doubtful || (r >= 0 && is_due(p)))
-		r = nvrm_discover(p, p->doubtful, &failure);
-	if (r < 0 && (failure.why == NVRM_WHY_NO_CONTEXT || failure.why == NVRM_WHY_NOT_FOUND))
-		r = 0; /* it has ended all its contexts, and may begin others */
-	if (r >= 0)
-		p->doubtful = false;
-	if (r < 0 && f)
-		*f = failure;
-	return r;
-}
-
-/* Nothing stays done to a process that may not, or could not, be freed by the guard. */
-static int check_again(struct nvrm_process *p, struct nvrm_failure *f)
-{
-	int r = nvrm_check_shared(p, f);
-
-	if (r >= 0) {
-		r = nvrm_entrust(p);
-		if (r < 0)
-			nvrm_fail_entrust(f, r);
-	}
-	if (r < 0)
-		nvrm_undo_all(p);
-	return r;
-}
-
-int nvrm_process_refresh(struct nvrm_process *p, struct nvrm_failure *ret_failure)
-{
-	bool changed;
-	int r;
-
-	if (nvrm_process_ended(p))
-		return fail_ended(p, ret_failure);
-	r = look_again(p, ret_failure);
-	if (r >= 0)
-		r = nvrm_groups_update(p, ret_failure);
-	changed = !p->entrusted;
-	if (r >= 0 && changed)
-		r = check_again(p, ret_failure);
-	if (r < 0 && nvrm_process_ended(p))
-		return fail_ended(p, ret_failure);
-	return r < 0 ? r : changed;
+	return r < 0 ? r : open_begun(p, ret, ret_failure);
 }

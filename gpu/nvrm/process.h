@@ -27,6 +27,7 @@ struct nvrm_group {
 	bool compute; /* else its engine only copies */
 	bool off; /* disabled by us, once */
 	bool spared; /* the owner's to set: a hold leaves it on */
+	bool checked; /* it is nobody else's, too; until then it is left alone */
 	uint64_t own_slice_us; /* what it had before us */
 	uint64_t slice_us; /* what it has now */
 	bool sliced; /* by us: to be given back */
@@ -41,9 +42,9 @@ struct nvrm_client {
 	int fd;
 	uint32_t handle;
 	struct nvrm_objects objects;
-	uint32_t scanned; /* handles below this were looked at */
-	uint32_t swept; /* and below this once more */
+	uint32_t swept; /* handles below this were looked at once more */
 	int guard_slot; /* -1: none */
+	unsigned int looked, seen; /* in that look: at it, and through a descriptor */
 };
 
 /*
@@ -56,6 +57,8 @@ struct nvrm_quest {
 	uint32_t clients[NVRM_QUEST_CLIENTS]; /* of the process's, without channels then */
 	size_t n_clients;
 };
+
+struct nvrm_look;
 
 struct nvrm_process {
 	struct nvrm *n;
@@ -73,6 +76,10 @@ struct nvrm_process {
 	bool spares_copies; /* the owner's to set: a hold leaves groups that only copy on */
 	struct nvrm_quest *quest; /* while it is being opened, or NULL */
 	bool entrusted; /* the guard knows how to undo all that can be done to the groups */
+	struct nvrm_look *look; /* that is under way, or NULL */
+	unsigned int looks;
+	bool opened; /* one has come to its end */
+	bool plain; /* whom it shares groups with is not asked */
 };
 
 /*
@@ -81,12 +88,27 @@ struct nvrm_process {
  */
 int nvrm_process_open(struct nvrm *n, pid_t pid, struct guard *guard, struct nvrm_process **ret,
 		      struct nvrm_failure *ret_failure);
-/* The same, for who is tried again and again; @quest is the process's. */
-int nvrm_process_open_again(struct nvrm *n, pid_t pid, struct guard *guard,
-			    struct nvrm_quest *quest, struct nvrm_process **ret,
-			    struct nvrm_failure *ret_failure);
 /* Contexts come and go. 1: there are others than before; 0: the same. */
 int nvrm_process_refresh(struct nvrm_process *p, struct nvrm_failure *ret_failure);
+
+/*
+ * The same in steps, for who has other things to do: a process can have so much to be looked at
+ * that it takes minutes. @quest is NULL or the process's, for who is tried again and again.
+ */
+int nvrm_process_begin(struct nvrm *n, pid_t pid, struct guard *guard, struct nvrm_quest *quest,
+		       struct nvrm_process **ret, struct nvrm_failure *ret_failure);
+#define NVRM_STEP_ASKS 512u /* a millisecond or two; with less a step may come to nothing */
+/*
+ * Looks into it, for the first time or once more, and asks about *left times, which are counted
+ * down. -EINPROGRESS: call it again; until then groups are what they were, and all may be done to
+ * them. Else as nvrm_process_refresh(); who could not be opened is only good for being closed.
+ */
+int nvrm_process_look(struct nvrm_process *p, unsigned int *left, struct nvrm_failure *ret_failure);
+/*
+ * Forgets groups and channels that have gone, without looking for others: for who has to go on at
+ * once.
+ */
+void nvrm_process_prune(struct nvrm_process *p);
 bool nvrm_process_ended(const struct nvrm_process *p);
 /* Undoes what was done to it, unless it has ended, and gives everything back. Accepts NULL. */
 void nvrm_process_close(struct nvrm_process *p);

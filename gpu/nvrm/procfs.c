@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* What /proc tells of processes, proc(5). */
 #include <errno.h>
-#include <limits.h>
 #include <string.h>
 
 #include "gpu/nvrm/internal.h"
@@ -50,51 +49,4 @@ int nvrm_identify(struct nvrm *n, pid_t pid, struct nvrm_ident *ret)
 	if (r < 0)
 		return r == -ENOENT ? -ESRCH : r;
 	return parse_stat(text, ret);
-}
-
-static bool is_number(const char *text)
-{
-	return *text && text[strspn(text, "0123456789")] == '\0';
-}
-
-static int by_pid(const void *a, const void *b)
-{
-	pid_t x = *(const pid_t *)a, y = *(const pid_t *)b;
-
-	return (x > y) - (x < y);
-}
-
-int nvrm_list_pids(struct nvrm *n, pid_t **ret)
-{
-	_cleanup_free_ char *names = NULL;
-	size_t room = 1, count = 0;
-	pid_t *pids;
-	int r = n->transport->list_proc(n->data, "", &names);
-
-	if (r < 0)
-		return r;
-	for (const char *name = names; *name; name += strlen(name) + 1)
-		room++;
-	pids = calloc(room, sizeof(*pids));
-	if (!pids)
-		return -ENOMEM;
-	for (const char *name = names; *name; name += strlen(name) + 1) {
-		long pid = is_number(name) ? strtol(name, NULL, 10) : 0;
-
-		if (pid > 0 && pid <= INT32_MAX)
-			pids[count++] = (pid_t)pid;
-	}
-	qsort(pids, count, sizeof(*pids), by_pid);
-	*ret = pids;
-	return (int)count;
-}
-
-int nvrm_has_gpu_open(struct nvrm *n, pid_t pid)
-{
-	unsigned int left = UINT_MAX;
-	uint64_t position = 0;
-	uint32_t fd;
-	int r = nvrm_find_gpu_fd(n->transport->files, n->data, pid, &position, &left, &fd);
-
-	return r == -ENOENT ? -ESRCH : r;
 }

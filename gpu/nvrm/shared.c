@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "gpu/nvrm/internal.h"
+#include "gpu/nvrm/look.h"
 #include "util/macros.h"
 
 /* The names of server and control daemon are longer than the kernel keeps: both read so. */
@@ -33,32 +34,86 @@ static bool share_a_group(const struct nvrm_process *a, const struct nvrm_proces
 }
 
 /* One that cannot be looked at may be the server of this one. */
-static bool is_server_of(struct nvrm_process *p, pid_t server)
+static bool is_server(const struct nvrm_process *p, const struct nvrm_process *other, int r,
+		      const struct nvrm_failure *failure)
 {
-	struct nvrm_failure failure = { 0 };
-	struct nvrm_process *s;
-	bool shared;
-
-	if (nvrm_process_find(p->n, server, &s, &failure) < 0)
-		return failure.why != NVRM_WHY_NO_CONTEXT && failure.why != NVRM_WHY_EXITED;
-	shared = share_a_group(p, s);
-	nvrm_process_close(s);
-	return shared;
+	if (r >= 0)
+		return share_a_group(p, other);
+	return failure->why != NVRM_WHY_NO_CONTEXT && failure->why != NVRM_WHY_EXITED;
 }
 
-int nvrm_check_shared(struct nvrm_process *p, struct nvrm_failure *ret_failure)
+/* 1: it is the server of this one; 0: it is not. */
+static int look_into_other(const struct nvrm_process *p, struct nvrm_sharing *s, unsigned int *left)
 {
-	_cleanup_free_ pid_t *pids = NULL;
-	bool shared = is_mps(p->n, p->pid);
-	int n = nvrm_list_pids(p->n, &pids);
+	struct nvrm_failure failure = { 0 };
+	int r = nvrm_process_look(s->other, left, &failure);
 
-	if (n < 0)
-		return nvrm_fail(ret_failure, n, NVRM_WHY_SYSTEM, "looking for MPS");
-	for (int i = 0; i < n && !shared; i++) {
-		if (pids[i] != p->pid && is_mps(p->n, pids[i]))
-			shared = is_server_of(p, pids[i]);
+	if (r == -EINPROGRESS)
+		return r;
+	r = is_server(p, s->other, r, &failure);
+	nvrm_sharing_done(s);
+	return r;
+}
+
+/* As if it had been looked into and could not be. */
+static int begin_other(const struct nvrm_process *p, struct nvrm_sharing *s, pid_t pid)
+{
+	struct nvrm_failure failure = { 0 };
+	int r = nvrm_process_begin_plain(p->n, pid, &s->other, &failure);
+
+	return r < 0 ? is_server(p, NULL, r, &failure) : 0;
+}
+
+/* 1: there is one, in *ret; 0: there are no more. */
+static int next_pid(struct nvrm *n, struct nvrm_sharing *s, pid_t *ret)
+{
+	while (s->next == s->n) {
+		if (s->position == NVRM_LIST_END)
+			return 0;
+		s->next = 0;
+		s->n = n->transport->files->list(n->data, "", &s->position, s->pids,
+						 NVRM_SHARING_PAGE);
+		if (s->n < 0)
+			return s->n;
 	}
-	if (!shared)
-		return 0;
+	*ret = (pid_t)s->pids[s->next++];
+	return 1;
+}
+
+static int find_server(struct nvrm_process *p, struct nvrm_sharing *s, unsigned int *left)
+{
+	for (;;) {
+		pid_t pid;
+		int r = s->other ? look_into_other(p, s, left) : 0;
+
+		if (r != 0)
+			return r;
+		if (*left == 0)
+			return -EINPROGRESS;
+		(*left)--;
+		r = next_pid(p->n, s, &pid);
+		if (r > 0)
+			r = pid != p->pid && is_mps(p->n, pid) ? begin_other(p, s, pid) : 0;
+		else
+			return r;
+		if (r != 0)
+			return r;
+	}
+}
+
+int nvrm_check_shared(struct nvrm_process *p, struct nvrm_sharing *s, unsigned int *left,
+		      struct nvrm_failure *ret_failure)
+{
+	int r = is_mps(p->n, p->pid) ? 1 : find_server(p, s, left);
+
+	if (r == -EINPROGRESS || r == 0)
+		return r;
+	if (r < 0)
+		return nvrm_fail(ret_failure, r, NVRM_WHY_SYSTEM, "looking for MPS");
 	return nvrm_fail(ret_failure, -EOPNOTSUPP, NVRM_WHY_SHARED, NULL);
+}
+
+void nvrm_sharing_done(struct nvrm_sharing *s)
+{
+	nvrm_process_close(steal_ptr(&s->other));
 }

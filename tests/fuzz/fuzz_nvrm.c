@@ -91,14 +91,14 @@ static void read_table(const struct driver *d)
 	}
 	PROMISE(o.n == d->n_objects);
 	n = nvrm_objects_groups(&o, &groups);
-	PROMISE(n >= 0 && (size_t)n <= o.n);
+	PROMISE(n == -ENOSPC || (n >= 0 && (size_t)n <= MIN(o.n, (size_t)NVRM_GROUPS)));
 	for (int i = 0; i < n; i++) {
 		check_group(&o, &groups[i]);
 		PROMISE(i == 0 || groups[i].handle > groups[i - 1].handle);
 		channels += groups[i].n_channels;
 	}
 	PROMISE(channels <= o.n);
-	nvrm_found_free(groups, (size_t)n);
+	nvrm_found_free(groups, (size_t)MAX(n, 0));
 	nvrm_objects_done(&o);
 	PROMISE(o.n == 0 && !o.all);
 }

@@ -165,6 +165,8 @@ bool fake_enter(struct fake_rm *f, const struct fake_call *call, struct fake_fau
 
 void fake_leave(struct fake_rm *f, const struct fake_call *call)
 {
+	if (f->n_calls == FAKE_CALLS)
+		return;
 	if (f->n_calls == f->room) {
 		f->room = MAX(f->room * 2, (size_t)256);
 		f->calls = reallocarray(f->calls, f->room, sizeof(*f->calls));
@@ -378,6 +380,18 @@ size_t fake_rm_count(struct fake_rm *f, enum fake_op op, uint32_t cmd)
 	pthread_mutex_lock(&f->lock);
 	for (size_t i = 0; i < f->n_calls; i++)
 		n += (op == FAKE_ANY || f->calls[i].op == op) && (!cmd || f->calls[i].cmd == cmd);
+	pthread_mutex_unlock(&f->lock);
+	return n;
+}
+
+size_t fake_rm_count_before(struct fake_rm *f, uint32_t cmd)
+{
+	size_t n = 0;
+
+	pthread_mutex_lock(&f->lock);
+	while (n < f->n_calls && f->calls[n].cmd != cmd)
+		n++;
+	n = n < f->n_calls ? n : SIZE_MAX;
 	pthread_mutex_unlock(&f->lock);
 	return n;
 }

@@ -125,9 +125,11 @@ struct fake_call {
 	uint64_t us;
 };
 
-/* Borrowed until the next call. */
+/* The first million since they were forgotten. Borrowed until the next call. */
 const struct fake_call *fake_rm_calls(struct fake_rm *f, size_t *ret_n);
 size_t fake_rm_count(struct fake_rm *f, enum fake_op op, uint32_t cmd); /* 0: any */
+/* Calls before the first one of @cmd; SIZE_MAX: there was none. */
+size_t fake_rm_count_before(struct fake_rm *f, uint32_t cmd);
 void fake_rm_forget_calls(struct fake_rm *f);
 
 struct fake_sins {

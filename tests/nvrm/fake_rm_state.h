@@ -9,12 +9,13 @@
 
 #define FAKE_GPUS 4
 #define FAKE_PROCESSES 64
-#define FAKE_FILES 512
+#define FAKE_FILES 4096
 #define FAKE_CLIENTS 512
 #define FAKE_FDS 1024
-#define FAKE_NUMBERS 64 /* descriptors of a process */
+#define FAKE_NUMBERS 1100 /* descriptors of a process */
 #define FAKE_FIRST_PLAIN (1u << 20) /* the number of the first that is of no driver */
 #define FAKE_FAULTS 8
+#define FAKE_CALLS (1u << 20) /* that are noted */
 #define FAKE_FIRST_NUMBER 3
 
 struct fake_gpu {
@@ -93,7 +94,7 @@ struct fake_rm {
 	uint32_t blocked_cmd;
 	unsigned int waiting;
 
-	struct fake_call *calls;
+	struct fake_call *calls; /* the first FAKE_CALLS of them */
 	size_t n_calls, room;
 	struct fake_sins sins;
 };

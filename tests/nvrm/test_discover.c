@@ -546,8 +546,17 @@ static void any_call_may_be_refused_with_any_status(void **state)
 
 static int open_again(struct rig *r, struct nvrm_quest *quest, struct nvrm_process **ret)
 {
+	struct nvrm_process *p;
+	int result;
+
 	fake_rm_forget_calls(r->fake);
-	return nvrm_process_open_again(r->n, JOB, NULL, quest, ret, &r->failure);
+	assert_int_equal(nvrm_process_begin(r->n, JOB, NULL, quest, &p, &r->failure), 0);
+	result = nvrm_process_refresh(p, &r->failure);
+	if (result < 0)
+		nvrm_process_close(p);
+	else
+		*ret = p;
+	return MIN(result, 0);
 }
 
 /* As those that count what the GPUs do: they have them open all the time. */

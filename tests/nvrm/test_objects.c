@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* From tables of objects, recorded and made up, to channel groups. */
+#include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -296,6 +297,31 @@ static void the_first_subdevice_of_the_device_is_taken(void **state)
 	done(&g);
 }
 
+/* ---- more than anybody's contexts have ---- */
+
+static int count_made_up(uint32_t n_groups, uint32_t n_channels)
+{
+	struct nvrm_objects o = { 0 };
+	struct nvrm_found_group *groups = NULL;
+	int n;
+
+	for (uint32_t i = 0; i < n_groups; i++)
+		nvrm_objects_add(&o, &(struct nvrm_object){ 1 + i, NVRM_CLASS_CHANNEL_GROUP, 0 });
+	for (uint32_t i = 0; i < n_channels; i++)
+		nvrm_objects_add(&o, &(struct nvrm_object){ 10000 + i, CHANNEL, 1 + i % n_groups });
+	n = nvrm_objects_groups(&o, &groups);
+	nvrm_found_free(groups, (size_t)MAX(n, 0));
+	nvrm_objects_done(&o);
+	return n;
+}
+
+static void too_many_groups_or_channels_are_not_gone_through(void **state)
+{
+	assert_int_equal(count_made_up(NVRM_GROUPS, NVRM_CHANNELS), NVRM_GROUPS);
+	assert_int_equal(count_made_up(NVRM_GROUPS + 1, NVRM_CHANNELS), -ENOSPC);
+	assert_int_equal(count_made_up(1, NVRM_CHANNELS + 1), -ENOSPC);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -315,6 +341,7 @@ int main(void)
 		cmocka_unit_test(only_a_compute_object_on_a_channel_makes_a_group_compute),
 		cmocka_unit_test(every_generation_of_gpus_is_understood),
 		cmocka_unit_test(the_first_subdevice_of_the_device_is_taken),
+		cmocka_unit_test(too_many_groups_or_channels_are_not_gone_through),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL) != 0;

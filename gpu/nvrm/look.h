@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A look into a process: which clients, objects and groups it has, and whether it shares them. The
+ * driver is asked number by number, and a process can make that take as long as it likes. So a look
+ * is made in steps and keeps here what it has found out; between two steps anything may be done to
+ * the process, and nothing that is found is used before the look is over.
+ *
+ * Each of these functions asks at most *left times, counts that down, and returns -EINPROGRESS
+ * where it is to be called again. What is needed once per call is not counted.
+ */
+#ifndef GPREEMPT_GPU_NVRM_LOOK_H
+#define GPREEMPT_GPU_NVRM_LOOK_H
+
+#include "gpu/nvrm/process.h"
+
+/* ---- listing.c ---- */
+
+struct nvrm_listing { /* of all objects of a client; zeroed before it begins */
+	uint32_t client;
+	struct nvrm_objects objects;
+	uint32_t n_asked;
+	uint32_t missed; /* in a row */
+};
+
+/* A status or -errno. */
+int nvrm_list_objects(struct nvrm *n, int fd, struct nvrm_listing *l, unsigned int *left);
+/* Looks for objects beside the known ones, the newer ones first. The same. */
+int nvrm_list_further(struct nvrm *n, struct nvrm_client *c, unsigned int *left);
+void nvrm_listing_done(struct nvrm_listing *l);
+
+/* ---- inherited.c ---- */
+
+#define NVRM_ANCESTORS 32
+
+struct nvrm_ancestors { /* that have a GPU open; zeroed before the first is looked for */
+	bool listed;
+	pid_t at;
+	unsigned int passed;
+	uint64_t position; /* among the descriptors of that one */
+	pid_t pids[NVRM_ANCESTORS];
+	size_t n, asked;
+};
+
+/*
+ * A process forked with contexts has its parent's descriptors, and so the parent's clients seem to
+ * be its own (workers that load data are forked so). 1: one of its ancestors has this client; 0.
+ */
+int nvrm_client_is_inherited(struct nvrm *n, pid_t pid, uint32_t client, struct nvrm_ancestors *a,
+			     unsigned int *left);
+
+/* ---- discover.c ---- */
+
+struct nvrm_range { /* of clients' numbers, from the highest down */
+	uint32_t from, to;
+};
+
+struct nvrm_search { /* nvrm_search_init() */
+	bool anew; /* also for all objects of the clients that are known */
+	struct nvrm_listing listing; /* of the client that is looked at */
+
+	unsigned int nth; /* descriptor of the process */
+	int fd; /* a copy of it; -1: none */
+	struct nvrm_range ranges[NVRM_QUEST_CLIENTS + 1];
+	size_t n_ranges, range;
+	uint32_t number, asks;
+	bool trying; /* that number, which is a client of the descriptor */
+	bool own; /* and not an ancestor's */
+	struct nvrm_ancestors ancestors;
+
+	uint32_t newest; /* number there is; 0: not known */
+	uint32_t lowest; /* number of a client of the process */
+	size_t descriptors, objects; /* seen, also of clients without channels */
+	bool inherited; /* one of its descriptors is an ancestor's */
+	bool missed; /* descriptors, or clients that could not be noted: nothing was learnt */
+	bool twice; /* all descriptors are gone through a second time */
+	int gpu_open; /* 1, 0 or, not known yet, -EINPROGRESS */
+	uint64_t position; /* of that */
+	struct nvrm_quest learnt;
+};
+
+void nvrm_search_init(struct nvrm_process *p, struct nvrm_search *s, bool anew);
+void nvrm_search_done(struct nvrm_process *p, struct nvrm_search *s);
+/* Looks for all clients. */
+int nvrm_discover(struct nvrm_process *p, struct nvrm_search *s, unsigned int *left,
+		  struct nvrm_failure *ret_failure);
+/* Looks at the known ones for what is new. -ESTALE: a group is gone. */
+int nvrm_look_further(struct nvrm_process *p, unsigned int *left, struct nvrm_failure *ret_failure);
+
+/* ---- shared.c ---- */
+
+#define NVRM_SHARING_PAGE 64
+
+struct nvrm_sharing { /* zeroed before it begins */
+	uint64_t position; /* in the list of all processes */
+	uint32_t pids[NVRM_SHARING_PAGE];
+	int n, next;
+	struct nvrm_process *other; /* that is looked into */
+};
+
+/* -EOPNOTSUPP with NVRM_WHY_SHARED: the process, or one that shares a group with it, is MPS. */
+int nvrm_check_shared(struct nvrm_process *p, struct nvrm_sharing *s, unsigned int *left,
+		      struct nvrm_failure *ret_failure);
+void nvrm_sharing_done(struct nvrm_sharing *s);
+
+#endif
