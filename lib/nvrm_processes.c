@@ -209,11 +209,7 @@ bool nv_mps_runs(struct gpreempt_ctx *ctx)
 
 	if (nv_list(ctx, &pids, &n) < 0)
 		ctx->last = before;
-	for (size_t i = 0; i < n && !found; i++) {
-		struct gkfd_proc_ident ident = { 0 };
-
-		found = read_ident(ctx->nvrm->n, pids[i], &ident) >= 0 &&
-			strncmp(ident.comm, "nvidia-cuda-mps", sizeof(ident.comm) - 1) == 0;
-	}
+	for (size_t i = 0; i < n && !found; i++)
+		found = nvrm_is_mps_server(ctx->nvrm->n, pids[i]);
 	return found;
 }

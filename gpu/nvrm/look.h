@@ -91,13 +91,15 @@ int nvrm_look_further(struct nvrm_process *p, unsigned int *left, struct nvrm_fa
 #define NVRM_SHARING_PAGE 64
 
 struct nvrm_sharing { /* zeroed before it begins */
+	bool begun;
+	uid_t owner; /* of the process */
 	uint64_t position; /* in the list of all processes */
 	uint32_t pids[NVRM_SHARING_PAGE];
 	int n, next;
 	struct nvrm_process *other; /* that is looked into */
 };
 
-/* -EOPNOTSUPP with NVRM_WHY_SHARED: the process, or one that shares a group with it, is MPS. */
+/* -EOPNOTSUPP with NVRM_WHY_SHARED: it shares a group with another process, by MPS. */
 int nvrm_check_shared(struct nvrm_process *p, struct nvrm_sharing *s, unsigned int *left,
 		      struct nvrm_failure *ret_failure);
 void nvrm_sharing_done(struct nvrm_sharing *s);

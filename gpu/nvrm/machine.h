@@ -31,6 +31,9 @@ struct nvrm_gpu {
 /* How many there are, of which @max at most are written; ascending by id. */
 int nvrm_list_gpus(struct nvrm *n, struct nvrm_gpu *ret, size_t max);
 
+/* By its executable, which anybody can name as he likes: what follows from it is in shared.c. */
+bool nvrm_is_mps_server(struct nvrm *n, pid_t pid);
+
 /* The processes that have a GPU open: nvrm/scan.h on this driver's machine. */
 struct nvrm_finder;
 int nvrm_finder_new(struct nvrm *n, struct nvrm_finder **ret);

@@ -227,7 +227,8 @@ static int go_on(struct nvrm_process *p, unsigned int *left, struct nvrm_failure
 		r = discover(p, left, f);
 	if (r >= 0 && p->look->stage == GROUPS)
 		r = update_groups(p, f);
-	if (r >= 0 && !p->plain && p->look->changed)
+	/* Whoever looks like a server may have a client by now, and its groups be the same. */
+	if (r >= 0 && !p->plain && (p->look->changed || p->serves))
 		r = check(p, left, f);
 	return r < 0 ? r : p->look->changed;
 }

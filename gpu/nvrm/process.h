@@ -80,6 +80,7 @@ struct nvrm_process {
 	unsigned int looks;
 	bool opened; /* one has come to its end */
 	bool plain; /* whom it shares groups with is not asked */
+	bool serves; /* others compute in its context, or it looks so: MPS */
 };
 
 /*

@@ -1,23 +1,69 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Under MPS the processes of a user work through one server's context: seen through any of them,
- * the hardware's group is the same. To take one off would take all off.
+ * Who shares a context with others: to take one of them off the GPU would take all of them off.
+ *
+ * That is what MPS is for. Its control daemon starts a server, nvidia-cuda-mps-server, as the user
+ * whose programs ask for it, or as root one for all users (nvidia-cuda-mps-control(1)). These
+ * programs, its clients, compute in the server's context: seen through any of them the hardware's
+ * group has the same id (H200, driver 580). The control daemon itself has no context.
+ *
+ * So nobody but a server and its clients is concerned, and who they are is the driver's to say: a
+ * process is refused when one of its groups is its server's too or, if it is a server, a client's.
+ * Names only tell where to look, since not all can be compared with all. Anybody can choose his:
+ *
+ * - A server is known by its executable and not by what it calls itself, and it is root's or the
+ *   same user's. Nobody else's process serves this one, whatever it is named.
+ * - No name exempts a process itself: one that looks like a server is refused for its clients only.
+ * - Which groups a process has cannot always be found out. Then it is taken for the server, or for
+ *   a client. Who makes up such a process keeps his own jobs from being held and nobody else's; by
+ *   running MPS he could do the same.
  */
 #include <errno.h>
+#include <limits.h>
 #include <string.h>
 
 #include "gpu/nvrm/internal.h"
 #include "gpu/nvrm/look.h"
+#include "gpu/nvrm/machine.h"
 #include "util/macros.h"
 
-/* The names of server and control daemon are longer than the kernel keeps: both read so. */
-static bool is_mps(struct nvrm *n, pid_t pid)
+#define ROOT 0u
+
+/* The kernel keeps no more of the name than the control daemon has in common with it. */
+static bool is_called_server(struct nvrm *n, pid_t pid)
 {
 	static const char name[] = "nvidia-cuda-mps";
 	struct nvrm_ident ident;
 
 	return nvrm_identify(n, pid, &ident) >= 0 && ident.state != 'Z' &&
 	       !strncmp(ident.comm, name, sizeof(name) - 1);
+}
+
+/* Its file may have been replaced since: then the kernel says so behind its name. */
+static bool is_servers_file(char *path)
+{
+	static const char deleted[] = " (deleted)";
+	size_t len = strlen(path), suffix = sizeof(deleted) - 1;
+	const char *name = strrchr(path, '/');
+
+	if (!name)
+		return false;
+	if (len > suffix && !strcmp(path + len - suffix, deleted))
+		path[len - suffix] = '\0';
+	return !strcmp(name + 1, "nvidia-cuda-mps-server");
+}
+
+bool nvrm_is_mps_server(struct nvrm *n, pid_t pid)
+{
+	char path[32], file[PATH_MAX];
+	int r;
+
+	snprintf(path, sizeof(path), "%d/exe", (int)pid);
+	r = n->transport->files->read_link(n->data, path, file, sizeof(file));
+	/* Who may not be asked for it can be asked for his name only. */
+	if (r == -EACCES || r == -EPERM)
+		return is_called_server(n, pid);
+	return r >= 0 && is_servers_file(file);
 }
 
 static bool share_a_group(const struct nvrm_process *a, const struct nvrm_process *b)
@@ -33,8 +79,8 @@ static bool share_a_group(const struct nvrm_process *a, const struct nvrm_proces
 	return false;
 }
 
-/* One that cannot be looked at may be the server of this one. */
-static bool is_server(const struct nvrm_process *p, const struct nvrm_process *other, int r,
+/* @r is what came of looking into the other one. */
+static bool is_shared(const struct nvrm_process *p, const struct nvrm_process *other, int r,
 		      const struct nvrm_failure *failure)
 {
 	if (r >= 0)
@@ -42,7 +88,7 @@ static bool is_server(const struct nvrm_process *p, const struct nvrm_process *o
 	return failure->why != NVRM_WHY_NO_CONTEXT && failure->why != NVRM_WHY_EXITED;
 }
 
-/* 1: it is the server of this one; 0: it is not. */
+/* 1: it shares a group with the process, as far as one can tell; 0: it does not. */
 static int look_into_other(const struct nvrm_process *p, struct nvrm_sharing *s, unsigned int *left)
 {
 	struct nvrm_failure failure = { 0 };
@@ -50,62 +96,87 @@ static int look_into_other(const struct nvrm_process *p, struct nvrm_sharing *s,
 
 	if (r == -EINPROGRESS)
 		return r;
-	r = is_server(p, s->other, r, &failure);
+	r = is_shared(p, s->other, r, &failure);
 	nvrm_sharing_done(s);
 	return r;
 }
 
-/* As if it had been looked into and could not be. */
-static int begin_other(const struct nvrm_process *p, struct nvrm_sharing *s, pid_t pid)
+/* Whether the process can be its server, or its client. */
+static bool is_of_interest(const struct nvrm_process *p, uid_t owner, pid_t pid)
+{
+	uid_t uid;
+
+	if (p->n->transport->files->owner(p->n->data, pid, &uid) < 0)
+		return false;
+	if (p->serves && (owner == ROOT || uid == owner))
+		return true;
+	return (uid == ROOT || uid == owner) && nvrm_is_mps_server(p->n, pid);
+}
+
+/* 1: as above, of one that cannot even be begun with; 0: see whether there is s->other. */
+static int consider(const struct nvrm_process *p, struct nvrm_sharing *s, pid_t pid)
 {
 	struct nvrm_failure failure = { 0 };
-	int r = nvrm_process_begin_plain(p->n, pid, &s->other, &failure);
+	int r;
 
-	return r < 0 ? is_server(p, NULL, r, &failure) : 0;
+	if (pid == p->pid || !is_of_interest(p, s->owner, pid))
+		return 0;
+	r = nvrm_process_begin_plain(p->n, pid, &s->other, &failure);
+	return r < 0 ? is_shared(p, NULL, r, &failure) : 0;
 }
 
-/* 1: there is one, in *ret; 0: there are no more. */
-static int next_pid(struct nvrm *n, struct nvrm_sharing *s, pid_t *ret)
+/* How many there are in the page; 0: all have been gone through. */
+static int next_page(struct nvrm *n, struct nvrm_sharing *s)
 {
-	while (s->next == s->n) {
-		if (s->position == NVRM_LIST_END)
-			return 0;
-		s->next = 0;
+	s->n = s->next = 0;
+	while (s->n == 0 && s->position != NVRM_LIST_END)
 		s->n = n->transport->files->list(n->data, "", &s->position, s->pids,
 						 NVRM_SHARING_PAGE);
-		if (s->n < 0)
-			return s->n;
-	}
-	*ret = (pid_t)s->pids[s->next++];
-	return 1;
+	return s->n;
 }
 
-static int find_server(struct nvrm_process *p, struct nvrm_sharing *s, unsigned int *left)
+/* 1, 0, -EINPROGRESS or -errno */
+static int compare_with_all(const struct nvrm_process *p, struct nvrm_sharing *s,
+			    unsigned int *left)
 {
 	for (;;) {
-		pid_t pid;
 		int r = s->other ? look_into_other(p, s, left) : 0;
 
+		if (r == 0 && s->next == s->n) {
+			r = next_page(p->n, s);
+			if (r <= 0)
+				return r;
+			r = 0;
+		}
+		if (r == 0 && *left == 0)
+			r = -EINPROGRESS;
 		if (r != 0)
 			return r;
-		if (*left == 0)
-			return -EINPROGRESS;
 		(*left)--;
-		r = next_pid(p->n, s, &pid);
-		if (r > 0)
-			r = pid != p->pid && is_mps(p->n, pid) ? begin_other(p, s, pid) : 0;
-		else
-			return r;
+		r = consider(p, s, (pid_t)s->pids[s->next++]);
 		if (r != 0)
 			return r;
 	}
+}
+
+static int begin(struct nvrm_process *p, struct nvrm_sharing *s)
+{
+	int r = p->n->transport->files->owner(p->n->data, p->pid, &s->owner);
+
+	if (r < 0)
+		return r;
+	p->serves = nvrm_is_mps_server(p->n, p->pid);
+	s->begun = true;
+	return 0;
 }
 
 int nvrm_check_shared(struct nvrm_process *p, struct nvrm_sharing *s, unsigned int *left,
 		      struct nvrm_failure *ret_failure)
 {
-	int r = is_mps(p->n, p->pid) ? 1 : find_server(p, s, left);
+	int r = s->begun ? 0 : begin(p, s);
 
+	if (r >= 0)
+		r = compare_with_all(p, s, left);
 	if (r == -EINPROGRESS || r == 0)
 		return r;
 	if (r < 0)

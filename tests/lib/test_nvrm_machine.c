@@ -83,7 +83,7 @@ static void mps_is_mentioned(void **state)
 	struct lib_rig *r = *state;
 	struct gpreempt_level levels[2];
 
-	fake_rm_spawn(r->fake, OTHER, 0, "nvidia-cuda-mps");
+	fake_rm_spawn(r->fake, OTHER, 0, "nvidia-cuda-mps-server");
 	fake_rm_open_file(r->fake, OTHER, "/dev/nvidia0");
 	read_levels(r, levels);
 	assert_true(levels[0].available);

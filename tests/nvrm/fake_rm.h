@@ -44,6 +44,8 @@ void fake_rm_set_real_time(struct fake_rm *f, bool real);
 /* ---- processes ---- */
 
 void fake_rm_spawn(struct fake_rm *f, pid_t pid, uid_t uid, const char *comm);
+/* Its file is /usr/bin/@comm unless said otherwise. */
+void fake_rm_set_exe(struct fake_rm *f, pid_t pid, const char *path);
 /* Its number there. "/dev/nvidiactl": a file of the driver that clients can be made through. */
 int fake_rm_open_file(struct fake_rm *f, pid_t pid, const char *path);
 /* So many sockets, beside all else. */

@@ -127,6 +127,17 @@ void fake_rm_spawn(struct fake_rm *f, pid_t pid, uid_t uid, const char *comm)
 	pthread_mutex_unlock(&f->lock);
 }
 
+void fake_rm_set_exe(struct fake_rm *f, pid_t pid, const char *path)
+{
+	struct fake_process *p;
+
+	pthread_mutex_lock(&f->lock);
+	p = fake_process(f, pid);
+	fake_must(p, "no such process");
+	snprintf(p->exe, sizeof(p->exe), "%s", path);
+	pthread_mutex_unlock(&f->lock);
+}
+
 void fake_rm_fork(struct fake_rm *f, pid_t parent, pid_t pid)
 {
 	struct fake_process *p, *child;

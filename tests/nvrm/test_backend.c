@@ -549,7 +549,7 @@ static void who_shares_a_group_is_refused(void **state)
 	uint32_t client = fake_rm_job(bed->fake, OTHER), server;
 	struct gpu_target *t;
 
-	fake_rm_spawn(bed->fake, 4000, 0, "nvidia-cuda-mps");
+	fake_rm_spawn(bed->fake, 4000, 0, "nvidia-cuda-mps-server");
 	server = fake_rm_client(bed->fake, 4000,
 				fake_rm_open_file(bed->fake, 4000, "/dev/nvidiactl"));
 	fake_rm_context(bed->fake, server, FAKE_GPU, FAKE_CONNECTIONS);

@@ -240,56 +240,6 @@ static void more_clients_than_can_be_kept_are_refused(void **state)
 	assert_int_equal(refuse(r, JOB, NVRM_WHY_TOO_MANY), -ENOSPC);
 }
 
-/* ---- MPS ---- */
-
-#define SERVER 300
-
-static uint32_t start_mps(struct rig *r, uid_t uid)
-{
-	uint32_t server, client;
-
-	fake_rm_spawn(r->fake, SERVER, uid, "nvidia-cuda-mps-server");
-	server = fake_rm_client(r->fake, SERVER,
-				fake_rm_open_file(r->fake, SERVER, "/dev/nvidiactl"));
-	fake_rm_open_file(r->fake, SERVER, "/dev/nvidia0");
-	fake_rm_context(r->fake, server, FAKE_GPU, 8);
-	client = fake_rm_job(r->fake, JOB);
-	fake_rm_share_group(r->fake, client, COMPUTE_GROUP, server, COMPUTE_GROUP);
-	return client;
-}
-
-static void whose_group_is_also_the_servers_is_refused(void **state)
-{
-	struct rig *r = *state;
-
-	start_mps(r, 0);
-	assert_int_equal(refuse(r, JOB, NVRM_WHY_SHARED), -EOPNOTSUPP);
-	assert_int_equal(refuse(r, SERVER, NVRM_WHY_SHARED), -EOPNOTSUPP);
-}
-
-static void who_does_without_mps_beside_it_is_opened(void **state)
-{
-	struct rig *r = *state;
-
-	start_mps(r, 0);
-	fake_rm_job(r->fake, OTHER);
-	nvrm_process_close(rig_open(r, OTHER));
-}
-
-static void a_server_that_may_not_be_looked_at_is_taken_for_ours(void **state)
-{
-	struct rig *r = *state;
-
-	start_mps(r, 0);
-	fake_rm_spawn(r->fake, OTHER, 1000, "job");
-	fake_rm_context(
-		r->fake,
-		fake_rm_client(r->fake, OTHER, fake_rm_open_file(r->fake, OTHER, "/dev/nvidiactl")),
-		FAKE_GPU, 8);
-	fake_rm_set_caller(r->fake, 1000);
-	assert_int_equal(refuse(r, OTHER, NVRM_WHY_SHARED), -EOPNOTSUPP);
-}
-
 /* ---- contexts that come and go ---- */
 
 static void nothing_new_is_told_as_such_and_costs_little(void **state)
@@ -444,25 +394,6 @@ static void a_client_the_process_gave_up_is_given_back_in_time(void **state)
 	assert_int_equal(nvrm_process_refresh(p, &r->failure), 1);
 	assert_int_equal(p->n_clients, 1);
 	assert_int_equal(p->clients[0].handle, second);
-	nvrm_process_close(p);
-}
-
-static void who_begins_to_share_a_group_is_let_go_and_refused(void **state)
-{
-	struct rig *r = *state;
-	uint32_t client = fake_rm_job(r->fake, JOB), server, group;
-	struct nvrm_process *p = rig_open(r, JOB);
-
-	assert_int_equal(nvrm_hold(&p, 1, FAKE_GPU, NULL, &r->failure), 0);
-	fake_rm_spawn(r->fake, SERVER, 0, "nvidia-cuda-mps-server");
-	server = fake_rm_client(r->fake, SERVER,
-				fake_rm_open_file(r->fake, SERVER, "/dev/nvidiactl"));
-	fake_rm_context(r->fake, server, FAKE_GPU, 8);
-	group = fake_rm_context(r->fake, client, FAKE_GPU, 8);
-	fake_rm_share_group(r->fake, client, group, server, COMPUTE_GROUP);
-	assert_int_equal(nvrm_process_refresh(p, &r->failure), -EOPNOTSUPP);
-	assert_int_equal(r->failure.why, NVRM_WHY_SHARED);
-	assert_int_equal(fake_rm_disabled(r->fake, JOB), 0);
 	nvrm_process_close(p);
 }
 
@@ -677,9 +608,6 @@ int main(void)
 		CASE(another_users_process_is_refused),
 		CASE(without_a_driver_there_is_nothing_to_open),
 		CASE(more_clients_than_can_be_kept_are_refused),
-		CASE(whose_group_is_also_the_servers_is_refused),
-		CASE(who_does_without_mps_beside_it_is_opened),
-		CASE(a_server_that_may_not_be_looked_at_is_taken_for_ours),
 		CASE(who_has_no_context_is_not_asked_for_all_clients_again),
 		CASE(a_newer_client_is_found_when_it_is_tried_again),
 		CASE(contexts_that_were_inherited_are_their_makers_alone),
@@ -694,7 +622,6 @@ int main(void)
 		CASE(a_process_without_any_context_left_may_make_a_new_one),
 		CASE(a_client_that_comes_later_is_seen_in_time),
 		CASE(a_client_the_process_gave_up_is_given_back_in_time),
-		CASE(who_begins_to_share_a_group_is_let_go_and_refused),
 		CASE(the_end_is_told_and_nothing_is_kept),
 		CASE(a_job_that_ends_between_any_two_calls_leaves_nothing),
 		CASE(any_call_may_fail_with_any_error),
