@@ -147,6 +147,24 @@ static int list_all(struct gpreempt_ctx *ctx, pid_t **ret, size_t *ret_n)
 	return r < 0 ? ctx_fail_errno(ctx, r, "the list of GPU processes") : 0;
 }
 
+EXPORT int gpreempt_list_pids(struct gpreempt_ctx *ctx, pid_t *ret, size_t max)
+{
+	_cleanup_free_ pid_t *pids = NULL;
+	size_t n = 0, others = 0;
+	int r;
+
+	ctx_clear_error(ctx);
+	r = list_all(ctx, &pids, &n);
+	for (size_t i = 0; i < n && r >= 0; i++) {
+		if (pids[i] == ctx_own_pid(ctx))
+			continue;
+		if (others < max)
+			ret[others] = pids[i];
+		others++;
+	}
+	return r < 0 ? r : (int)others;
+}
+
 static int release_all(struct gpreempt_ctx *ctx, struct result *res)
 {
 	_cleanup_free_ pid_t *pids = NULL;

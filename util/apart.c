@@ -2,24 +2,23 @@
 #include "util/apart.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
 
 #include "util/macros.h"
 
 #define AT_ONCE_MAX 64u
-#define LOOK_MS 20 /* where the kernel has no descriptor for a process's end */
 
 struct child {
 	size_t i;
 	pid_t pid; /* 0: none */
-	int pidfd;
+	int done_fd; /* a byte when it is done; it may take longer to end */
 	uint64_t until_ns;
 };
 
@@ -39,66 +38,70 @@ static uint64_t monotonic_ns(void)
 	return (uint64_t)ts.tv_sec * NSEC_PER_SEC + (uint64_t)ts.tv_nsec;
 }
 
+_Noreturn static void be_child(const struct work *w, size_t i, int done_fd)
+{
+	w->a->run(w->a->user, i, w->shared + i * w->a->result_size);
+	_exit(write(done_fd, "", 1) == 1 ? 0 : 1);
+}
+
 static void begin(struct work *w, struct child *c, size_t i)
 {
-	pid_t pid = fork();
+	int ends[2];
+	pid_t pid = -1;
 
-	if (pid == 0) {
-		w->a->run(w->a->user, i, w->shared + i * w->a->result_size);
-		_exit(0);
+	if (pipe2(ends, O_CLOEXEC | O_NONBLOCK) == 0) {
+		pid = fork();
+		if (pid == 0)
+			be_child(w, i, ends[1]);
+		close(ends[1]);
 	}
 	if (pid < 0) {
 		w->errors[i] = -errno;
 		return;
 	}
-	*c = (struct child){ .i = i, .pid = pid, .until_ns = monotonic_ns() + w->a->limit_ns };
-	c->pidfd = (int)syscall(SYS_pidfd_open, pid, 0);
+	*c = (struct child){ i, pid, ends[0], monotonic_ns() + w->a->limit_ns };
 }
 
-static void forget(struct child *c)
+/* It is not waited for: whoever has used a driver may sit there as it ends. */
+static void finish(struct work *w, struct child *c, int error)
 {
-	closep(&c->pidfd);
+	w->errors[c->i] = error;
+	if (error)
+		kill(c->pid, SIGKILL); /* our own unburied child: the pid is still its */
+	waitpid(c->pid, NULL, WNOHANG);
+	close(c->done_fd);
 	c->pid = 0;
 }
 
-/* A child of ours: its pid stays its own until we have waited for it. */
 static void look_at(struct work *w, struct child *c, uint64_t now_ns)
 {
-	int status;
-	pid_t r = waitpid(c->pid, &status, WNOHANG);
+	char byte;
+	ssize_t n = read(c->done_fd, &byte, 1);
 
-	if (r == 0 && now_ns < c->until_ns)
-		return;
-	if (r == 0) {
-		kill(c->pid, SIGKILL); /* it may sit in a driver: not to be waited for */
-		w->errors[c->i] = -ETIMEDOUT;
-	} else {
-		w->errors[c->i] = r > 0 && WIFEXITED(status) && WEXITSTATUS(status) == 0 ? 0 :
-											   -ECHILD;
-	}
-	forget(c);
+	if (n >= 0)
+		finish(w, c, n == 1 ? 0 : -ECHILD);
+	else if (now_ns >= c->until_ns)
+		finish(w, c, -ETIMEDOUT);
 }
 
-/* Until one ends, or has to; false: there is none. */
+/* Until one is done, or has to be; false: there is none. */
 static bool await(struct work *w)
 {
 	struct pollfd ends[AT_ONCE_MAX];
 	uint64_t now_ns = monotonic_ns(), wait_ns = UINT64_MAX;
 	unsigned int n = 0;
-	bool blind = false;
 
 	for (unsigned int k = 0; k < w->at_once; k++) {
 		const struct child *c = &w->children[k];
 
 		if (!c->pid)
 			continue;
-		blind |= c->pidfd < 0;
-		ends[n++] = (struct pollfd){ .fd = c->pidfd, .events = POLLIN };
+		ends[n++] = (struct pollfd){ .fd = c->done_fd, .events = POLLIN };
 		wait_ns = MIN(wait_ns, c->until_ns > now_ns ? c->until_ns - now_ns : 0);
 	}
 	if (!n)
 		return false;
-	poll(ends, n, blind ? LOOK_MS : (int)(wait_ns / NSEC_PER_MSEC) + 1);
+	poll(ends, n, (int)(wait_ns / NSEC_PER_MSEC) + 1);
 	now_ns = monotonic_ns();
 	for (unsigned int k = 0; k < w->at_once; k++) {
 		if (w->children[k].pid)

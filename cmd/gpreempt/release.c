@@ -85,16 +85,10 @@ struct listing {
 
 static void list(void *user, size_t i, void *ret)
 {
-	struct gpreempt_process_info *all = calloc(MAX_PIDS, sizeof(*all));
 	struct cli *cli = user;
 	struct listing *l = ret;
 
-	if (!all)
-		_exit(1);
-	all[0].size = sizeof(*all);
-	l->n = MIN(gpreempt_list_processes(cli->ctx, all, MAX_PIDS), MAX_PIDS);
-	for (int k = 0; k < l->n; k++)
-		l->pids[k] = all[k].pid;
+	l->n = MIN(gpreempt_list_pids(cli->ctx, l->pids, MAX_PIDS), MAX_PIDS);
 }
 
 static int list_all(struct cli *cli, pid_t *pids, size_t *ret_n)

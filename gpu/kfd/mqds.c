@@ -107,13 +107,19 @@ static int take_row(struct parse *p, struct gkfd_text line)
 	return 0;
 }
 
+/* Linux 6.12 prints "PASID 0x8001", 6.14 and later, and AMD's own driver of 2026, "PASID 32769". */
+static bool take_pasid(struct gkfd_text *line, uint32_t *ret)
+{
+	return gkfd_text_skip(line, "0x") ? gkfd_text_hex32(line, ret) : gkfd_text_dec32(line, ret);
+}
+
 static int begin_process(struct parse *p, struct gkfd_text line)
 {
 	uint64_t pid;
 	uint32_t pasid;
 
 	if (!gkfd_text_skip(&line, "Process ") || !gkfd_text_dec(&line, INT32_MAX, &pid) ||
-	    !gkfd_text_skip(&line, " PASID 0x") || !gkfd_text_hex32(&line, &pasid) ||
+	    !gkfd_text_skip(&line, " PASID ") || !take_pasid(&line, &pasid) ||
 	    !gkfd_text_skip(&line, ":") || !gkfd_text_ended(&line))
 		return -EBADMSG;
 	p->queue.pid = (pid_t)pid;

@@ -242,6 +242,11 @@ struct gpreempt_process_info {
 /* Every process that has opened the driver, those without queues too, by pid. Since: 0.1 */
 int gpreempt_list_processes(struct gpreempt_ctx *ctx, struct gpreempt_process_info *ret,
 			    size_t max);
+/*
+ * Only their pids: how many there are, of which @max at most are written. On AMD GPUs no process
+ * can keep this waiting, as it can whatever reads its memory or its files in /proc. Since: 0.1
+ */
+int gpreempt_list_pids(struct gpreempt_ctx *ctx, pid_t *ret, size_t max);
 
 enum {
 	GPREEMPT_QUEUE_RING_BASE = 1 << 0,

@@ -31,6 +31,7 @@ PROTOTYPES: Dict[str, Tuple[Any, List[Any]]] = {
     'self_test': (c_int, [_handle, c_uint32, _p(_abi.SelfTest)]),
     'get_hqd_status': (c_int, [_handle, _p(_abi.HqdStatus), c_size_t]),
     'list_processes': (c_int, [_handle, _p(_abi.ProcessInfo), c_size_t]),
+    'list_pids': (c_int, [_handle, _p(_abi.pid_t), c_size_t]),
     'queue_type_name': (c_char_p, [_abi.enum_t]),
     'class_name': (c_char_p, [_abi.enum_t]),
     'get_all_queues': (c_int, [_handle, _p(_abi.QueueFilter), _p(_abi.Queue), c_size_t]),

@@ -167,6 +167,17 @@ class Device(Owned):
     def processes(self) -> List[ProcessInfo]:
         return [ProcessInfo.of(p) for p in self._list(_abi.ProcessInfo, 'list_processes')]
 
+    def pids(self) -> List[int]:
+        """Of those processes; on AMD GPUs none of them can keep this waiting."""
+        with self._lock:
+            there = self._check(lib().gpreempt_list_pids(self._use(), None, 0))
+            while True:
+                room = there
+                out = (_abi.pid_t * max(room, 1))()
+                there = self._check(lib().gpreempt_list_pids(self._use(), out, room))
+                if there <= room:
+                    return list(out[:there])
+
     def queues(self, job_class: Optional[str] = None, min_priority: Optional[int] = None,
                max_priority: Optional[int] = None) -> List[Queue]:
         """The queues of all processes that match, by pid and id."""

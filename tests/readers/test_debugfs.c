@@ -93,6 +93,31 @@ static void a_compute_queue_tells_priority_and_addresses(void **state)
 	free(t.bytes);
 }
 
+/* As Linux 6.12 has it, and as later ones and AMD's packaged driver do. */
+static void the_heading_of_a_process_is_read_as_any_driver_prints_it(void **state)
+{
+	static const char *const headings[] = { "Process 4242 PASID 0x8002:\n",
+						"Process 4242 PASID 32770:\n" };
+
+	for (size_t i = 0; i < ARRAY_SIZE(headings); i++) {
+		struct gkfd_mqds found;
+		uint32_t line = 0;
+		struct text t;
+
+		text_begin(&t);
+		fputs(headings[i], t.out);
+		print_compute(t.out, RING, 15, 1);
+		text_end(&t);
+		assert_int_equal(gkfd_mqds_parse(t.bytes, t.len, &found, &line), 0);
+		assert_int_equal(found.n, 1);
+		assert_int_equal(found.mqds[0].pid, 4242);
+		assert_int_equal(found.mqds[0].pasid, 0x8002);
+		assert_true(found.mqds[0].ring_base == RING);
+		gkfd_mqds_done(&found);
+		free(t.bytes);
+	}
+}
+
 static void sdma_after_compute_has_as_many_dumps_and_is_one_queue(void **state)
 {
 	struct text t;
@@ -177,6 +202,9 @@ static void bad_mqds_name_the_line(void **state)
 		{ "garbage\n", 1 },
 		{ "Process x PASID 0x1:\n", 1 },
 		{ "Process 1 PASID 0x1", 1 },
+		{ "Process 1 PASID :\n", 1 },
+		{ "Process 1 PASID 8x1:\n", 1 },
+		{ "Process 1 PASID 99999999999:\n", 1 },
 		{ "Process 99999999999 PASID 0x1:\n", 1 },
 		{ "  SDMA queue on device 1\n", 1 },
 		{ HEAD "    00000000: 00000000\n", 2 },
@@ -422,6 +450,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_compute_queue_tells_priority_and_addresses),
+		cmocka_unit_test(the_heading_of_a_process_is_read_as_any_driver_prints_it),
 		cmocka_unit_test(sdma_after_compute_has_as_many_dumps_and_is_one_queue),
 		cmocka_unit_test(queues_without_a_descriptor_we_know_are_passed_over),
 		cmocka_unit_test(an_empty_mqds_has_no_queues),
