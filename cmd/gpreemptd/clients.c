@@ -19,7 +19,7 @@ void client_free(struct client *client)
 	client->user->clients--;
 	c->figures.clients--;
 	sd_event_source_disable_unref(client->source);
-	hang_up(client->fd);
+	hang_up(c, client->fd);
 	free(client->metrics);
 	free(client);
 }
@@ -217,7 +217,7 @@ static void turn_away(struct control *c, int fd, const char *why)
 		       "close some, or raise the limits under [control] in gpreempt.conf", "%s",
 		       why);
 	send(fd, &e, sizeof(e), MSG_DONTWAIT | MSG_NOSIGNAL);
-	hang_up(fd);
+	hang_up(c, fd);
 }
 
 static int let_in(struct control *c, int fd, const struct ucred *cred, struct user *user)
@@ -259,7 +259,7 @@ void client_new(struct control *c, int fd)
 	const char *why;
 
 	if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &cred, &len) < 0) {
-		close(fd);
+		hang_up(c, fd);
 		return;
 	}
 	setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &buffer, sizeof(buffer));

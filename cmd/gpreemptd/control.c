@@ -54,6 +54,7 @@ static int on_refill(sd_event_source *source, uint64_t usec, void *user)
 	}
 	if (more)
 		control_refill_later(c);
+	sd_event_source_set_enabled(c->listener, SD_EVENT_ON); /* see rest() */
 	return 0;
 }
 
@@ -89,33 +90,71 @@ void control_let_go(struct control *c, int error)
 
 /* ---- who comes ---- */
 
-/* Out of descriptors the queue of whoever wants to come in would keep us awake for ever. */
-static void turn_away_unseen(struct control *c)
+static int open_spare(void)
+{
+	return open("/dev/null", O_RDONLY | O_CLOEXEC);
+}
+
+/*
+ * Out of descriptors the queue of whoever wants to come in would keep us awake for ever. False:
+ * there is not even the spare one.
+ */
+static bool turn_away_unseen(struct control *c)
 {
 	int fd;
 
+	if (c->spare_fd < 0)
+		c->spare_fd = open_spare();
+	if (c->spare_fd < 0)
+		return false;
 	close(c->spare_fd);
 	fd = accept4(c->fd, NULL, NULL, SOCK_CLOEXEC);
 	if (fd >= 0)
-		close(fd);
-	c->spare_fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
+		hang_up(c, fd);
+	drop_ended(&c->ended);
+	c->spare_fd = open_spare();
 	c->figures.refused++;
+	return true;
+}
+
+/* Lets nobody in for a moment. */
+static void rest(struct control *c)
+{
+	sd_event_source_set_enabled(c->listener, SD_EVENT_OFF);
+	control_refill_later(c);
+}
+
+static bool has_room(struct control *c)
+{
+	return c->ended.n_fds < ENDED_MAX || drop_ended(&c->ended);
+}
+
+/* 1: there may be more; 0: there is nobody. An error: nobody can be let in now. */
+static int take_one(struct control *c)
+{
+	int fd;
+
+	if (!has_room(c))
+		return -EBUSY;
+	fd = accept4(c->fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
+	if (fd >= 0)
+		client_new(c, fd);
+	else if (errno != EMFILE && errno != ENFILE)
+		return 0;
+	else if (!turn_away_unseen(c))
+		return -EMFILE;
+	return 1;
 }
 
 static int on_listener(sd_event_source *source, int fd, uint32_t revents, void *user)
 {
 	struct control *c = user;
+	int r = 1;
 
-	for (int i = 0; i < ACCEPTS_AT_ONCE; i++) {
-		int client = accept4(c->fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
-
-		if (client >= 0)
-			client_new(c, client);
-		else if (errno == EMFILE || errno == ENFILE)
-			turn_away_unseen(c);
-		else
-			break;
-	}
+	for (int i = 0; i < ACCEPTS_AT_ONCE && r > 0; i++)
+		r = take_one(c);
+	if (r < 0)
+		rest(c);
 	return 0;
 }
 
@@ -146,6 +185,7 @@ static int listen_at(const char *path, int *ret_fd)
 		return -errno;
 	if (bind(fd, (struct sockaddr *)&sun, sizeof(sun)) < 0)
 		return -errno;
+	refuse_files(fd); /* before anybody can come */
 	if (chmod(path, 0666) < 0 || listen(fd, BACKLOG) < 0)
 		return -errno;
 	*ret_fd = steal_fd(&fd);
@@ -201,7 +241,7 @@ int control_new(const struct control_parts *parts, const struct config *config, 
 		return -ENOMEM;
 	c->parts = *parts;
 	c->fd = fd;
-	c->spare_fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
+	c->spare_fd = open_spare();
 	if (fd < 0) {
 		r = listen_at(path, &c->fd);
 		if (r < 0)
@@ -210,6 +250,7 @@ int control_new(const struct control_parts *parts, const struct config *config, 
 		if (!c->path)
 			return -ENOMEM;
 	}
+	refuse_files(c->fd); /* systemd's, too */
 	r = never_wait(c->fd);
 	if (r < 0)
 		return r;
@@ -235,7 +276,11 @@ void control_free(struct control *c)
 	sd_event_source_disable_unref(c->patience);
 	if (c->path)
 		unlink(c->path);
-	closep(&c->fd);
+	/* Who was never let in may have sent something all the same. */
+	if (c->fd >= 0)
+		drop_later(&c->ended, c->fd);
+	drop_ended(&c->ended); /* else it is done by the end of this process */
+	free(c->ended.fds);
 	closep(&c->spare_fd);
 	free(c->path);
 	free(c);

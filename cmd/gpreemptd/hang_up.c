@@ -2,16 +2,30 @@
 /*
  * Ending a connection without waiting for anything its other side has prepared.
  *
- * A packet may carry files. Whoever drops the packet drops them, and if nobody else has them any
- * more closes them; to close a TCP socket that lingers waits for its peer, as long as its owner
- * likes (inet_release of Linux 6.12). It is not waited for by a thread that is ending.
+ * A packet may carry files. Whoever drops the packet drops them, and closes those that nobody else
+ * has any more. Closing a TCP socket that lingers waits for its peer (inet_release of Linux 6.12),
+ * closing a file of FUSE may wait for its server. Before Linux 6.9 closing any AF_UNIX socket is
+ * enough: it collects the garbage of all of them, with files of strangers (unix_release_sock).
+ *
+ * From Linux 6.16 on nobody can send us a file, and a connection is just closed. Before, this
+ * process closes none: connections that ended are collected, and dropped by a child that has
+ * nothing to do but to die.
  */
-#include <pthread.h>
-#include <sched.h>
-#include <semaphore.h>
+#include <errno.h>
+#include <signal.h>
+#include <sys/prctl.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
 
 #include "cmd/gpreemptd/control_internal.h"
+
+#ifndef SO_PASSRIGHTS
+#define SO_PASSRIGHTS 83 /* Linux 6.16, asm-generic/socket.h */
+#endif
+
+#define DROPPED_AT_ONCE 16
+#define UNREAD_MAX 256 /* packets that are read for the sake of our last answer */
 
 bool packet_has_files(int fd)
 {
@@ -21,54 +35,98 @@ bool packet_has_files(int fd)
 	return recvmsg(fd, &msg, MSG_PEEK | MSG_DONTWAIT) >= 0 && (msg.msg_flags & MSG_CTRUNC);
 }
 
-struct heir {
-	sem_t ready, done;
-};
-
-static void *inherit(void *user)
+void refuse_files(int fd)
 {
-	struct heir *heir = user;
+	const int no = 0;
 
-	unshare(CLONE_FILES);
-	sem_post(&heir->ready);
-	while (sem_wait(&heir->done) < 0)
-		;
-	return NULL;
+	setsockopt(fd, SOL_SOCKET, SO_PASSRIGHTS, &no, sizeof(no));
 }
 
-/* A thread gets a copy of what is open, and closes it as it ends. */
-static void close_elsewhere(int fd)
+/* A connection has it from the listening socket, and so from its beginning. */
+static bool may_have_files(int fd)
 {
-	struct heir heir = { 0 };
-	pthread_t thread;
+	socklen_t len = sizeof(int);
+	int may = 1;
 
-	sem_init(&heir.ready, 0, 0);
-	sem_init(&heir.done, 0, 0);
-	if (pthread_create(&thread, NULL, inherit, &heir) != 0) {
-		close(fd); /* maybe waiting, rather than out of descriptors soon */
-		return;
-	}
-	while (sem_wait(&heir.ready) < 0)
-		;
-	close(fd);
-	sem_post(&heir.done);
-	pthread_join(thread, NULL);
+	return getsockopt(fd, SOL_SOCKET, SO_PASSRIGHTS, &may, &len) < 0 || may;
+}
+
+static void reap(struct ended *ended)
+{
+	uint32_t left = 0;
+
+	for (uint32_t i = 0; i < ended->n_children; i++)
+		if (waitpid(ended->children[i], NULL, WNOHANG | __WALL) == 0)
+			ended->children[left++] = ended->children[i];
+	ended->n_children = left;
+}
+
+/* As guard_start() makes its process: without SIGCHLD and fork handlers. It dies with us, too. */
+static pid_t make_child(void)
+{
+	pid_t us = getpid(), pid = (pid_t)syscall(SYS_clone, 0, 0, 0, 0, 0);
+
+	if (pid != 0)
+		return pid;
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	while (getppid() == us)
+		pause();
+	_exit(0);
+}
+
+bool drop_ended(struct ended *ended)
+{
+	pid_t child;
+
+	reap(ended);
+	if (!ended->n_fds)
+		return true;
+	if (ended->n_children == ENDED_CHILDREN)
+		return false;
+	child = make_child();
+	if (child < 0)
+		return false;
+	/* It has a copy of each, so none of these is the last. */
+	while (ended->n_fds)
+		close(ended->fds[--ended->n_fds]);
+	kill(child, SIGKILL);
+	ended->children[ended->n_children++] = child;
+	return true;
+}
+
+void drop_later(struct ended *ended, int fd)
+{
+	int *fds = reallocarray(ended->fds, ended->n_fds + 1, sizeof(*fds));
+
+	if (!fds)
+		return; /* it stays open */
+	ended->fds = fds;
+	fds[ended->n_fds++] = fd;
+	if (ended->n_fds >= DROPPED_AT_ONCE)
+		drop_ended(ended);
 }
 
 /*
  * What it sent and we did not read would make the kernel tell it of a reset before it reads our
  * last answer (unix_release_sock of Linux 6.12).
  */
-void hang_up(int fd)
+static void read_rest(int fd)
 {
 	char dropped;
 
 	shutdown(fd, SHUT_RD);
-	do {
-		if (packet_has_files(fd)) {
-			close_elsewhere(fd);
+	for (int i = 0; i < UNREAD_MAX && !packet_has_files(fd); i++)
+		if (recv(fd, &dropped, sizeof(dropped), MSG_DONTWAIT) <= 0)
 			return;
-		}
-	} while (recv(fd, &dropped, sizeof(dropped), MSG_DONTWAIT) > 0);
-	close(fd);
+}
+
+void hang_up(struct control *c, int fd)
+{
+	read_rest(fd);
+	if (!may_have_files(fd)) {
+		close(fd);
+		return;
+	}
+	shutdown(fd, SHUT_RDWR); /* the other side need not wait for the rest */
+	drop_later(&c->ended, fd);
 }

@@ -7,6 +7,7 @@ import signal
 import socket
 import struct
 import subprocess
+import sys
 import tempfile
 import unittest
 from collections import namedtuple
@@ -183,23 +184,57 @@ def event_of(body):
     return Event(*f[:10], text(f[10]), text(f[11]))
 
 
+# Executes a program as sd_listen_fds(3) expects it: the socket is descriptor 3. As another user,
+# who need not see where the program lies.
+HAND_OVER = """
+import os, sys
+fd, uid = map(int, sys.argv[1:3])
+if fd != 3:
+    os.dup2(fd, 3)
+    os.close(fd)
+os.set_inheritable(3, True)
+program = os.open(sys.argv[3], os.O_RDONLY)
+if uid != os.geteuid():
+    os.setgroups([])
+    os.setresgid(uid, uid, uid)
+    os.setresuid(uid, uid, uid)
+os.environ.update(LISTEN_PID=str(os.getpid()), LISTEN_FDS='1')
+os.execve(program, sys.argv[3:], os.environ)
+"""
+
+
+def handing_over(listener, uid):
+    """What execs the rest of a command line with the socket, if there is any."""
+    return [sys.executable, '-c', HAND_OVER, str(listener.fileno()), str(uid)] if listener else []
+
+
 class Daemon:
     """Ready when it is made; its directory goes with it."""
 
-    def __init__(self, config='', args=(), device=DEVICE):
+    def __init__(self, config='', args=(), device=DEVICE, listener=None, uid=os.geteuid(),
+                 through=()):
+        """
+        listener: a listening socket, as systemd would hand it over; uid: whose it is, with a
+        listener only; through: a command that executes the one that follows
+        """
         self.dir = tempfile.mkdtemp(prefix='gpreempt-')
         os.chmod(self.dir, 0o755)
+        if uid != os.geteuid():
+            os.chown(self.dir, uid, uid)
         self.run_dir = os.path.join(self.dir, 'run')
-        self.socket = os.path.join(self.run_dir, 'control.sock')
+        self.socket = listener.getsockname() if listener else \
+            os.path.join(self.run_dir, 'control.sock')
         self.config = os.path.join(self.dir, 'conf')
         self.configure(config)
         self.notify = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
         self.notify.settimeout(WAIT_S)
         self.notify.bind(os.path.join(self.dir, 'notify'))
+        os.chmod(self.notify.getsockname(), 0o666)
         self.log = open(os.path.join(self.dir, 'log'), 'w+', encoding='utf-8')
         self.process = subprocess.Popen(
-            [GPREEMPTD, '--device', device, '--config', self.config, '--run-dir', self.run_dir,
-             *args],
+            [*through, *handing_over(listener, uid), GPREEMPTD, '--device', device,
+             '--config', self.config, '--run-dir', self.run_dir, *args],
+            pass_fds=[listener.fileno()] if listener else [],
             stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=self.log,
             env=dict(os.environ, NOTIFY_SOCKET=self.notify.getsockname()))
         self.wait_for('READY=1')
@@ -317,6 +352,17 @@ class Case(unittest.TestCase):
         d = Daemon(*args, **kwargs)
         self.addCleanup(d.close)
         return d
+
+    def listener(self):
+        """A listening socket as systemd makes it."""
+        s = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        self.addCleanup(s.close)
+        where = tempfile.TemporaryDirectory(prefix='gpreempt-')
+        self.addCleanup(where.cleanup)
+        os.chmod(where.name, 0o755)
+        s.bind(os.path.join(where.name, 'socket'))
+        s.listen(256)
+        return s
 
     def job(self, *args, **kwargs):
         j = Job(*args, **kwargs)

@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: MIT
 """The control socket of a real daemon: who may what, what garbage and floods do, and its end."""
-import array
 import contextlib
 import os
 import random
@@ -8,7 +7,6 @@ import select
 import shutil
 import signal
 import socket
-import struct
 import subprocess
 import tempfile
 import time
@@ -393,54 +391,6 @@ class Abuse(rig.Case):
             self.assertEqual(c.status().pid, d.process.pid)
 
 
-def lingering():
-    """A TCP socket that whoever closes it last waits for, and its idle other end."""
-    listener = socket.socket()
-    listener.bind(('127.0.0.1', 0))
-    listener.listen()
-    s = socket.socket()
-    s.connect(listener.getsockname())
-    peer, _ = listener.accept()
-    listener.close()
-    s.setblocking(False)
-    try:
-        while True:
-            s.send(bytes(65536))
-    except BlockingIOError:
-        pass
-    s.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack('ii', 1, 4 * rig.WAIT_S))
-    return s, peer
-
-
-class Files(rig.Case):
-    """What comes with packets: whoever closes it last would wait for it."""
-
-    def test_files_are_refused(self):
-        d = self.daemon()
-        with d.client() as c, open('/dev/null', 'rb') as null:
-            c.socket.sendmsg([rig.packet(STATUS)], [(socket.SOL_SOCKET, socket.SCM_RIGHTS,
-                                                     array.array('i', [null.fileno()] * 200))])
-            with self.assertRaises(ConnectionResetError):
-                c.receive()
-        self.assertLess(len(os.listdir(f'/proc/{d.process.pid}/fd')), 100)
-
-    def test_a_file_that_lingers_stops_nobody(self):
-        d = self.daemon()
-        for data in (rig.packet(STATUS), b'x'):
-            with d.client() as c:
-                s, peer = lingering()
-                self.addCleanup(peer.close)
-                d.process.send_signal(signal.SIGSTOP)
-                if data == b'x':  # behind the packet it is hung up for
-                    c.socket.send(data)
-                c.socket.sendmsg([data], [(socket.SOL_SOCKET, socket.SCM_RIGHTS,
-                                           array.array('i', [s.fileno()]))])
-                s.close()
-                d.process.send_signal(signal.SIGCONT)
-                with d.client() as polite:
-                    self.assertEqual(polite.status().pid, d.process.pid)
-
-
 class Place(rig.Case):
     """Where it runs."""
 
@@ -487,24 +437,10 @@ class Place(rig.Case):
         self.assertTrue(rig.as_stranger(lock))
 
     def test_a_socket_of_systemd_does_not_make_it_wait(self):
-        path = os.path.join(self.dir, 'socket')
-        listener = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        self.addCleanup(listener.close)
-        listener.bind(path)
-        listener.listen()
-        pid = os.fork()
-        if pid == 0:
-            os.dup2(listener.fileno(), 3)
-            os.set_inheritable(3, True)
-            os.environ.update(LISTEN_PID=str(os.getpid()), LISTEN_FDS='1')
-            os.execv(rig.GPREEMPTD, ['gpreemptd', *self.args()])
-        try:
-            with rig.Client(path) as c, rig.Client(path) as other:
-                self.assertEqual(c.status().pid, pid)
-                self.assertEqual(other.status().pid, pid)
-        finally:
-            os.kill(pid, signal.SIGKILL)
-            os.waitpid(pid, 0)
+        d = self.daemon(listener=self.listener())
+        with d.client() as c, d.client() as other:
+            self.assertEqual(c.status().pid, d.process.pid)
+            self.assertEqual(other.status().pid, d.process.pid)
 
 
 @unittest.skipUnless(ROOT, 'only root can be many people')
