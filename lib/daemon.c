@@ -32,6 +32,11 @@ int daemon_fail_nonsense(struct gpreempt_daemon *d)
 			   "what answers on the daemon's socket makes no sense");
 }
 
+int daemon_fail_size(struct gpreempt_daemon *d, int r)
+{
+	return daemon_fail(d, -EINVAL, GPREEMPT_ERROR_USAGE, size_hint(r), "%s", size_mistake(r));
+}
+
 void daemon_text(char *to, size_t size, const char *from, size_t room)
 {
 	size_t n = strnlen(from, room);
@@ -166,7 +171,7 @@ EXPORT struct gpreempt_daemon *gpreempt_daemon_close(struct gpreempt_daemon *d)
 
 EXPORT void gpreempt_daemon_get_error(const struct gpreempt_daemon *d, struct gpreempt_error *ret)
 {
-	out_struct(ret, &d->last);
+	error_tell(&d->last, ret);
 }
 
 EXPORT void gpreempt_daemon_set_timeout(struct gpreempt_daemon *d, uint64_t timeout_ns)

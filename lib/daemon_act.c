@@ -100,7 +100,9 @@ EXPORT int gpreempt_daemon_set_class(struct gpreempt_daemon *d, const char *sele
 	union daemon_packet answer;
 	int r;
 
-	in_struct(&q, request);
+	r = in_struct(&q, request, UP_TO(struct gpreempt_class_request, withdraw));
+	if (r < 0)
+		return daemon_fail_size(d, r);
 	if (q.priority < -1 || q.priority > 255)
 		return daemon_fail(d, -EINVAL, GPREEMPT_ERROR_USAGE, "0 to 255",
 				   "%d is not a priority", q.priority);
@@ -226,6 +228,9 @@ EXPORT int gpreempt_daemon_next_event(struct gpreempt_daemon *d, struct gpreempt
 	if (!d->subscribed)
 		return daemon_fail(d, -EINVAL, GPREEMPT_ERROR_USAGE, "subscribe first",
 				   "this connection is not for events");
+	r = out_check(ret, UP_TO(struct gpreempt_event, text)); /* else it would be lost */
+	if (r < 0)
+		return daemon_fail_size(d, r);
 	do {
 		r = daemon_receive(d, &p);
 		if (r <= 0)

@@ -36,6 +36,7 @@ union daemon_packet {
 int daemon_fail(struct gpreempt_daemon *d, int r, enum gpreempt_error_kind kind, const char *hint,
 		const char *fmt, ...) _printf_(5, 6);
 int daemon_fail_nonsense(struct gpreempt_daemon *d); /* -EPROTO */
+int daemon_fail_size(struct gpreempt_daemon *d, int r); /* -EINVAL; @r: what was found */
 
 /*
  * One request and its answer. @request begins with a wire_header, which is filled in. How many

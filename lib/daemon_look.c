@@ -10,13 +10,6 @@
 #define MOST_TEXT (16u << 20)
 #define TEXT_TRIES 8 /* the text changed between two pages */
 
-static int fail_size(struct gpreempt_daemon *d)
-{
-	return daemon_fail(d, -EINVAL, GPREEMPT_ERROR_USAGE,
-			   "set .size of the first entry to sizeof of the struct",
-			   "the array has entries of no size");
-}
-
 static struct gpreempt_latency latency_of(const struct wire_latency *l)
 {
 	return (struct gpreempt_latency){ l->count, l->p50_ns, l->p99_ns, l->max_ns };
@@ -65,9 +58,12 @@ EXPORT int gpreempt_daemon_get_status(struct gpreempt_daemon *d, struct gpreempt
 	struct wire_request request = { 0 };
 	struct gpreempt_daemon_status status;
 	union daemon_packet answer;
-	int r = daemon_ask(d, WIRE_STATUS, &request, sizeof(request), &answer,
-			   sizeof(answer.status), NULL);
+	int r = out_check(ret, UP_TO(struct gpreempt_daemon_status, kernel));
 
+	if (r < 0)
+		return daemon_fail_size(d, r);
+	r = daemon_ask(d, WIRE_STATUS, &request, sizeof(request), &answer, sizeof(answer.status),
+		       NULL);
 	if (r < 0)
 		return r;
 	describe_status(&status, &answer.status);
@@ -194,14 +190,16 @@ static int page_of_jobs(struct gpreempt_daemon *d, uint64_t from, struct out_arr
 	return 0;
 }
 
-static int read_list(struct gpreempt_daemon *d, page_fn read_page, void *ret, size_t max)
+static int read_list(struct gpreempt_daemon *d, page_fn read_page, void *ret, size_t max,
+		     size_t first)
 {
 	struct page page = { 0 };
 	struct out_array out;
 	int r;
 
-	if (out_array_begin(&out, ret, max) < 0)
-		return fail_size(d);
+	r = out_array_begin(&out, ret, max, first);
+	if (r < 0)
+		return daemon_fail_size(d, r);
 	do {
 		r = read_page(d, page.next, &out, &page);
 		if (r < 0)
@@ -216,13 +214,13 @@ static int read_list(struct gpreempt_daemon *d, page_fn read_page, void *ret, si
 EXPORT int gpreempt_daemon_get_gpus(struct gpreempt_daemon *d, struct gpreempt_daemon_gpu *ret,
 				    size_t max)
 {
-	return read_list(d, page_of_gpus, ret, max);
+	return read_list(d, page_of_gpus, ret, max, UP_TO(struct gpreempt_daemon_gpu, tripped_by));
 }
 
 EXPORT int gpreempt_daemon_get_jobs(struct gpreempt_daemon *d, struct gpreempt_daemon_job *ret,
 				    size_t max)
 {
-	return read_list(d, page_of_jobs, ret, max);
+	return read_list(d, page_of_jobs, ret, max, UP_TO(struct gpreempt_daemon_job, why));
 }
 
 /* ---- text ---- */
@@ -298,8 +296,11 @@ EXPORT int gpreempt_daemon_get_policy(struct gpreempt_daemon *d, struct gpreempt
 	struct gpreempt_policy policy = { .size = sizeof(policy) };
 	struct wire_policy request = { 0 };
 	union daemon_packet answer;
-	int r = ask_policy(d, &request, &answer);
+	int r = out_check(ret, UP_TO(struct gpreempt_policy, names));
 
+	if (r < 0)
+		return daemon_fail_size(d, r);
+	r = ask_policy(d, &request, &answer);
 	if (r < 0)
 		return r;
 	DAEMON_TEXT(policy.name, answer.policy.name);

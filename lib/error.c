@@ -16,6 +16,12 @@ void error_note(struct gpreempt_error *e, int r, enum gpreempt_error_kind kind, 
 	snprintf(e->hint, sizeof(e->hint), "%s", hint ? hint : "");
 }
 
+void error_tell(const struct gpreempt_error *e, struct gpreempt_error *ret)
+{
+	if (out_check(ret, UP_TO(struct gpreempt_error, hint)) >= 0)
+		out_struct(ret, e);
+}
+
 int ctx_fail(struct gpreempt_ctx *ctx, int r, enum gpreempt_error_kind kind, const char *hint,
 	     const char *fmt, ...)
 {
@@ -47,7 +53,7 @@ void ctx_clear_error(struct gpreempt_ctx *ctx)
 
 EXPORT void gpreempt_get_error(const struct gpreempt_ctx *ctx, struct gpreempt_error *ret)
 {
-	out_struct(ret, &ctx->last);
+	error_tell(&ctx->last, ret);
 }
 
 int ctx_fail_target(struct gpreempt_ctx *ctx, int r, pid_t pid, const struct gkfd_failure *f)

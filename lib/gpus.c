@@ -56,7 +56,7 @@ EXPORT int gpreempt_get_gpus(struct gpreempt_ctx *ctx, struct gpreempt_gpu *ret,
 	struct out_array out;
 	int sched_policy, r;
 
-	r = out_array_init(ctx, &out, ret, max);
+	r = out_array_init(ctx, &out, ret, max, UP_TO(struct gpreempt_gpu, mig));
 	if (r >= 0 && ctx->vendor)
 		r = ctx->vendor->gpus(ctx, &out);
 	else if (r >= 0)
@@ -160,6 +160,9 @@ EXPORT int gpreempt_get_device_info(struct gpreempt_ctx *ctx, struct gpreempt_de
 	struct gpreempt_device_info info = { .size = sizeof(info) };
 	int r;
 
+	r = ctx_check_out(ctx, ret, UP_TO(struct gpreempt_device_info, signed_modules_only));
+	if (r < 0)
+		return r;
 	snprintf(info.backend, sizeof(info.backend), "%s", ctx->backend);
 	r = ctx->vendor ? ctx->vendor->device_info(ctx, &info) : device_info(ctx, &info);
 	if (r < 0)

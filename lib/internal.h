@@ -65,6 +65,8 @@ struct gpreempt_ctx {
 
 void error_note(struct gpreempt_error *e, int r, enum gpreempt_error_kind kind, const char *hint,
 		const char *fmt, va_list ap);
+/* To a caller, who has no way to hear that the size of *ret makes no sense. */
+void error_tell(const struct gpreempt_error *e, struct gpreempt_error *ret);
 /* Notes a failure in @ctx and returns @r. @hint may be NULL. */
 int ctx_fail(struct gpreempt_ctx *ctx, int r, enum gpreempt_error_kind kind, const char *hint,
 	     const char *fmt, ...) _printf_(5, 6);
@@ -85,22 +87,44 @@ int ctx_topology(struct gpreempt_ctx *ctx, const struct gkfd_topology **ret);
 void ctx_call_begin(struct gpreempt_ctx *ctx);
 void ctx_call_end(struct gpreempt_ctx *ctx);
 
-/* ---- array.c: results of callers with other ideas of a struct's size ---- */
+/*
+ * ---- array.c: structs of callers with other ideas of their size ----
+ *
+ * @first: the size up to the last field the struct had in the first version with it. What is
+ * shorter was never a struct of ours: somebody forgot its size, and what he meant would be lost.
+ */
+
+#define UP_TO(type, last) (offsetof(type, last) + sizeof(((type *)0)->last))
 
 struct out_array {
 	char *base;
 	size_t stride, max, n;
 };
 
-/* -EINVAL: the caller's size is too small to hold even the size, or leaves entries unaligned. */
-int out_array_begin(struct out_array *a, void *ret, size_t max);
-int out_array_init(struct gpreempt_ctx *ctx, struct out_array *a, void *ret, size_t max);
+/* -EINVAL: the caller's size makes no sense, or leaves entries unaligned. */
+int out_array_begin(struct out_array *a, void *ret, size_t max, size_t first);
+int out_array_init(struct gpreempt_ctx *ctx, struct out_array *a, void *ret, size_t max,
+		   size_t first);
 /* Counts an entry, and copies what fits of it. @entry begins with its size. */
 void out_array_add(struct out_array *a, const void *entry);
-/* One struct: @ret's size says how much of @entry fits. */
+/* Whether there is a struct to be filled, before anything is done for it. @ret may be NULL. */
+int out_check(const void *ret, size_t first);
+int ctx_check_out(struct gpreempt_ctx *ctx, const void *ret, size_t first);
+/* One struct that was checked: its size says how much of @entry fits. @ret may be NULL. */
 void out_struct(void *ret, const void *entry);
-/* The caller's options over @defaults, which have their full size: fields it lacks stay. */
-void in_struct(void *defaults, const void *given);
+/*
+ * The caller's options over @defaults, which have their full size: fields it lacks stay, and all
+ * of them where @given is NULL. -EINVAL: its size makes no sense; -E2BIG: it has set fields that
+ * are not known here, and what it wants by them would not be done.
+ */
+int in_struct(void *defaults, const void *given, size_t first);
+/* The same, and one entry of an array, whose first entry's size counts; -EINVAL in both cases. */
+int ctx_take(struct gpreempt_ctx *ctx, void *defaults, const void *given, size_t first);
+int ctx_take_entry(struct gpreempt_ctx *ctx, void *defaults, const void *array, size_t i,
+		   size_t first);
+/* What such a failure is for people. */
+const char *size_mistake(int r);
+const char *size_hint(int r);
 
 /* ---- what differs between vendors and ways ---- */
 
@@ -171,7 +195,10 @@ int snapshot_add_progress(struct gpreempt_process *p, struct gpreempt_queue *que
 
 /* ---- suspend.c ---- */
 
-/* The options over their defaults, checked. */
+int suspend_take_options(struct gpreempt_ctx *ctx, struct gpreempt_suspend_options *ret,
+			 const struct gpreempt_suspend_options *given);
+int suspend_check_timing(struct gpreempt_ctx *ctx, const struct gpreempt_timing *ret);
+/* The same for AMD's driver, checked. */
 int suspend_options(struct gpreempt_ctx *ctx, struct gpreempt_suspend_options *ret,
 		    const struct gpreempt_suspend_options *given);
 bool process_is_held(const struct gpreempt_process *p);

@@ -161,9 +161,9 @@ EXPORT int gpreempt_kernel_on(struct gpreempt_ctx *ctx, uint32_t gpu_id,
 	uint32_t line;
 	int r;
 
-	if (options)
-		in_struct(&o, options);
-	r = kernel_open(ctx, "scheduler in the kernel", &version);
+	r = ctx_take(ctx, &o, options, UP_TO(struct gpreempt_kernel_options, offline_percent));
+	if (r >= 0)
+		r = kernel_open(ctx, "scheduler in the kernel", &version);
 	if (r >= 0)
 		r = check(ctx, &o);
 	if (r < 0)
@@ -307,7 +307,7 @@ EXPORT int gpreempt_kernel_get_gpus(struct gpreempt_ctx *ctx, struct gpreempt_ke
 	uint32_t line;
 	int r;
 
-	r = out_array_init(ctx, &out, ret, max);
+	r = out_array_init(ctx, &out, ret, max, UP_TO(struct gpreempt_kernel_gpu, failures));
 	if (r >= 0)
 		r = kernel_open(ctx, "scheduler in the kernel", &version);
 	if (r < 0)

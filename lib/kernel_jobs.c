@@ -52,11 +52,13 @@ EXPORT int gpreempt_kernel_set_class(struct gpreempt_ctx *ctx, pid_t pid,
 	struct gpreempt_class_request req = { .size = sizeof(req), .priority = -1 };
 	struct kfd_gpreempt_class args;
 	struct named who;
-	int r = name(ctx, pid, "class in the kernel's scheduler", &who);
+	int r;
 
+	r = ctx_take(ctx, &req, request, UP_TO(struct gpreempt_class_request, withdraw));
+	if (r >= 0)
+		r = name(ctx, pid, "class in the kernel's scheduler", &who);
 	if (r < 0)
 		return r;
-	in_struct(&req, request);
 	if (req.priority > UINT8_MAX)
 		return ctx_fail(ctx, -EINVAL, GPREEMPT_ERROR_USAGE, NULL,
 				"a priority is 0 to 255, not %d", req.priority);

@@ -190,7 +190,7 @@ EXPORT int gpreempt_get_levels(struct gpreempt_ctx *ctx, struct gpreempt_level *
 	struct out_array out;
 	int r;
 
-	r = out_array_init(ctx, &out, ret, max);
+	r = out_array_init(ctx, &out, ret, max, UP_TO(struct gpreempt_level, reason));
 	if (r >= 0 && ctx->vendor)
 		r = ctx->vendor->levels(ctx, &out);
 	if (r < 0 || ctx->vendor)

@@ -42,13 +42,16 @@ EXPORT int gpreempt_model_submit(struct gpreempt_ctx *ctx, pid_t pid, uint32_t q
 				 const struct gpreempt_model_work *work, uint64_t *ret_index)
 {
 	struct gpreempt_model_work w = { .size = sizeof(w) };
-	struct model *m = model_take(ctx);
+	struct model *m;
 	uint64_t index = 0;
 	int r;
 
+	r = ctx_take(ctx, &w, work, UP_TO(struct gpreempt_model_work, wg_ns));
+	if (r < 0)
+		return r;
+	m = model_take(ctx);
 	if (!m)
 		return fail_not_a_model(ctx);
-	in_struct(&w, work);
 	r = model_submit(m, pid, queue_id,
 			 &(struct model_work){ .workgroups = w.workgroups,
 					       .wg_ns = w.wg_ns,
@@ -66,10 +69,14 @@ EXPORT int gpreempt_model_submit(struct gpreempt_ctx *ctx, pid_t pid, uint32_t q
 EXPORT int gpreempt_model_get_queue(struct gpreempt_ctx *ctx, pid_t pid, uint32_t queue_id,
 				    struct gpreempt_model_queue *ret)
 {
-	struct model *m = model_take(ctx);
+	struct model *m;
 	struct model_queue_stats stats;
 	int r;
 
+	r = ctx_check_out(ctx, ret, UP_TO(struct gpreempt_model_queue, suspended));
+	if (r < 0)
+		return r;
+	m = model_take(ctx);
 	if (!m)
 		return fail_not_a_model(ctx);
 	r = model_queue_stats(m, pid, queue_id, &stats);
@@ -89,10 +96,14 @@ EXPORT int gpreempt_model_get_queue(struct gpreempt_ctx *ctx, pid_t pid, uint32_
 EXPORT int gpreempt_model_get_gpu(struct gpreempt_ctx *ctx, uint32_t index,
 				  struct gpreempt_model_gpu *ret)
 {
-	struct model *m = model_take(ctx);
+	struct model *m;
 	struct model_gpu_stats stats;
 	int r;
 
+	r = ctx_check_out(ctx, ret, UP_TO(struct gpreempt_model_gpu, save_ns));
+	if (r < 0)
+		return r;
+	m = model_take(ctx);
 	if (!m)
 		return fail_not_a_model(ctx);
 	r = model_gpu_stats(m, index, &stats);
@@ -131,7 +142,7 @@ EXPORT int gpreempt_model_get_packets(struct gpreempt_ctx *ctx, pid_t pid, uint3
 	size_t n;
 	int r;
 
-	r = out_array_init(ctx, &out, ret, max);
+	r = out_array_init(ctx, &out, ret, max, UP_TO(struct gpreempt_model_packet, saves));
 	if (r < 0)
 		return r;
 	packets = calloc(max ? max : 1, sizeof(*packets));

@@ -59,7 +59,11 @@ EXPORT int gpreempt_monitor_sample(struct gpreempt_monitor *mon,
 EXPORT int gpreempt_monitor_stats(struct gpreempt_monitor *mon, struct gpreempt_stats *ret)
 {
 	struct gpreempt_stats stats;
+	int r;
 
+	r = ctx_check_out(mon->process->ctx, ret, UP_TO(struct gpreempt_stats, advice));
+	if (r < 0)
+		return r;
 	if (mon->analysis.samples == 0)
 		return ctx_fail(mon->process->ctx, -ENODATA, GPREEMPT_ERROR_USAGE,
 				"take a sample first", "there is no sample yet");

@@ -9,8 +9,10 @@
 static int check_options(struct gpreempt_ctx *ctx, struct gpreempt_suspend_options *o,
 			 const struct gpreempt_suspend_options *given)
 {
-	*o = (struct gpreempt_suspend_options){ .size = sizeof(*o) };
-	in_struct(o, given);
+	int r = suspend_take_options(ctx, o, given);
+
+	if (r < 0)
+		return r;
 	if (o->grace_kclk)
 		return nv_cannot(ctx, "grace period", "leave it out: what runs is saved at once");
 	return 0;

@@ -9,23 +9,24 @@
 static int copy_queues(struct gpreempt_ctx *ctx, const struct gpreempt_own_queue *queues, size_t n,
 		       struct gkfd_own_queue **ret)
 {
-	struct gkfd_own_queue *copy;
+	_cleanup_free_ struct gkfd_own_queue *copy = NULL;
+	int r;
 
 	if (!queues)
 		return 0;
-	if (n == 0 || n > UINT32_MAX || queues[0].size < sizeof(size_t))
+	if (n == 0 || n > UINT32_MAX)
 		return ctx_fail(ctx, -EINVAL, GPREEMPT_ERROR_USAGE,
-				"give NULL to suspend all queues; set the size of the first",
-				"no queue was named");
+				"give NULL to suspend all queues", "no queue was named");
 	copy = calloc(n, sizeof(*copy));
 	if (!copy)
 		return ctx_fail_errno(ctx, -ENOMEM, "suspend");
 	for (size_t i = 0; i < n; i++) {
 		struct gpreempt_own_queue q = { .size = sizeof(q) };
 
-		/* The first entry's size counts for all, and is their distance. */
-		memcpy(&q, (const char *)queues + i * queues[0].size,
-		       MIN(sizeof(q), queues[0].size));
+		r = ctx_take_entry(ctx, &q, queues, i,
+				   UP_TO(struct gpreempt_own_queue, ring_bytes));
+		if (r < 0)
+			return r;
 		copy[i] = (struct gkfd_own_queue){
 			.id = q.queue_id,
 			.priority = q.priority,
@@ -33,7 +34,7 @@ static int copy_queues(struct gpreempt_ctx *ctx, const struct gpreempt_own_queue
 			.ring_bytes = q.ring_bytes > UINT32_MAX ? 0 : (uint32_t)q.ring_bytes,
 		};
 	}
-	*ret = copy;
+	*ret = steal_ptr(&copy);
 	return 0;
 }
 
@@ -53,6 +54,8 @@ EXPORT int gpreempt_suspend_own(struct gpreempt_ctx *ctx, const struct gpreempt_
 					   "let another process, or gpreemptd, do it");
 	r = suspend_options(ctx, &o, options);
 	if (r >= 0)
+		r = suspend_check_timing(ctx, ret);
+	if (r >= 0)
 		r = copy_queues(ctx, queues, n, &own);
 	if (r >= 0)
 		r = ctx_open_device(ctx);
@@ -66,8 +69,7 @@ EXPORT int gpreempt_suspend_own(struct gpreempt_ctx *ctx, const struct gpreempt_
 		return ctx_fail_target(ctx, r, ctx_own_pid(ctx), &failure);
 	timing.call_ns = hold.done_ns - hold.began_ns;
 	timing.queues = hold.n;
-	if (ret)
-		out_struct(ret, &timing);
+	out_struct(ret, &timing);
 	return 0;
 }
 
@@ -87,7 +89,9 @@ EXPORT int gpreempt_resume_own(struct gpreempt_ctx *ctx, struct gpreempt_timing 
 		timing.call_ns = resumed.done_ns - resumed.began_ns;
 		timing.queues = resumed.n;
 	}
-	if (ret)
-		out_struct(ret, &timing);
+	r = suspend_check_timing(ctx, ret); /* nothing stays held for that */
+	if (r < 0)
+		return r;
+	out_struct(ret, &timing);
 	return 0;
 }

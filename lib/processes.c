@@ -155,7 +155,7 @@ EXPORT int gpreempt_list_processes(struct gpreempt_ctx *ctx, struct gpreempt_pro
 	struct out_array out;
 	int r;
 
-	r = out_array_init(ctx, &out, ret, max);
+	r = out_array_init(ctx, &out, ret, max, UP_TO(struct gpreempt_process_info, hidden));
 	if (r < 0)
 		return r;
 	r = ctx->vendor ? ctx->vendor->processes(ctx, &out) : for_each_proc(ctx, list_one, &out);

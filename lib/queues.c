@@ -92,8 +92,9 @@ static int visit(struct gpreempt_ctx *ctx, const struct gkfd_proc *proc,
 static int search(struct gpreempt_ctx *ctx, struct search *s, struct gpreempt_queue *ret,
 		  size_t max)
 {
-	int r = out_array_init(ctx, &s->out, ret, max);
+	int r;
 
+	r = out_array_init(ctx, &s->out, ret, max, UP_TO(struct gpreempt_queue, slice_us));
 	if (r < 0)
 		return r;
 	r = ctx->vendor ? ctx->vendor->queues(ctx, &s->filter, &s->out)
@@ -109,8 +110,10 @@ EXPORT int gpreempt_get_all_queues(struct gpreempt_ctx *ctx,
 		.filter = { .size = sizeof(s.filter), .min_priority = -1, .max_priority = -1 },
 	};
 
-	in_struct(&s.filter, filter);
-	return search(ctx, &s, ret, max);
+	int r;
+
+	r = ctx_take(ctx, &s.filter, filter, UP_TO(struct gpreempt_queue_filter, max_priority));
+	return r < 0 ? r : search(ctx, &s, ret, max);
 }
 
 EXPORT int gpreempt_find_idle_offline_queues(struct gpreempt_ctx *ctx, struct gpreempt_queue *ret,

@@ -9,11 +9,25 @@
 
 #define DEFAULT_GRACE_KCLK 1
 
+int suspend_take_options(struct gpreempt_ctx *ctx, struct gpreempt_suspend_options *o,
+			 const struct gpreempt_suspend_options *given)
+{
+	*o = (struct gpreempt_suspend_options){ .size = sizeof(*o) };
+	return ctx_take(ctx, o, given, UP_TO(struct gpreempt_suspend_options, want_saved));
+}
+
+int suspend_check_timing(struct gpreempt_ctx *ctx, const struct gpreempt_timing *ret)
+{
+	return ctx_check_out(ctx, ret, UP_TO(struct gpreempt_timing, save_ns));
+}
+
 int suspend_options(struct gpreempt_ctx *ctx, struct gpreempt_suspend_options *o,
 		    const struct gpreempt_suspend_options *given)
 {
-	*o = (struct gpreempt_suspend_options){ .size = sizeof(*o) };
-	in_struct(o, given);
+	int r = suspend_take_options(ctx, o, given);
+
+	if (r < 0)
+		return r;
 	if (o->grace_kclk == 0)
 		o->grace_kclk = DEFAULT_GRACE_KCLK;
 	/* An 8-bit register, where 256 would have no end (Linux 6.12 amdgpu_amdkfd_gfx_v9.c). */
@@ -150,12 +164,13 @@ EXPORT int gpreempt_suspend_queues(struct gpreempt_process *p, const uint32_t *i
 	int r = check_call(p, ids, n);
 
 	if (r >= 0)
+		r = suspend_check_timing(p->ctx, ret);
+	if (r >= 0)
 		r = p->ops ? p->ops->suspend(&p, 1, ids, n, options, &timing)
 			   : suspend(p, ids, n, options, &timing);
 	if (r < 0)
 		return r;
-	if (ret)
-		out_struct(ret, &timing);
+	out_struct(ret, &timing);
 	return 0;
 }
 
@@ -182,10 +197,11 @@ EXPORT int gpreempt_resume_queues(struct gpreempt_process *p, struct gpreempt_ti
 	struct gpreempt_timing timing = { .size = sizeof(timing) };
 	int r = p->ops ? p->ops->resume(&p, 1, &timing) : resume(p, &timing);
 
+	if (r >= 0)
+		r = suspend_check_timing(p->ctx, ret); /* nobody stays held for that */
 	if (r < 0)
 		return r;
-	if (ret)
-		out_struct(ret, &timing);
+	out_struct(ret, &timing);
 	return 0;
 }
 

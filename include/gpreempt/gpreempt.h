@@ -7,9 +7,11 @@
  * on failure. After a failure gpreempt_get_error() has a line for people and a hint.
  *
  * Structs start with their size, which the caller sets so that they can grow; of an array the
- * first entry's size counts for all. A field the device does not know has its bit missing in
- * "valid". Calls that fill an array return how many entries there are, which may be more than
- * the @max they filled; with @max 0 the array may be NULL.
+ * first entry's size counts for all. A size that was forgotten, or is shorter than the struct ever
+ * was, is -EINVAL, and so are options with fields set that this library does not know: nothing was
+ * done then, but that a call to resume has resumed. A field the device does not know has its bit
+ * missing in "valid". Calls that fill an array return how many entries there are, which may be more
+ * than the @max they filled; with @max 0 the array may be NULL.
  *
  * A context and what hangs from it may be used by one thread at a time. While anything is
  * attached the process has a guard beside it: a process that is stopped or hangs for two
@@ -65,7 +67,10 @@ struct gpreempt_error {
 	char hint[256]; /* what to do about it; may be empty */
 };
 
-/* The last failure of a call on @ctx or on what hangs from it. Since: 0.1 */
+/*
+ * The last failure of a call on @ctx or on what hangs from it. Fills nothing where the size of *ret
+ * was forgotten. Since: 0.1
+ */
 void gpreempt_get_error(const struct gpreempt_ctx *ctx, struct gpreempt_error *ret);
 
 /* ---- context ---- */

@@ -182,24 +182,6 @@ static void what_does_not_fit_is_counted_and_not_asked_for(void **state)
 	heard_nothing(p);
 }
 
-static void an_older_program_gets_the_fields_it_knows(void **state)
-{
-	struct {
-		size_t size;
-		pid_t pid;
-		uid_t uid;
-	} jobs[2] = { { .size = sizeof(jobs[0]) } };
-	struct pair *p = *state;
-
-	say_jobs(p, 1, 7, 2, 2);
-	assert_int_equal(gpreempt_daemon_get_jobs(p->d, (void *)jobs, 2), 2);
-	assert_int_equal(jobs[0].pid, 7);
-	assert_int_equal(jobs[1].pid, 8);
-	jobs[0].size = 3;
-	assert_int_equal(gpreempt_daemon_get_jobs(p->d, (void *)jobs, 2), -EINVAL);
-	assert_int_equal(error_of(p).kind, GPREEMPT_ERROR_USAGE);
-}
-
 static void say_text(struct pair *p, uint32_t seq, const char *text, uint32_t n, uint32_t total)
 {
 	struct wire_text w = { .n = n, .total = total };
@@ -349,22 +331,6 @@ static void priorities_beyond_the_range_are_not_sent(void **state)
 	request.priority = -2;
 	assert_int_equal(gpreempt_daemon_set_class(p->d, "1", &request), -EINVAL);
 	heard_nothing(p);
-}
-
-static void an_older_programs_request_keeps_the_priority(void **state)
-{
-	struct {
-		size_t size;
-		enum gpreempt_class job_class;
-	} request = { offsetof(struct gpreempt_class_request, priority), GPREEMPT_CLASS_OFFLINE };
-	struct pair *p = *state;
-	struct wire_class w;
-
-	say_count(p, WIRE_CLASS, 1, 1);
-	assert_int_equal(gpreempt_daemon_set_class(p->d, "12", (void *)&request), 1);
-	heard(p, WIRE_CLASS, &w, sizeof(w));
-	assert_int_equal(w.priority, WIRE_KEEP);
-	assert_int_equal(w.job_class, WIRE_CLASS_OFFLINE);
 }
 
 static void names_of_policies_that_cannot_be_are_not_sent(void **state)
@@ -621,7 +587,6 @@ int main(void)
 		PAIR_TEST(a_status_is_told_in_the_librarys_words),
 		PAIR_TEST(a_list_comes_in_pages_and_each_is_asked_for_by_the_last_key),
 		PAIR_TEST(what_does_not_fit_is_counted_and_not_asked_for),
-		PAIR_TEST(an_older_program_gets_the_fields_it_knows),
 		PAIR_TEST(a_text_is_put_together_and_begun_again_when_it_changed),
 		PAIR_TEST(an_empty_text_is_a_text),
 		PAIR_TEST(a_refusal_is_the_daemons_own_words),
@@ -629,7 +594,6 @@ int main(void)
 		PAIR_TEST(what_is_withdrawn_says_nothing_else),
 		PAIR_TEST(selectors_that_make_no_sense_are_not_sent),
 		PAIR_TEST(priorities_beyond_the_range_are_not_sent),
-		PAIR_TEST(an_older_programs_request_keeps_the_priority),
 		PAIR_TEST(names_of_policies_that_cannot_be_are_not_sent),
 		PAIR_TEST(nonsense_is_refused),
 		PAIR_TEST(a_refusal_that_refuses_nothing_is_nonsense),

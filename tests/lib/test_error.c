@@ -143,24 +143,6 @@ static void every_reason_has_a_line_and_a_hint(void **state)
 	}
 }
 
-static void a_smaller_struct_of_an_older_caller_is_filled_as_far_as_it_goes(void **state)
-{
-	struct {
-		size_t size;
-		enum gpreempt_error_kind kind;
-		int error;
-		unsigned char beyond[16];
-	} old = { .size = offsetof(struct gpreempt_error, message) };
-
-	memset(old.beyond, 0x5a, sizeof(old.beyond));
-	ctx_fail(*state, -EIO, GPREEMPT_ERROR_FAILED, NULL, "something long enough to overflow");
-	gpreempt_get_error(*state, (struct gpreempt_error *)&old);
-	assert_int_equal(old.kind, GPREEMPT_ERROR_FAILED);
-	assert_int_equal(old.error, -EIO);
-	for (size_t i = 0; i < sizeof(old.beyond); i++)
-		assert_int_equal(old.beyond[i], 0x5a);
-}
-
 #define TEST(f) cmocka_unit_test_setup_teardown(f, open_model, close_model)
 
 int main(void)
@@ -174,7 +156,6 @@ int main(void)
 		TEST(bad_queue_ids_are_named),
 		TEST(too_old_says_how_old),
 		TEST(every_reason_has_a_line_and_a_hint),
-		TEST(a_smaller_struct_of_an_older_caller_is_filled_as_far_as_it_goes),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL) != 0;

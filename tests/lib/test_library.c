@@ -256,24 +256,6 @@ static void too_small_an_array_is_filled_and_the_rest_counted(void **state)
 	assert_int_equal(gpreempt_get_all_queues(*state, NULL, queues, 3), -EINVAL);
 }
 
-static void an_array_of_an_older_program_keeps_its_stride(void **state)
-{
-	struct {
-		size_t size;
-		uint64_t valid;
-		pid_t pid;
-		uint32_t queue_id;
-	} old[12] = { { .size = sizeof(old[0]) } };
-
-	assert_int_equal(gpreempt_get_all_queues(*state, NULL, (struct gpreempt_queue *)old, 12),
-			 12);
-	for (int i = 0; i < 12; i++) {
-		assert_int_equal(old[i].size, sizeof(old[0]));
-		assert_int_equal(old[i].pid, i < 10 ? TRAIN : INFER);
-		assert_int_equal(old[i].queue_id, i < 10 ? i : i - 10);
-	}
-}
-
 static void a_monitor_adds_up_its_samples(void **state)
 {
 	struct gpreempt_process *p = attach(*state, INFER);
@@ -365,7 +347,6 @@ int main(void)
 		TEST(activity_is_told_per_queue),
 		TEST(idle_offline_queues_are_found),
 		TEST(too_small_an_array_is_filled_and_the_rest_counted),
-		TEST(an_array_of_an_older_program_keeps_its_stride),
 		TEST(a_monitor_adds_up_its_samples),
 		TEST(the_stock_driver_says_what_it_cannot_do),
 		TEST(the_last_reference_gives_everything_back),
