@@ -297,5 +297,5 @@ int main(void)
 		cmocka_unit_test(nothing_is_asked_of_the_daemon_without_a_size),
 	};
 
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return cmocka_run_group_tests(tests, NULL, NULL) != 0;
 }
