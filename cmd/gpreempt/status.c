@@ -112,9 +112,11 @@ static void print_tripped(struct cli *cli, const struct daemon_view *v)
 {
 	char head[64];
 
-	for (size_t i = 0; i < v->n_gpus && v->gpus[i].tripped; i++) {
+	for (size_t i = 0; i < v->n_gpus; i++) {
 		char why[sizeof(v->gpus[i].tripped_by)];
 
+		if (!v->gpus[i].tripped)
+			continue;
 		memcpy(why, v->gpus[i].tripped_by, sizeof(why));
 		text_clean(why);
 		printf("%s: GPU %u: nothing is held on it any more%s%s\n"
