@@ -265,7 +265,7 @@ static const struct column job_columns[] = {
 
 struct job_labels {
 	char gpu[16];
-	char job[32];
+	char process[32];
 	char container[sizeof(((struct wire_job *)0)->container) + 1];
 	struct prom_label labels[5];
 };
@@ -276,12 +276,14 @@ static void label_job(const struct wire_job *j, struct job_labels *ret)
 	const char *class_name = j->job_class < ARRAY_SIZE(classes) ? classes[j->job_class] : "";
 
 	snprintf(ret->gpu, sizeof(ret->gpu), "%u", j->gpu);
-	snprintf(ret->job, sizeof(ret->job), "%d/%.*s", j->pid, (int)sizeof(j->comm), j->comm);
+	snprintf(ret->process, sizeof(ret->process), "%d/%.*s", j->pid, (int)sizeof(j->comm),
+		 j->comm);
 	snprintf(ret->container, sizeof(ret->container), "%.*s", (int)sizeof(j->container),
 		 j->container);
 	ret->labels[0] = (struct prom_label){ "gpu", ret->gpu };
 	ret->labels[1] = (struct prom_label){ "class", class_name };
-	ret->labels[2] = (struct prom_label){ "job", ret->job };
+	/* "job" and "instance" are Prometheus's own, and would be overwritten when it scrapes. */
+	ret->labels[2] = (struct prom_label){ "process", ret->process };
 	ret->labels[3] = (struct prom_label){ "container", ret->container };
 	ret->labels[4] = (struct prom_label){ 0 };
 }

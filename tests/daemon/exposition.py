@@ -10,6 +10,8 @@ TYPES = ('counter', 'gauge', 'histogram', 'summary', 'untyped')
 NOT_BASE = ('milliseconds', 'microseconds', 'nanoseconds', 'minutes', 'percent', 'kilobytes', 'ms',
             'us')
 
+RESERVED = {'job', 'instance'}
+
 
 class Wrong(Exception):
     pass
@@ -113,6 +115,8 @@ def check_conventions(family):
         raise Wrong(f'{family.name}: not in base units')
     if family.type in parts or not family.help.endswith('.'):
         raise Wrong(f'{family.name}: names its type, or its help is no sentence')
+    if any(RESERVED & set(s[1]) for s in family.samples):
+        raise Wrong(f'{family.name}: a label that Prometheus overwrites when it scrapes')
     if family.type == 'histogram':
         check_histogram(family)
     elif any('le' in s[1] for s in family.samples):

@@ -61,6 +61,8 @@ class TheReader(unittest.TestCase):
         '# HELP a_total Things.\n# TYPE a_total gauge\na_total 1\n',
         '# HELP a_ms Things.\n# TYPE a_ms gauge\na_ms 1\n',
         '# HELP a Things\n# TYPE a gauge\na 1\n',
+        '# HELP a Things.\n# TYPE a gauge\na{job="b"} 1\n',
+        '# HELP a Things.\n# TYPE a gauge\na{instance="b"} 1\n',
         '# HELP a A.\n# TYPE a histogram\na_bucket{le="1"} 1\na_sum 1\na_count 1\n',
         '# HELP a A.\n# TYPE a histogram\na_bucket{le="+Inf"} 1\na_sum 1\na_count 2\n',
         '# HELP a A.\n# TYPE a histogram\na_bucket{le="1"} 2\na_bucket{le="+Inf"} 1\na_count 1\n',
@@ -113,7 +115,31 @@ class TheDaemon(unittest.TestCase):
         self.assertTrue(families['gpreempt_gpu_info'].samples)
 
 
+def targets(node):
+    """Every query of a dashboard with what its lines are called."""
+    if isinstance(node, dict):
+        if 'expr' in node and 'legendFormat' in node:
+            yield node['expr'], node['legendFormat']
+        node = list(node.values())
+    if isinstance(node, list):
+        for value in node:
+            yield from targets(value)
+
+
 class TheDashboard(unittest.TestCase):
+    def test_its_lines_are_called_by_labels_they_have(self):
+        families = exposition.parse(printed())
+        with open(os.environ['DASHBOARD'], encoding='utf-8') as f:
+            found = list(targets(json.load(f)))
+        self.assertTrue([legend for _, legend in found if '{{process}}' in legend])
+        for query, legend in found:
+            known = {'instance'}
+            for name in re.findall(r'\bgpreempt_\w+', query):
+                for family in families.values():
+                    if family.owns(name):
+                        known.update(*(labels for _, labels, _ in family.samples))
+            self.assertLessEqual(set(re.findall(r'{{(\w+)}}', legend)), known, query)
+
     def test_it_asks_only_for_what_there_is_with_labels_it_has(self):
         families = exposition.parse(printed())
         known = {}

@@ -51,13 +51,13 @@ static void figures_are_in_base_units(void **state)
 	has_line(text, "gpreempt_info{version=\"" GPREEMPT_VERSION
 		       "\",backend=\"model\",level=\"K2\",policy=\"share\"} 1");
 	has_line(text, "gpreempt_job_held_seconds_total{gpu=\"1000\",class=\"online\","
-		       "job=\"2002/python3\",container=\"pod2\"} 1.23456789");
+		       "process=\"2002/python3\",container=\"pod2\"} 1.23456789");
 	has_line(text, "gpreempt_job_stolen_seconds_total{gpu=\"1000\",class=\"online\","
-		       "job=\"2002/python3\",container=\"pod2\"} 1");
+		       "process=\"2002/python3\",container=\"pod2\"} 1");
 	has_line(text, "gpreempt_job_target_seconds{gpu=\"1000\",class=\"online\","
-		       "job=\"2002/python3\",container=\"pod2\"} 0.02");
+		       "process=\"2002/python3\",container=\"pod2\"} 0.02");
 	has_line(text, "gpreempt_job_share_ratio{gpu=\"1000\",class=\"online\","
-		       "job=\"2002/python3\",container=\"pod2\"} 0.125");
+		       "process=\"2002/python3\",container=\"pod2\"} 0.125");
 	has_line(text, "gpreempt_gpu_tripped{gpu=\"1001\"} 1");
 	has_line(text, "gpreempt_gpu_slots_used{gpu=\"1000\",class=\"offline\"} 0");
 	has_line(text, "gpreempt_control_connections_total 12");
@@ -86,7 +86,7 @@ static void of_work_that_is_not_seen_there_are_no_figures(void **state)
 		assert_int_equal(count(text, part), FAKE_JOBS - 1);
 	}
 	has_line(text, "gpreempt_job_held_seconds_total{gpu=\"1000\",class=\"none\","
-		       "job=\"2003/python3\",container=\"pod3\"} 1.23456789");
+		       "process=\"2003/python3\",container=\"pod3\"} 1.23456789");
 }
 
 static void without_a_socket_its_figures_are_left_out(void **state)
@@ -101,7 +101,7 @@ static void names_of_programs_break_no_line(void **state)
 {
 	_cleanup_free_ char *text = written(NULL);
 
-	has_line(text, "gpreempt_job_held{gpu=\"1000\",class=\"offline\",job=\"2001/"
+	has_line(text, "gpreempt_job_held{gpu=\"1000\",class=\"offline\",process=\"2001/"
 		       "\\\"\\\\\\n??\xc3\xa4\xe2\x82\xac.....\",container=\"pod1\"} 0");
 	has_line(text, "gpreempt_gpu_info{gpu=\"1000\",name=\"AMD \\\"Instinct\\\" \\\\ 0\"} 1");
 }
