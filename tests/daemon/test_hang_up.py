@@ -177,7 +177,9 @@ class Files(rig.Case):
         with d.client() as early:
             with no_processes(d):
                 for _ in range(WAITING):
-                    self.send(d, b'x', b'')
+                    dropped = self.send(d, b'x', b'')
+                    while dropped.receive():  # until it is one of those that wait
+                        pass
                 late = self.send(d, rig.packet(STATUS))
                 for _ in range(3):
                     self.assertEqual(early.status().pid, d.process.pid)
