@@ -16,6 +16,7 @@ static void set_defaults(struct config *c)
 		.scan_ns = 250 * NSEC_PER_MSEC,
 		.attach_age_ns = 5 * NSEC_PER_SEC,
 		.metrics_ns = 10 * NSEC_PER_SEC,
+		.log_level = LOG_LEVEL_INFO,
 		.clients = 128,
 		.clients_per_uid = 16,
 		.requests_per_s = 5000,

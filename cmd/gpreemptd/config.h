@@ -8,6 +8,7 @@
 
 #include <stdint.h>
 
+#include "cmd/gpreemptd/events.h"
 #include "cmd/gpreemptd/rules.h"
 #include "core/engine/engine.h"
 
@@ -22,6 +23,7 @@ struct config {
 	uint64_t scan_ns; /* between looks for new processes */
 	uint64_t attach_age_ns; /* an offline job is attached no sooner after it was seen first */
 	uint64_t metrics_ns; /* between writes of the metrics file */
+	enum log_level log_level;
 	uint32_t clients, clients_per_uid; /* connections at once */
 	uint32_t requests_per_s; /* of one user */
 	char group[64]; /* whose members may do everything; besides root */

@@ -17,6 +17,7 @@ enum config_kind {
 	CONFIG_U64,
 	CONFIG_BOOL,
 	CONFIG_POLICY, /* const struct gpol_ops * */
+	CONFIG_LOG_LEVEL, /* enum log_level */
 	CONFIG_NAME, /* char[], @max bytes of it with the NUL */
 	CONFIG_TEXT, /* char *, allocated */
 	CONFIG_CONTAINER, /* the same, hexadecimal digits */

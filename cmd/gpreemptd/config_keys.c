@@ -77,6 +77,10 @@ static const struct config_key metrics_keys[] = {
 	DURATION("every", metrics_ns, 1 * S, 3600 * S),
 };
 
+static const struct config_key log_keys[] = {
+	OTHER("level", CONFIG_LOG_LEVEL, log_level),
+};
+
 static const struct config_key default_keys[] = {
 	OTHER("class", CONFIG_DEFAULT_CLASS, rules.fallback),
 };
@@ -87,11 +91,17 @@ static const struct config_key default_keys[] = {
 	}
 
 const struct config_section config_sections[] = {
-	SECTION("policy", policy_keys),	  SECTION("observe", observe_keys),
-	SECTION("hold", hold_keys),	  SECTION("slots", slots_keys),
-	SECTION("hint", hint_keys),	  SECTION("kernel", kernel_keys),
-	SECTION("control", control_keys), SECTION("metrics", metrics_keys),
-	SECTION("default", default_keys), { 0 },
+	SECTION("policy", policy_keys),
+	SECTION("observe", observe_keys),
+	SECTION("hold", hold_keys),
+	SECTION("slots", slots_keys),
+	SECTION("hint", hint_keys),
+	SECTION("kernel", kernel_keys),
+	SECTION("control", control_keys),
+	SECTION("metrics", metrics_keys),
+	SECTION("log", log_keys),
+	SECTION("default", default_keys),
+	{ 0 },
 };
 
 #define RULE(key, type, field) \

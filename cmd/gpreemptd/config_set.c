@@ -60,6 +60,28 @@ static int set_policy(struct config_reader *r, const char *text, const struct gp
 	return config_wrong(r, text, "there is no policy '%.40s'", text);
 }
 
+static int set_log_level(struct config_reader *r, const char *text, enum log_level *field)
+{
+	static const struct {
+		const char *name;
+		enum log_level level;
+	} levels[] = {
+		{ "error", LOG_LEVEL_ERROR },
+		{ "warning", LOG_LEVEL_WARNING },
+		{ "info", LOG_LEVEL_INFO },
+		{ "debug", LOG_LEVEL_DEBUG },
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(levels); i++) {
+		if (strcmp(text, levels[i].name))
+			continue;
+		*field = levels[i].level;
+		return 0;
+	}
+	config_hint(r, "levels are error, warning, info and debug");
+	return config_wrong(r, text, "there is no level '%.40s'", text);
+}
+
 static int set_class(struct config_reader *r, const struct config_key *key, const char *text,
 		     struct verdict *verdict)
 {
@@ -190,6 +212,8 @@ int config_set(struct config_reader *r, const struct config_key *key, const char
 		return set_bool(r, value, field);
 	case CONFIG_POLICY:
 		return set_policy(r, value, field);
+	case CONFIG_LOG_LEVEL:
+		return set_log_level(r, value, field);
 	case CONFIG_NAME:
 		return set_name(r, key, value, field);
 	case CONFIG_TEXT:

@@ -308,6 +308,7 @@ static enum status read_config(struct daemon *d)
 	if (r < 0)
 		return bad_config(d->options->config_file ? d->options->config_file : CONFIG_FILE,
 				  r, &mistake);
+	log_set_level(d->config->log_level);
 	return STATUS_DONE;
 }
 
@@ -349,6 +350,8 @@ static void stop(struct daemon *d)
 	loop_end(d);
 	if (d->control)
 		loop_write_metrics(d);
+	if (d->events)
+		events_summarise(d->events);
 	control_free(d->control);
 	scheduler_free(d->scheduler);
 	device_close(d->device);

@@ -26,7 +26,8 @@ struct daemon {
 
 	char *metrics_path;
 	int metrics_error; /* of the last time it was written */
-	sd_event_source *turn, *scheduler_ready, *metrics, *device_check, *patience, *leaving;
+	sd_event_source *turn, *scheduler_ready, *metrics, *summary, *device_check;
+	sd_event_source *patience, *leaving;
 	uint64_t leave_by_ns; /* while the driver is waited for to forget ours; 0: it is not */
 	bool paused; /* somebody said so */
 	bool pause_due; /* and waits for it */

@@ -11,7 +11,18 @@
 struct events {
 	events_sink_fn sink;
 	void *user;
+	uint64_t summed_since_ns; /* CLOCK_MONOTONIC; what follows is since then */
+	uint64_t held, let_go; /* times */
+	uint64_t held_ns, longest_ns; /* of those that were let go */
 };
+
+static uint64_t clock_ns(clockid_t clock)
+{
+	struct timespec ts;
+
+	clock_gettime(clock, &ts);
+	return (uint64_t)ts.tv_sec * NSEC_PER_SEC + (uint64_t)ts.tv_nsec;
+}
 
 int events_new(struct events **ret)
 {
@@ -19,6 +30,7 @@ int events_new(struct events **ret)
 
 	if (!e)
 		return -ENOMEM;
+	e->summed_since_ns = clock_ns(CLOCK_MONOTONIC);
 	*ret = e;
 	return 0;
 }
@@ -34,14 +46,6 @@ void events_set_sink(struct events *e, events_sink_fn sink, void *user)
 	e->user = user;
 }
 
-static uint64_t realtime_ns(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_REALTIME, &ts);
-	return (uint64_t)ts.tv_sec * NSEC_PER_SEC + (uint64_t)ts.tv_nsec;
-}
-
 static enum log_level level_of(const struct wire_event *event)
 {
 	switch (event->kind) {
@@ -53,10 +57,7 @@ static enum log_level level_of(const struct wire_event *event)
 	}
 }
 
-/*
- * The audit line of a hold, written when it ended: fields a script can cut out, whatever the text
- * says.
- */
+/* Fields that a script can cut out, whatever the text says. */
 static void log_hold(const struct wire_event *e)
 {
 	char comm[sizeof(e->comm)];
@@ -64,10 +65,36 @@ static void log_hold(const struct wire_event *e)
 	memcpy(comm, e->comm, sizeof(comm));
 	for (char *quote = comm; (quote = strchr(quote, '"')) != NULL;)
 		*quote = '?'; /* it does not end the field */
-	log_line(e->kind == WIRE_LET_GO ? LOG_LEVEL_INFO : LOG_LEVEL_DEBUG,
-		 "%s pid=%d uid=%u gpu=%u comm=\"%s\" for=%d held_us=%llu: %s",
+	log_line(LOG_LEVEL_DEBUG, "%s pid=%d uid=%u gpu=%u comm=\"%s\" for=%d held_us=%llu: %s",
 		 wire_event_name(e->kind), e->pid, e->uid, e->gpu, comm, e->other_pid,
 		 (unsigned long long)(e->duration_ns / NSEC_PER_USEC), e->text);
+}
+
+static void count_hold(struct events *e, const struct wire_event *event)
+{
+	if (event->kind == WIRE_HELD) {
+		e->held++;
+		return;
+	}
+	e->let_go++;
+	e->held_ns += event->duration_ns;
+	e->longest_ns = MAX(e->longest_ns, event->duration_ns);
+}
+
+void events_summarise(struct events *e)
+{
+	uint64_t now_ns = clock_ns(CLOCK_MONOTONIC), since_ns = e->summed_since_ns;
+
+	if (e->held || e->let_go)
+		log_line(LOG_LEVEL_INFO,
+			 "in %llu s %llu jobs were taken off a GPU and %llu put back, "
+			 "after %llu ms in all and %llu ms at most",
+			 (unsigned long long)((now_ns - since_ns) / NSEC_PER_SEC),
+			 (unsigned long long)e->held, (unsigned long long)e->let_go,
+			 (unsigned long long)(e->held_ns / NSEC_PER_MSEC),
+			 (unsigned long long)(e->longest_ns / NSEC_PER_MSEC));
+	e->summed_since_ns = now_ns;
+	e->held = e->let_go = e->held_ns = e->longest_ns = 0;
 }
 
 void events_tell(struct events *e, const struct wire_event *event, const char *fmt, ...)
@@ -77,15 +104,17 @@ void events_tell(struct events *e, const struct wire_event *event, const char *f
 	va_list ap;
 
 	told.h = wire_header(WIRE_EVENT, sizeof(told), 0);
-	told.time_ns = realtime_ns();
+	told.time_ns = clock_ns(CLOCK_REALTIME);
 	va_start(ap, fmt);
 	vsnprintf(text, sizeof(text), fmt, ap);
 	va_end(ap);
 	wire_text_set(told.text, sizeof(told.text), text);
-	if (told.kind == WIRE_HELD || told.kind == WIRE_LET_GO)
+	if (told.kind == WIRE_HELD || told.kind == WIRE_LET_GO) {
+		count_hold(e, &told);
 		log_hold(&told);
-	else
+	} else {
 		log_line(level_of(&told), "%s", text);
+	}
 	if (e->sink)
 		e->sink(e->user, &told);
 }

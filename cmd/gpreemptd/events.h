@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What happened, told to everybody who should know: the log (and, for holds, the audit line in
- * it), the subscribers of the control socket. Telling never waits and never fails.
+ * What happened, told to everybody who should know: the log, the subscribers of the control socket.
+ * Telling never waits and never fails.
  */
 #ifndef GPREEMPT_CMD_GPREEMPTD_EVENTS_H
 #define GPREEMPT_CMD_GPREEMPTD_EVENTS_H
@@ -24,9 +24,17 @@ void events_set_sink(struct events *e, events_sink_fn sink, void *user);
 void events_tell(struct events *e, const struct wire_event *event, const char *fmt, ...)
 	_printf_(3, 4);
 
+/*
+ * Holds are too many for the log: they are counted, and told together in one line, where there were
+ * any since the last. To be called now and then, and at the end.
+ */
+#define EVENTS_SUMMARY_NS (60 * NSEC_PER_SEC)
+void events_summarise(struct events *e);
+
 /* Lines of the log, with the priority systemd reads: "<4>text" where it reads our stderr. */
 enum log_level { LOG_LEVEL_ERROR = 3, LOG_LEVEL_WARNING = 4, LOG_LEVEL_INFO = 6, LOG_LEVEL_DEBUG };
 void log_line(enum log_level level, const char *fmt, ...) _printf_(2, 3);
-void log_set_verbose(bool verbose); /* else what is only for debugging is passed over */
+void log_set_level(enum log_level level); /* what is less important is passed over */
+void log_set_verbose(void); /* nothing is, whatever level is set */
 
 #endif

@@ -10,12 +10,18 @@
 #include "cmd/gpreemptd/events.h"
 #include "util/text.h"
 
+static enum log_level set_level = LOG_LEVEL_INFO;
 static bool verbose;
 static unsigned long long lost; /* lines nobody was there to read */
 
-void log_set_verbose(bool on)
+void log_set_level(enum log_level level)
 {
-	verbose = on;
+	set_level = level;
+}
+
+void log_set_verbose(void)
+{
+	verbose = true;
 }
 
 /* The journal tells its stream's name in JOURNAL_STREAM: sd-daemon(3). A terminal wants text. */
@@ -60,7 +66,7 @@ void log_line(enum log_level level, const char *fmt, ...)
 	char line[1024];
 	va_list ap;
 
-	if (level == LOG_LEVEL_DEBUG && !verbose)
+	if (level > set_level && !verbose)
 		return;
 	if (would_block()) {
 		lost++;

@@ -229,6 +229,7 @@ static int reload(void *user, struct config_mistake *ret_mistake)
 		return r;
 	d->config = config;
 	d->config_file = file;
+	log_set_level(config->log_level);
 	scheduler_configure(d->scheduler, config);
 	control_configure(d->control, config);
 	daemon_free_config(old);
@@ -302,6 +303,15 @@ static int on_metrics(sd_event_source *source, uint64_t usec, void *user)
 	return 0;
 }
 
+static int on_summary(sd_event_source *source, uint64_t usec, void *user)
+{
+	struct daemon *d = user;
+
+	events_summarise(d->events);
+	set_timer_after(d->summary, EVENTS_SUMMARY_NS);
+	return 0;
+}
+
 static void status(void *user, struct wire_status *ret)
 {
 	const struct daemon *d = user;
@@ -367,6 +377,8 @@ int loop_begin(struct daemon *d)
 	if (r >= 0)
 		r = add_timer(d, on_metrics, SD_EVENT_PRIORITY_IDLE, &d->metrics);
 	if (r >= 0)
+		r = add_timer(d, on_summary, SD_EVENT_PRIORITY_IDLE, &d->summary);
+	if (r >= 0)
 		r = add_timer(d, on_device_check, SD_EVENT_PRIORITY_NORMAL, &d->device_check);
 	if (r >= 0)
 		r = add_timer(d, on_patience, SD_EVENT_PRIORITY_NORMAL, &d->patience);
@@ -383,6 +395,7 @@ void loop_end(struct daemon *d)
 {
 	sd_event_source_disable_unref(d->turn);
 	sd_event_source_disable_unref(d->metrics);
+	sd_event_source_disable_unref(d->summary);
 	sd_event_source_disable_unref(d->device_check);
 	sd_event_source_disable_unref(d->patience);
 	sd_event_source_disable_unref(d->leaving);

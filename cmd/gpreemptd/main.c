@@ -200,7 +200,8 @@ int main(int argc, char **argv)
 	status = parse(argc, argv, &line);
 	if (status != STATUS_DONE)
 		return status;
-	log_set_verbose(line.verbose);
+	if (line.verbose)
+		log_set_verbose();
 	if (line.help || line.version) {
 		fputs(line.help ? help_text : "gpreemptd " GPREEMPT_VERSION "\n", stdout);
 		return fflush(stdout) == 0 ? STATUS_DONE : STATUS_FAILED;

@@ -336,7 +336,9 @@ class WithDaemon(Talking):
         self.event(events, 'job-classed', pid=job.pid, **{'class': 'none'})
         self.assertEqual(self.ask_json('class', 'name:some-*', 'default')['classed'], 0)
 
-    def test_what_a_job_calls_itself_forges_no_audit(self):
+    def test_what_a_job_calls_itself_forges_no_line_of_the_log(self):
+        self.daemon.configure('[log]\nlevel = debug\n')
+        self.daemon.reload()
         events = self.events()
         name = '\xff" uid=7\x9b'.encode('latin-1')
         offline = self.load('--offline', job_class='offline', name=name)

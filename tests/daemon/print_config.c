@@ -7,6 +7,20 @@
 #include "cmd/gpreemptd/config_internal.h"
 #include "util/macros.h"
 
+static const char *level_name(enum log_level level)
+{
+	switch (level) {
+	case LOG_LEVEL_ERROR:
+		return "error";
+	case LOG_LEVEL_WARNING:
+		return "warning";
+	case LOG_LEVEL_INFO:
+		return "info";
+	default:
+		return "debug";
+	}
+}
+
 static void print_value(const struct config_key *key, const struct config *c)
 {
 	const void *field = (const char *)c + key->offset;
@@ -24,6 +38,9 @@ static void print_value(const struct config_key *key, const struct config *c)
 		break;
 	case CONFIG_POLICY:
 		printf("%s", (*(const struct gpol_ops *const *)field)->name);
+		break;
+	case CONFIG_LOG_LEVEL:
+		printf("%s", level_name(*(const enum log_level *)field));
 		break;
 	case CONFIG_NAME:
 		printf("%s", (const char *)field);
