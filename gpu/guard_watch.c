@@ -37,7 +37,7 @@ BARE static void settle(const struct guard_holder *h)
 {
 	const int kept[] = { h->pidfd, h->stat_fd, h->life_fd, h->rescue.program };
 	uint64_t all = ~0ull;
-	int last = 1023;
+	int last = 0;
 
 	bare_call(SYS_rt_sigprocmask, SIG_SETMASK, &all, NULL, sizeof(all));
 	bare_call(SYS_setsid);
@@ -48,9 +48,7 @@ BARE static void settle(const struct guard_holder *h)
 	for (int fd = 0; fd <= last; fd++)
 		if (fd != kept[0] && fd != kept[1] && fd != kept[2] && fd != kept[3])
 			bare_call(SYS_close, fd);
-#ifdef SYS_close_range
-	bare_call(SYS_close_range, last + 1, ~0u, 0);
-#endif
+	bare_close_from(last + 1);
 }
 
 /* True when the holder has ended or runs another program; else after @ns or a message. */

@@ -61,4 +61,15 @@ BARE static inline long bare_syscall(long number, long a, long b, long c, long d
 /* bare_call(number, up to six arguments) */
 #define bare_call(...) BARE_ARGS_(__VA_ARGS__, 0, 0, 0, 0, 0, 0, 0)
 
+/* Closes all descriptors from @first on. */
+BARE static inline void bare_close_from(int first)
+{
+#ifdef SYS_close_range
+	if (bare_call(SYS_close_range, first, ~0u, 0) == 0)
+		return;
+#endif
+	for (int fd = first; fd < 65536; fd++)
+		bare_call(SYS_close, fd);
+}
+
 #endif

@@ -77,16 +77,6 @@ struct start {
 	pid_t parent;
 };
 
-BARE static void close_from(int first)
-{
-#ifdef SYS_close_range
-	if (bare_call(SYS_close_range, first, ~0u, 0) == 0)
-		return;
-#endif
-	for (int fd = first; fd < 65536; fd++)
-		bare_call(SYS_close, fd);
-}
-
 /* None of those that are moved may lie where another one goes. */
 BARE static void arrange_files(const struct start *s)
 {
@@ -101,7 +91,7 @@ BARE static void arrange_files(const struct start *s)
 	bare_call(SYS_dup3, socket, HELPER_SOCKET, 0);
 	bare_call(SYS_close, HELPER_FILE);
 	bare_call(SYS_dup3, file, HELPER_FILE, 0);
-	close_from(PROGRAM + 1);
+	bare_close_from(PROGRAM + 1);
 }
 
 BARE _Noreturn static void become(const struct start *s)
