@@ -211,11 +211,15 @@ static void bury_lost(struct readers *r)
 	}
 }
 
-/* Without memory to remember it by, it stays a zombie of ours. */
+/*
+ * Without memory to remember it by, it stays a zombie of ours. Closing the socket is not enough for
+ * epoll: a child of ours may have a copy.
+ */
 static void abandon(struct readers *r, struct crew *c, bool hung)
 {
 	struct lost *l = calloc(1, sizeof(*l));
 
+	epoll_ctl(r->epoll, EPOLL_CTL_DEL, c->helper.socket, NULL);
 	helper_abandon(&c->helper);
 	forget_shared(c);
 	if (l) {

@@ -12,6 +12,7 @@
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 
 #include "gpu/helpers/helper.h"
 #include "gpu/kfd/backend_internal.h"
@@ -100,13 +101,17 @@ static void fail_all(struct gpu_target *t, int result, const char *why)
 		take_done(t, &done);
 }
 
-/* It lets go when it notices. Without memory to remember it by, it stays a zombie of ours. */
+/*
+ * It lets go when it notices. Without memory to remember it by, it stays a zombie of ours. Closing
+ * the socket is not enough for epoll: a child of ours may have a copy.
+ */
 static void forget_holder(struct gpu_target *t, bool hung)
 {
 	struct former *f = calloc(1, sizeof(*f));
 
 	t->gone = true;
 	t->holds = false;
+	epoll_ctl(t->b->holders_fd, EPOLL_CTL_DEL, t->helper.socket, NULL);
 	closep(&t->helper.socket);
 	t->helper.socket = -1;
 	if (f) {
@@ -267,6 +272,13 @@ static unsigned int count_hung(const struct backend *b, uid_t user)
 	return n;
 }
 
+static int start_helper(const struct backend *b, struct helper *ret)
+{
+	_cleanup_close_ int us = (int)syscall(SYS_pidfd_open, getpid(), 0);
+
+	return helper_start(b->holder_program, HOLDER_PROGRAM, us, false, ret);
+}
+
 static int start(struct gpu_target *t)
 {
 	struct epoll_event e = { .events = EPOLLIN, .data.ptr = t };
@@ -277,7 +289,7 @@ static int start(struct gpu_target *t)
 	bury_former(t->b);
 	if (count_hung(t->b, t->user) >= MOST_HUNG)
 		return -EUSERS;
-	r = helper_start(t->b->holder_program, HOLDER_PROGRAM, -1, false, &t->helper);
+	r = start_helper(t->b, &t->helper);
 	if (r >= 0 && epoll_ctl(t->b->holders_fd, EPOLL_CTL_ADD, t->helper.socket, &e) < 0)
 		r = -errno;
 	return r;
@@ -401,7 +413,7 @@ static int probe(struct backend *b)
 	const struct holder_order message = { .verb = HOLDER_PROBE, .n = GPU_ALL_QUEUES };
 	struct gpu_target t = { .b = b, .helper = HELPER_NONE };
 	struct gpu_done done;
-	int r = helper_start(b->holder_program, HOLDER_PROGRAM, -1, false, &t.helper);
+	int r = start_helper(b, &t.helper);
 
 	if (r < 0)
 		return r;

@@ -22,6 +22,7 @@ struct holder {
 	char pid[16], start_ticks[24]; /* in words, for its guard */
 	const char *rescue[5];
 	int program, signals;
+	int owner; /* its pidfd; -1: this kernel has none */
 	uint64_t cookie; /* of the release */
 	bool released; /* by an order */
 };
@@ -79,9 +80,10 @@ static size_t on_watch(void *user, struct pollfd *fds)
 	struct holder *h = user;
 	size_t n = target_tracer_ops.watch(h->actor.target, fds);
 
-	fds[n] = (struct pollfd){ .fd = HELPER_SOCKET, .events = POLLIN };
-	fds[n + 1] = (struct pollfd){ .fd = h->signals, .events = POLLIN };
-	return n + 2;
+	fds[n++] = (struct pollfd){ .fd = HELPER_SOCKET, .events = POLLIN };
+	fds[n++] = (struct pollfd){ .fd = h->signals, .events = POLLIN };
+	fds[n++] = (struct pollfd){ .fd = h->owner, .events = POLLIN };
+	return n;
 }
 
 static void leave(struct holder *h)
@@ -114,11 +116,11 @@ static void on_turn(void *user, const struct pollfd *fds, size_t n)
 {
 	struct holder *h = user;
 
-	if (fds[n - 2].revents)
+	if (fds[n - 3].revents)
 		take_orders(h);
-	if (fds[n - 1].revents)
+	if (fds[n - 2].revents || fds[n - 1].revents)
 		leave(h);
-	target_tracer_ops.turn(h->actor.target, fds, n - 2);
+	target_tracer_ops.turn(h->actor.target, fds, n - 3);
 }
 
 static void on_traced_end(void *user, enum tracer_end how)
@@ -242,7 +244,11 @@ static int prepare(struct holder *h, struct gkfd *k, const struct holder_order *
 
 static int hold(struct gkfd *k, const struct holder_order *o)
 {
-	struct holder h = { .program = -1, .signals = -1 };
+	struct holder h = {
+		.program = -1,
+		.signals = -1,
+		.owner = fcntl(HELPER_FILE, F_GETFD) < 0 ? -1 : HELPER_FILE,
+	};
 	int r = prepare(&h, k, o);
 
 	if (r >= 0) {

@@ -6,7 +6,8 @@
  * process: others' holders, and the owner, have nothing to do with it.
  *
  * It lets the target go when its owner is gone, when it is told to by SIGTERM, and by itself when a
- * hold's longest time is over. It has a guard of its own.
+ * hold's longest time is over. It has a guard of its own. Its owner's end it sees by a pidfd, too
+ * (HELPER_FILE): others, who outlive that, may have copies of the other end of its socket.
  */
 #ifndef GPREEMPT_GPU_KFD_HOLDER_H
 #define GPREEMPT_GPU_KFD_HOLDER_H

@@ -36,7 +36,7 @@ struct tracer_ops {
 	void (*leave)(void *user); /* the thread is about to let the target go */
 	void (*gone)(void *user); /* it has; the thread does nothing more. May be NULL */
 };
-#define TRACER_MAX_FDS 4
+#define TRACER_MAX_FDS 5
 
 /* Starts the thread and seizes; @ops may be NULL. -EPERM, -ESRCH as ptrace(2) says. */
 int tracer_start(struct gkfd *k, pid_t pid, const struct tracer_ops *ops, void *user,

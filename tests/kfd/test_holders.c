@@ -280,34 +280,55 @@ static void closing_lets_everybody_go(void **state)
 	assert_true(count_fds() < fds); /* its own are gone as well */
 }
 
+/* Tells of a child that has a copy of all it has open. */
 static void hold_and_wait(struct fixture *f, int told)
 {
+	pid_t child;
+
 	open_backend(f);
 	attach_and_hold(f);
-	if (write(told, "", 1) == 1)
+	child = fork();
+	if (child == 0 || write(told, &child, sizeof(child)) == sizeof(child))
 		pause();
 	_exit(1);
 }
 
-static void when_the_owner_is_killed_its_holders_let_go(void **state)
+/* The child that is left; the caller's to kill. */
+static pid_t kill_an_owner(struct fixture *f)
 {
-	struct fixture *f = *state;
+	pid_t owner, child = 0;
 	int told[2];
-	char byte;
-	pid_t owner;
 
 	assert_int_equal(pipe(told), 0);
 	owner = fork();
 	if (owner == 0)
 		hold_and_wait(f, told[1]);
 	close(told[1]);
-	assert_int_equal(read(told[0], &byte, 1), 1);
+	assert_int_equal(read(told[0], &child, sizeof(child)), sizeof(child));
 	close(told[0]);
 	kill(owner, SIGKILL);
 	waitpid(owner, NULL, 0);
+	return child;
+}
+
+static void when_the_owner_is_killed_its_holders_let_go(void **state)
+{
+	struct fixture *f = *state;
+
+	kill(kill_an_owner(f), SIGKILL);
 	await(&f->board->suspended, 0);
 	await_untraced(f);
 	assert_int_equal(f->board->rescued, 0);
+}
+
+static void so_they_do_when_somebody_has_copies_of_its_descriptors(void **state)
+{
+	struct fixture *f = *state;
+	pid_t child = kill_an_owner(f);
+
+	await(&f->board->suspended, 0);
+	await_untraced(f);
+	kill(child, SIGKILL);
 }
 
 static void the_end_of_the_job_is_told(void **state)
@@ -371,6 +392,7 @@ int main(void)
 		T(a_stopped_holder_is_ended_by_its_guard),
 		T(closing_lets_everybody_go),
 		T(when_the_owner_is_killed_its_holders_let_go),
+		T(so_they_do_when_somebody_has_copies_of_its_descriptors),
 		T(the_end_of_the_job_is_told),
 		T(a_holder_that_hangs_keeps_nobody),
 		T(our_own_holders_are_no_jobs),
