@@ -9,6 +9,7 @@
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 
@@ -19,20 +20,41 @@
 #define PROGRAM (HELPER_FILE + 1) /* in the child; closed by executing it */
 #define FIRST_FREE 10 /* descriptors are moved up here, out of the way of those a helper gets */
 
-/* Programs lie together when they are installed, and each in its own folder when they are built. */
-static int open_in(const char *dir, const char *name)
+/*
+ * Who could put another program in its place runs what he likes as us. Nobody may, but root, we and
+ * whose program it is that we are.
+ */
+static bool is_trusted(int fd, mode_t type)
 {
-	char path[PATH_MAX];
-	int fd;
+	struct stat st, us;
 
-	if ((size_t)snprintf(path, sizeof(path), "%s/%s/%s", dir, name, name) >= sizeof(path))
-		return -ENAMETOOLONG;
-	fd = open(path, O_PATH | O_CLOEXEC);
-	if (fd < 0) {
-		path[strlen(path) - strlen(name) - 1] = '\0';
-		fd = open(path, O_PATH | O_CLOEXEC);
-	}
-	return fd < 0 ? -errno : fd;
+	if (fstat(fd, &st) < 0 || stat("/proc/self/exe", &us) < 0)
+		return false;
+	if ((st.st_mode & S_IFMT) != type || (st.st_mode & S_IWOTH))
+		return false;
+	if ((st.st_mode & S_IWGRP) && st.st_gid && st.st_gid != getegid() && st.st_gid != us.st_gid)
+		return false;
+	return !st.st_uid || st.st_uid == geteuid() || st.st_uid == us.st_uid;
+}
+
+static int open_trusted(int dir, const char *name, mode_t type)
+{
+	_cleanup_close_ int fd = openat(dir, name, O_PATH | O_CLOEXEC);
+
+	if (fd < 0)
+		return -errno;
+	return is_trusted(fd, type) ? steal_fd(&fd) : -EPERM;
+}
+
+/* Programs lie together when they are installed, and each in its own folder when they are built. */
+static int open_in(const char *path, const char *name)
+{
+	_cleanup_close_ int dir = open_trusted(AT_FDCWD, path, S_IFDIR), own = -1;
+
+	if (dir < 0)
+		return dir;
+	own = open_trusted(dir, name, S_IFDIR);
+	return open_trusted(own >= 0 ? own : dir, name, S_IFREG);
 }
 
 static int open_beside(const char *name)

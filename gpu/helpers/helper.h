@@ -26,7 +26,8 @@ struct helper {
 
 /*
  * Opens the program @name: in the folder $GPREEMPT_HELPERS, beside the program that runs, or where
- * it is installed. What is opened stays the same while packages are exchanged. -ENOENT.
+ * it is installed. What is opened stays the same while packages are exchanged. -ENOENT; -EPERM: it
+ * is there, but others than root and us could have put it there.
  */
 int helper_open(const char *name);
 

@@ -8,13 +8,16 @@
 #include <cmocka.h>
 #include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 
 #include "gpu/helpers/asks.h"
+#include "gpu/helpers/helper.h"
 #include "tests/helpers/reader_program.h"
 #include "util/macros.h"
 
@@ -344,6 +347,45 @@ static void a_program_that_is_not_there_is_said_to_be_so(void **state)
 	setenv("GPREEMPT_HELPERS", before, 1);
 }
 
+static int open_here(void)
+{
+	int fd = helper_open("helper");
+
+	if (fd >= 0)
+		close(fd);
+	return MIN(fd, 0);
+}
+
+static void a_program_that_others_could_have_put_there_is_not_run(void **state)
+{
+	_cleanup_free_ char *before = strdup(getenv("GPREEMPT_HELPERS"));
+	char folder[] = "/tmp/gpreempt-helpers-XXXXXX", program[64];
+
+	assert_non_null(mkdtemp(folder));
+	snprintf(program, sizeof(program), "%s/helper", folder);
+	setenv("GPREEMPT_HELPERS", folder, 1);
+	assert_int_equal(open_here(), -ENOENT);
+	close(open(program, O_CREAT | O_WRONLY, 0755));
+	assert_int_equal(open_here(), 0);
+	assert_int_equal(chmod(folder, 01777), 0);
+	assert_int_equal(open_here(), -EPERM);
+	assert_int_equal(chmod(folder, 0755), 0);
+	assert_int_equal(chmod(program, 0757), 0);
+	assert_int_equal(open_here(), -EPERM);
+	assert_int_equal(chmod(program, 0755), 0);
+	assert_int_equal(open_here(), 0);
+	if (geteuid() == 0) {
+		assert_int_equal(chown(program, BOB, 0), 0);
+		assert_int_equal(open_here(), -EPERM);
+		assert_int_equal(chown(program, 0, BOB), 0);
+		assert_int_equal(chmod(program, 0775), 0);
+		assert_int_equal(open_here(), -EPERM);
+	}
+	unlink(program);
+	rmdir(folder);
+	setenv("GPREEMPT_HELPERS", before, 1);
+}
+
 /* ---- who somebody is ---- */
 
 static struct proc_files answer_of(struct readers *r, struct asks *a)
@@ -440,6 +482,7 @@ int main(void)
 		T(more_than_one_request_holds_goes_with_the_next),
 		cmocka_unit_test(nothing_is_left_behind),
 		cmocka_unit_test(a_program_that_is_not_there_is_said_to_be_so),
+		cmocka_unit_test(a_program_that_others_could_have_put_there_is_not_run),
 		T(who_a_process_is_is_told_though_its_memory_hangs),
 		T(a_process_that_is_gone_is_nobody),
 		cmocka_unit_test(nonsense_in_an_answer_is_refused),
