@@ -65,7 +65,7 @@ static int find_number(pid_t pid, dev_t rdev, unsigned int nth)
 	return -ENOENT;
 }
 
-static int borrow_once(int pidfd, pid_t pid, dev_t rdev, unsigned int nth)
+static int borrow_once(int pidfd, pid_t pid, dev_t rdev, unsigned int nth, uint32_t *ret_number)
 {
 	int number = find_number(pid, rdev, nth), fd;
 
@@ -79,10 +79,12 @@ static int borrow_once(int pidfd, pid_t pid, dev_t rdev, unsigned int nth)
 		close(fd);
 		return -EAGAIN;
 	}
+	if (ret_number)
+		*ret_number = (uint32_t)number;
 	return fd;
 }
 
-int borrow_here(pid_t pid, dev_t rdev, unsigned int nth)
+int borrow_here(pid_t pid, dev_t rdev, unsigned int nth, uint32_t *ret_number)
 {
 	_cleanup_close_ int pidfd = (int)syscall(SYS_pidfd_open, pid, 0u);
 	int r = -EAGAIN;
@@ -90,7 +92,7 @@ int borrow_here(pid_t pid, dev_t rdev, unsigned int nth)
 	if (pidfd < 0)
 		return -errno;
 	for (int i = 0; i < TRIES && r == -EAGAIN; i++)
-		r = borrow_once(pidfd, pid, rdev, nth);
+		r = borrow_once(pidfd, pid, rdev, nth, ret_number);
 	return r;
 }
 
@@ -102,10 +104,13 @@ int borrow_serve(void *user, pid_t pid, const void *request, size_t len, struct 
 	if (len != sizeof(*want) || want->most > READER_FDS)
 		return -EINVAL;
 	while (room->n_fds < want->most) {
-		r = borrow_here(pid, want->rdev, want->first + room->n_fds);
+		uint32_t number;
+
+		r = borrow_here(pid, want->rdev, want->first + room->n_fds, &number);
 		if (r < 0)
 			break;
 		room->fds[room->n_fds++] = r;
+		reader_put(room, &number, sizeof(number));
 	}
 	return room->n_fds ? (int)room->n_fds : r;
 }
@@ -117,6 +122,7 @@ struct one {
 	struct borrow_request request;
 	unsigned int left;
 	int result;
+	uint32_t number;
 };
 
 static size_t write_one(struct readers_task *t, uint32_t reader, void *to, size_t max)
@@ -134,10 +140,14 @@ static void one_done(struct readers_task *t, struct readers_answer *answer)
 	struct one *one = (struct one *)t;
 
 	one->left = 0;
-	one->result = answer->n_fds ? steal_fd(&answer->fds[0]) : answer->result;
+	one->result = answer->result;
+	if (answer->n_fds && answer->len >= sizeof(one->number)) {
+		one->result = steal_fd(&answer->fds[0]);
+		memcpy(&one->number, answer->bytes, sizeof(one->number));
+	}
 }
 
-int borrow(pid_t pid, dev_t rdev, unsigned int nth)
+int borrow(pid_t pid, dev_t rdev, unsigned int nth, uint32_t *ret_number)
 {
 	struct one one = {
 		.task = { .service = READER_BORROW,
@@ -159,5 +169,7 @@ int borrow(pid_t pid, dev_t rdev, unsigned int nth)
 	readers_wait(r, 2 * PATIENCE_NS, &one.left);
 	readers_cancel(r, &one.task);
 	readers_free(r);
+	if (ret_number)
+		*ret_number = one.number;
 	return one.result;
 }

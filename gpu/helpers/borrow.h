@@ -15,14 +15,14 @@
  * A copy of the @nth descriptor, by its number, that the process has open on the device @rdev; the
  * caller's to close. The right to it is the right to trace the process: -EPERM, -EACCES. -ENOENT:
  * it has no more; -ESRCH: it is gone; -EAGAIN: it opens and closes them as we look; -ETIMEDOUT:
- * one of them does not say what it is.
+ * one of them does not say what it is. @ret_number: what it is there; or NULL.
  */
-int borrow(pid_t pid, dev_t rdev, unsigned int nth);
+int borrow(pid_t pid, dev_t rdev, unsigned int nth, uint32_t *ret_number);
 
 /* The same without a reader, for whoever may hang. */
-int borrow_here(pid_t pid, dev_t rdev, unsigned int nth);
+int borrow_here(pid_t pid, dev_t rdev, unsigned int nth, uint32_t *ret_number);
 
-/* ---- by a reader ---- */
+/* ---- by a reader; an answer is their numbers ---- */
 
 struct borrow_request {
 	uint64_t rdev;

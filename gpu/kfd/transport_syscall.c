@@ -143,7 +143,7 @@ static int kernel_borrow(void *data, pid_t pid, unsigned int nth)
 	dev_t device;
 	int r = gkfd_syscall_device(data, &device);
 
-	return r < 0 ? r : (k->expendable ? borrow_here : borrow)(pid, device, nth);
+	return r < 0 ? r : (k->expendable ? borrow_here : borrow)(pid, device, nth, NULL);
 }
 
 static int open_tree(const struct kernel *k, enum gkfd_tree tree)

@@ -4,6 +4,8 @@
  * list of them: numbers are asked for one by one, where it is known to take them.
  */
 #include <errno.h>
+#include <stdio.h>
+#include <string.h>
 
 #include "gpu/nvrm/internal.h"
 #include "gpu/nvrm/look.h"
@@ -223,7 +225,7 @@ static int next_descriptor(struct nvrm_process *p, struct nvrm_search *s, unsign
 		if (*left == 0)
 			return -EINPROGRESS;
 		(*left)--;
-		fd = p->n->transport->borrow(p->n->data, p->pidfd, p->pid, s->nth);
+		fd = p->n->transport->borrow(p->n->data, p->pidfd, p->pid, s->nth, &s->fd_number);
 		if (fd == -ENOENT)
 			return 0;
 		s->nth++;
@@ -247,19 +249,34 @@ static int next_descriptor(struct nvrm_process *p, struct nvrm_search *s, unsign
 	return 0;
 }
 
+/* "": it cannot be read. */
+static void read_link(const struct nvrm_process *p, uint32_t number, char *ret, size_t size)
+{
+	char path[32];
+
+	snprintf(path, sizeof(path), "%d/fd/%u", (int)p->pid, number);
+	if (p->n->transport->files->read_link(p->n->data, path, ret, size) < 0)
+		ret[0] = '\0';
+}
+
 /* The descriptor stays borrowed with the client, which the process has from now on. */
 static int keep_client(struct nvrm_process *p, struct nvrm_search *s, struct nvrm_failure *f)
 {
+	struct nvrm_client *c = &p->clients[p->n_clients];
+
 	if (p->n_clients == NVRM_CLIENTS)
 		return fail_looking(f, -ENOSPC, "looking for its clients");
-	p->clients[p->n_clients++] = (struct nvrm_client){
+	p->n_clients++;
+	*c = (struct nvrm_client){
 		.fd = steal_fd(&s->fd),
+		.fd_number = s->fd_number,
 		.handle = s->number,
 		.objects = s->listing.objects,
 		.guard_slot = -1,
 		.seen = p->looks,
 		.looked = p->looks,
 	};
+	read_link(p, c->fd_number, c->link, sizeof(c->link));
 	s->listing = (struct nvrm_listing){ 0 };
 	return 0;
 }
@@ -439,10 +456,23 @@ int nvrm_discover(struct nvrm_process *p, struct nvrm_search *s, unsigned int *l
 	return nvrm_fail(ret_failure, -ENOENT, NVRM_WHY_NO_CONTEXT, NULL);
 }
 
+/*
+ * What it has closed lives, with all its memory, through our copy. Another file of the driver's may
+ * have its number by now: that is left to the next search.
+ */
+static bool has_closed(const struct nvrm_process *p, const struct nvrm_client *c)
+{
+	char link[sizeof(c->link)];
+
+	read_link(p, c->fd_number, link, sizeof(link));
+	return strcmp(link, c->link) != 0;
+}
+
 int nvrm_look_further(struct nvrm_process *p, unsigned int *left, struct nvrm_failure *ret_failure)
 {
 	for (size_t i = 0; i < p->n_clients; i++) {
-		if (nvrm_whose(p->n, p->clients[i].fd, p->clients[i].handle) != NVRM_THIS)
+		if (has_closed(p, &p->clients[i]) ||
+		    nvrm_whose(p->n, p->clients[i].fd, p->clients[i].handle) != NVRM_THIS)
 			return -ESTALE;
 	}
 	for (size_t i = 0; i < p->n_groups; i++) {

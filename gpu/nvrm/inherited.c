@@ -46,7 +46,7 @@ static bool has_client(struct nvrm *n, pid_t pid, uint32_t client, unsigned int 
 	bool found = false;
 
 	for (unsigned int nth = 0; pidfd >= 0 && !found && nth < MOST_DESCRIPTORS; nth++) {
-		int fd = n->transport->borrow(n->data, pidfd, pid, nth);
+		int fd = n->transport->borrow(n->data, pidfd, pid, nth, NULL);
 
 		*left -= *left > 0;
 		if (fd == -EAGAIN)

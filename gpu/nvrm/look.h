@@ -60,6 +60,7 @@ struct nvrm_search { /* nvrm_search_init() */
 
 	unsigned int nth; /* descriptor of the process */
 	int fd; /* a copy of it; -1: none */
+	uint32_t fd_number; /* what it is there */
 	struct nvrm_range ranges[NVRM_QUEST_CLIENTS + 1];
 	size_t n_ranges, range;
 	uint32_t number, asks;

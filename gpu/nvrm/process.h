@@ -40,6 +40,8 @@ struct nvrm_group {
 
 struct nvrm_client {
 	int fd;
+	uint32_t fd_number; /* what it is in the process, */
+	char link[32]; /* and what that points to, cut off; "": not known */
 	uint32_t handle;
 	struct nvrm_objects objects;
 	uint32_t swept; /* handles below this were looked at once more */

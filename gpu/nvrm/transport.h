@@ -31,8 +31,9 @@ struct nvrm_transport {
 	/*
 	 * A copy of the @nth descriptor that process has open on the control device, by its number.
 	 * The right to it is the right to trace it: -EPERM, -EACCES. -ENOENT: it has no more.
+	 * @ret_number: what it is there; or NULL.
 	 */
-	int (*borrow)(void *data, int pidfd, pid_t pid, unsigned int nth);
+	int (*borrow)(void *data, int pidfd, pid_t pid, unsigned int nth, uint32_t *ret_number);
 
 	/*
 	 * A whole file below /proc, by its path there ("driver/nvidia/version", "7/stat"), NUL

@@ -91,7 +91,7 @@ static int kernel_pidfd(void *data, pid_t pid)
 	return fd < 0 ? -errno : fd;
 }
 
-static int kernel_borrow(void *data, int pidfd, pid_t pid, unsigned int nth)
+static int kernel_borrow(void *data, int pidfd, pid_t pid, unsigned int nth, uint32_t *ret_number)
 {
 	_cleanup_free_ char *path = NULL;
 	int r = below_root(data, "/dev/nvidiactl", &path);
@@ -102,7 +102,7 @@ static int kernel_borrow(void *data, int pidfd, pid_t pid, unsigned int nth)
 		return r;
 	if (stat(path, &device) < 0)
 		return errno == ENOENT ? -ENODEV : -errno;
-	r = borrow(pid, device.st_rdev, nth);
+	r = borrow(pid, device.st_rdev, nth, ret_number);
 	if (r >= 0 && poll(&end, 1, 0) != 0) { /* the pid may be another's */
 		close(r);
 		return -ESRCH;

@@ -135,7 +135,7 @@ static int fuzz_pidfd(void *data, pid_t pid)
 	return fcntl(((struct driver *)data)->exit_fd, F_DUPFD_CLOEXEC, 0);
 }
 
-static int fuzz_borrow(void *data, int pidfd, pid_t pid, unsigned int nth)
+static int fuzz_borrow(void *data, int pidfd, pid_t pid, unsigned int nth, uint32_t *ret_number)
 {
 	struct driver *d = data;
 	uint8_t what = next(d);
@@ -146,6 +146,8 @@ static int fuzz_borrow(void *data, int pidfd, pid_t pid, unsigned int nth)
 		return -ESRCH;
 	if (nth > 1 || ++d->borrowed > BORROWED_MAX)
 		return -ENOENT;
+	if (ret_number)
+		*ret_number = nth;
 	return give_fd(d);
 }
 

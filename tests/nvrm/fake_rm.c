@@ -287,7 +287,7 @@ static int fake_pidfd(void *data, pid_t pid)
 	return call.result;
 }
 
-static int copy_nth(struct fake_rm *f, int pidfd, pid_t pid, unsigned int nth)
+static int copy_nth(struct fake_rm *f, int pidfd, pid_t pid, unsigned int nth, uint32_t *ret_number)
 {
 	struct pollfd exited = { .fd = pidfd, .events = POLLIN };
 	struct fake_process *p = fake_process(f, pid);
@@ -304,12 +304,14 @@ static int copy_nth(struct fake_rm *f, int pidfd, pid_t pid, unsigned int nth)
 		if (!p->numbers[i].path[0] || p->numbers[i].file < 0 || nth-- > 0)
 			continue;
 		f->files[p->numbers[i].file].refs++;
+		if (ret_number)
+			*ret_number = FAKE_FIRST_NUMBER + i;
 		return give_fd(f, p->numbers[i].file);
 	}
 	return -ENOENT;
 }
 
-static int fake_borrow(void *data, int pidfd, pid_t pid, unsigned int nth)
+static int fake_borrow(void *data, int pidfd, pid_t pid, unsigned int nth, uint32_t *ret_number)
 {
 	struct fake_rm *f = data;
 	struct fake_call call = { .op = FAKE_BORROW };
@@ -319,7 +321,7 @@ static int fake_borrow(void *data, int pidfd, pid_t pid, unsigned int nth)
 	if (fake_enter(f, &call, &fault))
 		call.result = -fault.error;
 	else
-		call.result = copy_nth(f, pidfd, pid, nth);
+		call.result = copy_nth(f, pidfd, pid, nth, ret_number);
 	fake_leave(f, &call);
 	pthread_mutex_unlock(&f->lock);
 	return call.result;

@@ -166,7 +166,9 @@ int fake_rm_open_file(struct fake_rm *f, pid_t pid, const char *path)
 	pthread_mutex_lock(&f->lock);
 	p = fake_process(f, pid);
 	fake_must(p && p->n_numbers < FAKE_NUMBERS, "no such process, or too many files");
-	number = (int)p->n_numbers++;
+	for (number = 0; number < (int)p->n_numbers && p->numbers[number].path[0]; number++)
+		; /* the lowest that is free */
+	p->n_numbers += number == (int)p->n_numbers;
 	snprintf(p->numbers[number].path, sizeof(p->numbers[number].path), "%s", path);
 	p->numbers[number].file = control ? fake_new_file(f, pid) : -1;
 	pthread_mutex_unlock(&f->lock);

@@ -373,10 +373,9 @@ static void a_client_that_comes_later_is_seen_in_time(void **state)
 	nvrm_process_close(p);
 }
 
-/* The process closes the descriptor: what is borrowed must not keep its client alive for long. */
-static void a_client_the_process_gave_up_is_given_back_in_time(void **state)
+/* A process with two clients closes the descriptor of the first, and opens @then in its place. */
+static void close_one_of_two(struct rig *r, const char *then, uint64_t after_ns)
 {
-	struct rig *r = *state;
 	struct nvrm_process *p;
 	uint32_t client, second;
 	int number;
@@ -390,11 +389,29 @@ static void a_client_the_process_gave_up_is_given_back_in_time(void **state)
 	p = rig_open(r, JOB);
 	assert_int_equal(p->n_clients, 2);
 	fake_rm_close_file(r->fake, JOB, number);
-	fake_rm_advance(r->fake, 60 * NSEC_PER_SEC);
+	if (then)
+		assert_int_equal(fake_rm_open_file(r->fake, JOB, then), number);
+	fake_rm_advance(r->fake, after_ns);
 	assert_int_equal(nvrm_process_refresh(p, &r->failure), 1);
 	assert_int_equal(p->n_clients, 1);
 	assert_int_equal(p->clients[0].handle, second);
 	nvrm_process_close(p);
+}
+
+/* What is borrowed would keep its client alive, and that the job's memory. */
+static void a_client_the_process_gave_up_is_given_back_at_once(void **state)
+{
+	close_one_of_two(*state, NULL, 0);
+}
+
+static void also_when_another_file_has_its_number(void **state)
+{
+	close_one_of_two(*state, "/dev/null", 0);
+}
+
+static void or_in_time_when_that_is_the_drivers_too(void **state)
+{
+	close_one_of_two(*state, "/dev/nvidiactl", 30 * NSEC_PER_SEC);
 }
 
 /* ---- the end ---- */
@@ -621,7 +638,9 @@ int main(void)
 		CASE(a_context_that_takes_the_numbers_of_a_held_one_is_held_anew),
 		CASE(a_process_without_any_context_left_may_make_a_new_one),
 		CASE(a_client_that_comes_later_is_seen_in_time),
-		CASE(a_client_the_process_gave_up_is_given_back_in_time),
+		CASE(a_client_the_process_gave_up_is_given_back_at_once),
+		CASE(also_when_another_file_has_its_number),
+		CASE(or_in_time_when_that_is_the_drivers_too),
 		CASE(the_end_is_told_and_nothing_is_kept),
 		CASE(a_job_that_ends_between_any_two_calls_leaves_nothing),
 		CASE(any_call_may_fail_with_any_error),

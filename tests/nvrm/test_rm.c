@@ -24,7 +24,7 @@ static struct borrowed borrow(struct rig *r, pid_t pid)
 	b.client = fake_rm_job(r->fake, pid);
 	b.pidfd = r->n->transport->pidfd(r->n->data, pid);
 	assert_true(b.pidfd >= 0);
-	b.fd = r->n->transport->borrow(r->n->data, b.pidfd, pid, 0);
+	b.fd = r->n->transport->borrow(r->n->data, b.pidfd, pid, 0, NULL);
 	assert_true(b.fd >= 0);
 	return b;
 }

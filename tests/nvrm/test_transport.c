@@ -174,7 +174,7 @@ static void the_device_is_opened_below_the_root(void **state)
 	path_of(w, "dev/nvidiactl", path, sizeof(path));
 	remove(path);
 	assert_int_equal(t->open(w->data), -ENOENT);
-	assert_int_equal(t->borrow(w->data, w->pidfd, w->child, 0), -ENODEV);
+	assert_int_equal(t->borrow(w->data, w->pidfd, w->child, 0, NULL), -ENODEV);
 }
 
 static void descriptors_on_the_device_are_borrowed_and_no_others(void **state)
@@ -184,7 +184,7 @@ static void descriptors_on_the_device_are_borrowed_and_no_others(void **state)
 
 	assert_int_equal(stat(DEVICE, &device), 0);
 	for (unsigned int nth = 0; nth < CHILD_FDS; nth++) {
-		int fd = t->borrow(w->data, w->pidfd, w->child, nth);
+		int fd = t->borrow(w->data, w->pidfd, w->child, nth, NULL);
 
 		assert_true(fd >= 0);
 		assert_int_equal(fstat(fd, &got), 0);
@@ -192,7 +192,7 @@ static void descriptors_on_the_device_are_borrowed_and_no_others(void **state)
 		assert_int_equal(fcntl(fd, F_GETFD) & FD_CLOEXEC, FD_CLOEXEC);
 		t->close_fd(w->data, fd);
 	}
-	assert_int_equal(t->borrow(w->data, w->pidfd, w->child, CHILD_FDS), -ENOENT);
+	assert_int_equal(t->borrow(w->data, w->pidfd, w->child, CHILD_FDS, NULL), -ENOENT);
 }
 
 static void the_end_is_told_and_nothing_is_borrowed_after_it(void **state)
@@ -204,7 +204,7 @@ static void the_end_is_told_and_nothing_is_borrowed_after_it(void **state)
 	assert_int_equal(poll(&end, 1, 0), 0);
 	end_child(w);
 	assert_int_equal(poll(&end, 1, -1), 1);
-	assert_int_equal(t->borrow(w->data, w->pidfd, gone, 0), -ESRCH);
+	assert_int_equal(t->borrow(w->data, w->pidfd, gone, 0, NULL), -ESRCH);
 	assert_int_equal(t->pidfd(w->data, gone), -ESRCH);
 }
 
