@@ -197,6 +197,7 @@ static int check_vms(struct gkfd_target *t, struct gkfd_failure *fail)
 
 	if (t->way != GKFD_BY_DEBUG || t->vms_checked)
 		return 0;
+	target_beat(t, GUARD_DRIVER_CALL_NS); /* it may have as many descriptors as it likes */
 	if (gkfd_vms_check(t->k, t->ident.pid, &gpu_id) < 0) {
 		gkfd_fail(fail, -EOPNOTSUPP, GKFD_WHY_NO_VM, "hold");
 		fail->gpu_id = gpu_id;
@@ -241,8 +242,10 @@ int target_hold_here(struct gkfd_target *t, const struct gkfd_hold_request *requ
 	uint64_t at_ns;
 	int r = check_hold(t, request, fail);
 
-	if (r < 0)
+	if (r < 0) {
+		target_beat(t, GUARD_SILENCE_NS);
 		return r;
+	}
 	target_beat(t, GUARD_DRIVER_CALL_NS);
 	r = way_hold(t, request, ret, fail);
 	target_publish(t);

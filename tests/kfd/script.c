@@ -24,7 +24,7 @@ struct script {
 	unsigned int lent;
 	bool paused;
 	int evictions;
-	int block_fd;
+	int block_fd, files_fd;
 	int dbg_fd; /* our copy of the driver's end of the pipe */
 	bool enabled;
 	bool frozen;
@@ -338,7 +338,10 @@ static int play_read_file(void *data, enum gkfd_tree tree, const char *path, cha
 static int play_list_dir(void *data, enum gkfd_tree tree, const char *path, char **ret_names)
 {
 	struct script *s = data;
+	struct pollfd p = { .fd = s->files_fd, .events = POLLIN };
 
+	if (p.fd >= 0)
+		poll(&p, 1, -1);
 	return gkfd_transport_syscall.list_dir(s->kernel, tree, path, ret_names);
 }
 
@@ -402,7 +405,7 @@ struct script *script_new(const struct gkfd_trace_ops *trace)
 	s->table.now_ns = play_now_ns;
 	s->kernel = gkfd_syscall_new(NULL);
 	s->vanish_at = SIZE_MAX;
-	s->block_fd = -1;
+	s->block_fd = s->files_fd = -1;
 	s->dbg_fd = -1;
 	s->queues = 2;
 	s->start = 7;
@@ -473,6 +476,11 @@ int script_evictions(struct script *s)
 	n = s->evictions;
 	pthread_mutex_unlock(&s->lock);
 	return n;
+}
+
+void script_block_files(struct script *s, int fd)
+{
+	s->files_fd = fd;
 }
 
 void script_block_suspend(struct script *s, int fd)

@@ -53,6 +53,8 @@ void script_lend(struct script *s, unsigned int n);
 int script_evictions(struct script *s);
 /* The next suspend blocks until @fd is readable. */
 void script_block_suspend(struct script *s, int fd);
+/* From now on files of other processes are not listed before @fd is readable. */
+void script_block_files(struct script *s, int fd);
 /* From now on every call of the driver waits for ever, as for a GPU that does not answer. */
 void script_hang_driver(struct script *s);
 /* From now on asking for the time does: a deadlock of whoever does so. */

@@ -11,6 +11,7 @@
 #include <sys/ptrace.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
+#include <sys/timerfd.h>
 #include <sys/wait.h>
 
 #include <cmocka.h>
@@ -497,6 +498,34 @@ static void running_out_of_descriptors_is_an_error_like_another(void **state)
 	assert_int_equal(status, 0);
 }
 
+/* In a process of its own, which its guard would kill. */
+static void hold_slowly(struct fixture *f)
+{
+	const struct itimerspec long_after = {
+		.it_value.tv_sec = (GUARD_SILENCE_NS + GUARD_SILENCE_NS / 2) / NSEC_PER_SEC + 1
+	};
+	int timer = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC);
+
+	if (guard_start(&f->guard) < 0 || timerfd_settime(timer, 0, &long_after, NULL) < 0 ||
+	    gkfd_target_attach(f->k, f->job.pid, f->guard, &f->t, &f->fail) < 0)
+		_exit(2);
+	script_block_files(f->script, timer);
+	_exit(gkfd_target_hold(f->t, &(struct gkfd_hold_request){ .grace_kclk = 1 }, &f->hold,
+			       &f->fail) < 0);
+}
+
+static void many_descriptors_of_a_target_are_no_silence(void **state)
+{
+	struct fixture *f = *state;
+	int status = -1;
+	pid_t child = fork();
+
+	if (child == 0)
+		hold_slowly(f);
+	assert_int_equal(waitpid(child, &status, 0), child);
+	assert_int_equal(status, 0);
+}
+
 static void a_zombie_is_no_process_any_more(void **state)
 {
 	struct fixture *f = *state;
@@ -558,6 +587,7 @@ int main(void)
 		T(a_host_that_waits_for_any_child_freezes_no_target),
 		T(the_end_of_the_hosts_own_child_is_left_to_the_host),
 		T(running_out_of_descriptors_is_an_error_like_another),
+		T(many_descriptors_of_a_target_are_no_silence),
 		T(a_zombie_is_no_process_any_more),
 		T(nothing_is_held_after_ending_a_strangers_session),
 	};
