@@ -4,8 +4,8 @@
  * once, whatever its runtime. Every call must be made on the thread that traces the process's
  * leader; nothing here blocks but the driver.
  *
- * The driver does not undo a pause when its maker dies, and it counts: paused twice, it takes
- * one "unpause" and then knows nothing of the other (Linux 6.12 kfd_chardev.c). So a pause is
+ * The driver does not undo a pause when its maker dies, and up to Linux 6.12.115 it counts: paused
+ * twice, it takes one "unpause" and then knows nothing of the other (kfd_chardev.c). So a pause is
  * made only where there is none, and only the tracer can make one.
  */
 #ifndef GPREEMPT_GPU_KFD_PAUSE_H

@@ -27,17 +27,18 @@ static uint64_t object_bytes(const struct model *m, const struct model_kproc *k,
 	return bytes;
 }
 
+/* Up to Linux 6.12.115 it was paused once more each time, and one UNPAUSE did not undo that. */
 static int process_info(struct call *c, struct kfd_ioctl_criu_args *a)
 {
 	struct model_kproc *k = c->kproc;
-	int r;
+	int r = 0;
 
-	r = c->m->config.n_gpus ? model_evict_queues(c->m, k) : -ENODEV;
-	if (r < 0) {
-		model_restore_queues(c->m, k);
-		k->queues_paused = false;
+	if (!c->m->config.n_gpus)
+		return -ENODEV;
+	if (!k->queues_paused)
+		r = model_evict_queues(c->m, k);
+	if (r < 0)
 		return r;
-	}
 	k->queues_paused = true;
 	a->pid = (uint32_t)k->proc->pid;
 	a->num_devices = c->m->config.n_gpus;
@@ -46,7 +47,6 @@ static int process_info(struct call *c, struct kfd_ioctl_criu_args *a)
 	return 0;
 }
 
-/* Evictions nest, the flag does not: paused twice, one UNPAUSE leaves the process wedged. */
 static int unpause(struct call *c)
 {
 	int r;
