@@ -6,6 +6,7 @@
 
 #include "gpu/kfd/failure_text.h"
 #include "lib/internal.h"
+#include "util/advice.h"
 
 void error_note(struct gpreempt_error *e, int r, enum gpreempt_error_kind kind, const char *hint,
 		const char *fmt, va_list ap)
@@ -43,7 +44,8 @@ int ctx_fail_errno(struct gpreempt_ctx *ctx, int r, const char *what)
 			ctx, r, GPREEMPT_ERROR_FAILED,
 			"this driver prints something gpreempt does not know; please report it",
 			"%s: the contents make no sense", what);
-	return ctx_fail(ctx, r, GPREEMPT_ERROR_FAILED, NULL, "%s: %s", what, strerror(-r));
+	return ctx_fail(ctx, r, GPREEMPT_ERROR_FAILED, advice_for(r, NULL), "%s: %s", what,
+			strerror(-r));
 }
 
 void ctx_clear_error(struct gpreempt_ctx *ctx)

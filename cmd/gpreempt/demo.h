@@ -23,8 +23,8 @@ struct demo_child {
 struct demo {
 	struct cli *cli;
 	const char *device; /* model[:PRESET] */
-	char dir[64]; /* the daemon's run directory */
-	char control[96]; /* and its socket there */
+	char dir[88]; /* the daemon's run directory */
+	char control[104]; /* and its socket there */
 	struct demo_child daemon;
 	pid_t janitor; /* removes dir when we and the daemon are gone */
 	int alive_fd; /* it waits for the end of this */

@@ -14,6 +14,7 @@
 #include <sys/wait.h>
 
 #include "cmd/gpreempt/demo.h"
+#include "util/advice.h"
 
 #define START_MS 10000 /* for the daemon to be ready */
 
@@ -22,7 +23,8 @@ static const char config[] = "[policy]\nname = none\n\n[hold]\nattach_age = 0s\n
 
 static int fail(struct demo *d, const char *what, int error)
 {
-	return cli_fail(d->cli, EXIT_FAILED, "look at free memory, processes and disk", "%s: %s",
+	return cli_fail(d->cli, EXIT_FAILED,
+			advice_for(error, "look at free memory, processes and disk"), "%s: %s",
 			what, strerror(error));
 }
 
@@ -55,12 +57,22 @@ static void be_janitor(const char *dir, int gone_fd)
 	_exit(0);
 }
 
+/* Sockets are to be in it, whose paths have 107 bytes at most. */
+static void choose_dir(struct demo *d)
+{
+	static const char name[] = "/gpreempt-demo-XXXXXX";
+	const char *tmp = getenv("TMPDIR");
+
+	if (!tmp || strlen(tmp) + sizeof(name) > sizeof(d->dir))
+		tmp = "/tmp";
+	snprintf(d->dir, sizeof(d->dir), "%s%s", tmp, name);
+}
+
 static int make_dir(struct demo *d)
 {
-	const char *tmp = getenv("TMPDIR");
 	int fds[2];
 
-	snprintf(d->dir, sizeof(d->dir), "%.32s/gpreempt-demo-XXXXXX", tmp ? tmp : "/tmp");
+	choose_dir(d);
 	if (!mkdtemp(d->dir)) {
 		d->dir[0] = '\0';
 		return fail(d, "no directory for the daemon", errno);
@@ -106,8 +118,10 @@ static int make_notify_socket(struct demo *d)
 
 	snprintf(addr.sun_path, sizeof(addr.sun_path), "%s/notify", d->dir);
 	if (fd < 0 || bind(fd, (struct sockaddr *)&addr, sizeof(addr)) < 0) {
+		int error = errno;
+
 		closep(&fd);
-		return -errno;
+		return -error;
 	}
 	setenv("NOTIFY_SOCKET", addr.sun_path, 1);
 	return fd;
@@ -134,16 +148,21 @@ static int say_why(struct demo *d, int log_fd)
 	char text[512];
 	off_t end = lseek(log_fd, 0, SEEK_END);
 	ssize_t len = pread(log_fd, text, sizeof(text) - 1, MAX(end - 511, 0));
-	char *line;
+	char *line, *hint;
 
 	text[len > 0 ? len : 0] = '\0';
 	while (len > 0 && text[len - 1] == '\n')
 		text[--len] = '\0';
 	line = strrchr(text, '\n');
-	text_clean(line ? line + 1 : text);
-	return cli_fail(d->cli, EXIT_FAILED, "install gpreemptd beside gpreempt, or into PATH",
-			"gpreemptd does not start%s%s", text[0] ? ": " : "",
-			line ? line + 1 : text);
+	line = line ? line + 1 : text;
+	text_clean(line);
+	hint = strstr(line, "; hint: "); /* what it said itself is better */
+	if (hint)
+		*hint = '\0';
+	return cli_fail(d->cli, EXIT_FAILED,
+			hint ? hint + strlen("; hint: ") :
+			       "install gpreemptd beside gpreempt, or into PATH",
+			"gpreemptd does not start%s%s", line[0] ? ": " : "", line);
 }
 
 /* READY=1 of sd_notify(3), or its end. */
@@ -177,7 +196,7 @@ static int await_ready(struct demo *d, int notify_fd, int log_fd)
 static int start_daemon(struct demo *d)
 {
 	_cleanup_close_ int notify_fd = make_notify_socket(d), log_fd = -1, config_fd = -1;
-	char program[PATH_MAX], config_path[64], log[96];
+	char program[PATH_MAX], config_path[64], log[sizeof(d->dir) + 8];
 	const char *argv[] = { "gpreemptd", "--device", d->device,   "--run-dir",
 			       d->dir,	    "--config", config_path, NULL };
 	struct demo_start how = {
@@ -190,9 +209,10 @@ static int start_daemon(struct demo *d)
 
 	snprintf(log, sizeof(log), "%s/log", d->dir);
 	log_fd = how.err_fd = open(log, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+	r = log_fd < 0 ? -errno : 0;
 	config_fd = make_config(config_path, sizeof(config_path));
 	if (notify_fd < 0 || log_fd < 0 || config_fd < 0)
-		return fail(d, "no files for the daemon", EIO);
+		return fail(d, "no files for the daemon", -MIN(notify_fd, MIN(r, config_fd)));
 	find_program(program, sizeof(program));
 	r = demo_start(d, &how, &d->daemon);
 	unsetenv("NOTIFY_SOCKET");

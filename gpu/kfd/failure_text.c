@@ -6,6 +6,7 @@
 #include "gpu/kfd/failure_text.h"
 #include "gpu/kfd/procs.h"
 #include "gpu/kfd/release.h"
+#include "util/advice.h"
 #include "util/macros.h"
 
 #define NAME_MAX_LEN 64
@@ -219,7 +220,8 @@ static void say_system(struct gkfd *k, int error, pid_t pid, const char *step,
 	if (error == -ESRCH)
 		say_no_process(k, pid, ret);
 	else
-		say(ret, GKFD_FAILED_OTHERWISE, "see what works here with: gpreempt doctor",
+		say(ret, GKFD_FAILED_OTHERWISE,
+		    advice_for(error, "see what works here with: gpreempt doctor"),
 		    "process %d: %s: %s", (int)pid, step ? step : "the driver", strerror(-error));
 }
 

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "gpu/nvrm/internal.h"
+#include "util/advice.h"
 #include "util/macros.h"
 
 int nvrm_status_errno(int status)
@@ -143,8 +144,8 @@ static void say_system(int r, pid_t pid, const struct nvrm_failure *f,
 		say(ret, "see what uses the GPUs with: gpreempt list", "there is no process %d",
 		    (int)pid);
 	else
-		say(ret, "see what works here with: gpreempt doctor", "process %d: %s: %s",
-		    (int)pid, f->step ? f->step : "the driver", strerror(-r));
+		say(ret, advice_for(r, "see what works here with: gpreempt doctor"),
+		    "process %d: %s: %s", (int)pid, f->step ? f->step : "the driver", strerror(-r));
 }
 
 void nvrm_failure_describe(int r, pid_t pid, const struct nvrm_failure *f,

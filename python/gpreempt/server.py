@@ -33,6 +33,11 @@ def die_with_parent() -> None:
     _prctl(_PR_SET_PDEATHSIG, int(signal.SIGTERM), 0, 0, 0)
 
 
+def _place() -> Optional[str]:
+    """Where folders for sockets are made, whose paths have 107 bytes at most. None: as usual."""
+    return '/tmp' if len(os.fsencode(tempfile.gettempdir())) > 64 else None
+
+
 class Server:
     """Runs gpreemptd on a device until it is closed; ready when it is made.
 
@@ -52,7 +57,7 @@ class Server:
                               'install gpreempt, or name the program in GPREEMPTD', errno.ENOENT)
         if not isinstance(device, str) or '\0' in device:
             raise usage(f'no such device {device!r}')
-        self.folder = tempfile.mkdtemp(prefix='gpreempt-')
+        self.folder = tempfile.mkdtemp(prefix='gpreempt-', dir=_place())
         self.run_dir = os.path.join(self.folder, 'run')
         self.socket = os.path.join(self.run_dir, 'control.sock')
         self.device_socket = os.path.join(self.run_dir, 'device.sock')

@@ -27,6 +27,13 @@ class Demo(Case):
         self.assertRegex(out, r'process \d+ \(train\) makes room for \d+ \(infer\)')
         self.nothing_is_left()
 
+    def test_a_place_for_files_with_a_long_name_does_no_harm(self):
+        long = os.path.join(self.dir.name, 'x' * 100)
+        os.mkdir(long)
+        self.ok(model('demo', '--seconds', '1', env=dict(os.environ, TMPDIR=long)))
+        os.rmdir(long)
+        self.nothing_is_left()
+
     def test_requests_are_faster_and_nothing_is_lost(self):
         answer = self.json_of('demo', '--seconds', '2', env=self.env)
         self.assertIs(answer['modelled'], True)

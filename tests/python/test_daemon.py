@@ -182,6 +182,17 @@ class Ends(Case):
         folder, pid = owner.stdout.readline().split()
         return owner, folder, int(pid)
 
+    def test_a_long_name_of_the_place_for_files_does_no_harm(self):
+        with tempfile.TemporaryDirectory() as folder:
+            long = os.path.join(folder, 'x' * 100)
+            os.mkdir(long)
+            before, tempfile.tempdir = tempfile.tempdir, long
+            try:
+                with gpreempt.Server('model') as server, server.connect() as daemon:
+                    self.assertEqual(daemon.status().pid, server.pid)
+            finally:
+                tempfile.tempdir = before
+
     def test_nothing_is_left_of_a_server_whose_owner_is_killed(self):
         owner, folder, pid = self.owner()
         self.assertTrue(os.path.exists(folder))
