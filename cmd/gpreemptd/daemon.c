@@ -11,6 +11,7 @@
 
 #include "cmd/gpreemptd/clean_up.h"
 #include "cmd/gpreemptd/daemon_internal.h"
+#include "util/advice.h"
 
 #define SOCKET_NAME "control.sock"
 #define JOURNAL_NAME "journal"
@@ -105,8 +106,8 @@ static enum status take_dir(struct daemon *d)
 			    d->options->run_dir);
 	if (r < 0)
 		return fail(r == -EACCES ? STATUS_REFUSED : STATUS_FAILED,
-			    "run as root, or give another --run-dir", "cannot use %s: %s",
-			    d->options->run_dir, strerror(-r));
+			    advice_for(r, "run as root, or give another --run-dir"),
+			    "cannot use %s: %s", d->options->run_dir, strerror(-r));
 	d->metrics_path = run_dir_file(&d->dir, METRICS_NAME);
 	return d->metrics_path ? STATUS_DONE : out_of_memory();
 }
@@ -173,7 +174,7 @@ static enum status start_guard(struct daemon *d)
 		return fail(STATUS_REFUSED, "run it under an init, as docker run --init does",
 			    "the first process of a container cannot be killed by its guard");
 	r = guard_start(&d->guard);
-	return r < 0 ? fail(STATUS_FAILED, "see the limits of processes and files",
+	return r < 0 ? fail(STATUS_FAILED, advice_for(r, "see the limit of processes"),
 			    "cannot start the guard: %s", strerror(-r)) :
 		       STATUS_DONE;
 }
@@ -200,7 +201,7 @@ static enum status open_device(struct daemon *d)
 	case -EACCES:
 		return fail(STATUS_REFUSED, "run as root; see gpreempt doctor", "%s", why);
 	default:
-		return fail(STATUS_FAILED, "see gpreempt doctor", "%s", why);
+		return fail(STATUS_FAILED, advice_for(r, "see gpreempt doctor"), "%s", why);
 	}
 }
 
@@ -216,7 +217,7 @@ static enum status open_journal(struct daemon *d)
 		r = journal_open(path, &d->journal);
 	if (r < 0)
 		return fail(STATUS_FAILED,
-			    r == -ENOSPC ? "make room there" : "remove it if no gpreemptd runs",
+			    advice_for(r, "remove it if no gpreemptd runs"),
 			    "cannot use %s: %s", path, strerror(-r));
 	if (is_model(d->options->device))
 		journal_begin(d->journal);
@@ -237,8 +238,8 @@ static enum status make_scheduler(struct daemon *d)
 	int r;
 
 	r = scheduler_new(&parts, d->config, &d->scheduler);
-	return r < 0 ? fail(STATUS_FAILED, "see gpreempt doctor", "cannot schedule: %s",
-			    strerror(-r)) :
+	return r < 0 ? fail(STATUS_FAILED, advice_for(r, "see gpreempt doctor"),
+			    "cannot schedule: %s", strerror(-r)) :
 		       STATUS_DONE;
 }
 
@@ -267,8 +268,8 @@ static enum status make_control(struct daemon *d)
 	if (!path)
 		return out_of_memory();
 	r = control_new(&parts, d->config, path, inherited_socket(), &d->control);
-	return r < 0 ? fail(STATUS_FAILED, "give another --run-dir", "cannot listen at %s: %s",
-			    path, strerror(-r)) :
+	return r < 0 ? fail(STATUS_FAILED, advice_for(r, "give another --run-dir"),
+			    "cannot listen at %s: %s", path, strerror(-r)) :
 		       STATUS_DONE;
 }
 
@@ -314,7 +315,8 @@ static enum status read_config(struct daemon *d)
 
 static enum status make_loop(struct daemon *d)
 {
-	if (sd_event_new(&d->loop) < 0 || events_new(&d->events) < 0)
+	if (sd_event_new(&d->loop) < 0 || events_new(&d->events) < 0 ||
+	    notify_new(d->loop, &d->notify) < 0)
 		return out_of_memory();
 	return STATUS_DONE;
 }
@@ -323,7 +325,7 @@ static enum status begin(struct daemon *d)
 {
 	int r = loop_begin(d);
 
-	return r < 0 ? fail(STATUS_FAILED, "see the limit of open files", "cannot begin: %s",
+	return r < 0 ? fail(STATUS_FAILED, advice_for(r, "report this"), "cannot begin: %s",
 			    strerror(-r)) :
 		       STATUS_DONE;
 }
@@ -358,6 +360,7 @@ static void stop(struct daemon *d)
 	journal_close(d->journal);
 	guard_stop(d->guard);
 	events_free(d->events);
+	notify_free(d->notify);
 	sd_event_unref(d->loop);
 	run_dir_done(&d->dir);
 	daemon_free_config(d->config);
@@ -396,7 +399,7 @@ enum status daemon_run(const struct daemon_options *options)
 	if (status == STATUS_DONE) {
 		stay_in_memory(&d);
 		tell_start(&d);
-		sd_notify(0, "READY=1");
+		notify_tell(d.notify, "READY=1");
 		r = sd_event_loop(d.loop);
 		status = r < 0 ? fail(STATUS_FAILED, "report this", "the event loop failed: %s",
 				      strerror(-r)) :

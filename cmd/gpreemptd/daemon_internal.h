@@ -7,6 +7,7 @@
 #include "cmd/gpreemptd/daemon.h"
 #include "cmd/gpreemptd/device.h"
 #include "cmd/gpreemptd/metrics.h"
+#include "cmd/gpreemptd/notify.h"
 #include "cmd/gpreemptd/run_dir.h"
 
 struct daemon {
@@ -17,6 +18,7 @@ struct daemon {
 	uint64_t started_ns; /* CLOCK_REALTIME */
 
 	sd_event *loop;
+	struct notify *notify;
 	struct guard *guard; /* NULL: holds nothing real */
 	struct device *device;
 	struct journal *journal;

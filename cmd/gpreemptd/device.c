@@ -44,8 +44,10 @@ static int open_model(struct device *d, const char *spec, sd_event *loop, const 
 
 	r = live_new(spec, &d->live, &why);
 	if (r < 0) {
-		snprintf(ret_why, size, "no such model '%s': %s", spec ? spec : "",
-			 why ? why : strerror(-r));
+		if (why)
+			snprintf(ret_why, size, "no such model '%s': %s", spec ? spec : "", why);
+		else
+			snprintf(ret_why, size, "cannot make a software GPU: %s", strerror(-r));
 		return r;
 	}
 	if (asprintf(&path, "%s/%s", run_dir, DEVICE_SOCKET) < 0) {

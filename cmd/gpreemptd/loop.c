@@ -3,7 +3,6 @@
 #include <signal.h>
 #include <string.h>
 #include <sys/epoll.h>
-#include <systemd/sd-daemon.h>
 #include <time.h>
 
 #include "cmd/gpreemptd/daemon_internal.h"
@@ -245,12 +244,12 @@ static int on_hangup(sd_event_source *source, const struct signalfd_siginfo *inf
 	struct config_mistake m = { 0 };
 	char place[CONFIG_PLACE_SIZE];
 
-	sd_notifyf(0, "RELOADING=1\nMONOTONIC_USEC=%llu",
-		   (unsigned long long)(monotonic_ns() / NSEC_PER_USEC));
+	notify_tell(d->notify, "RELOADING=1\nMONOTONIC_USEC=%llu",
+		    (unsigned long long)(monotonic_ns() / NSEC_PER_USEC));
 	if (reload(d, &m) < 0)
 		log_line(LOG_LEVEL_ERROR, "the configuration stays as it was; %s%s%s%s",
 			 config_place(&m, place), m.text, m.hint[0] ? "; hint: " : "", m.hint);
-	sd_notify(0, "READY=1");
+	notify_tell(d->notify, "READY=1");
 	return 0;
 }
 
@@ -262,7 +261,7 @@ static int on_ending(sd_event_source *source, const struct signalfd_siginfo *inf
 		return 0;
 	log_line(LOG_LEVEL_INFO, "asked to end by process %u: letting go of everybody",
 		 info->ssi_pid);
-	sd_notify(0, "STOPPING=1");
+	notify_tell(d->notify, "STOPPING=1");
 	d->ending = true;
 	scheduler_pause(d->scheduler);
 	set_timer_after(d->patience, ENDING_NS);
@@ -386,8 +385,6 @@ int loop_begin(struct daemon *d)
 		r = sd_event_source_set_enabled(d->patience, SD_EVENT_OFF);
 	if (r >= 0)
 		r = add_timer(d, on_leaving, SD_EVENT_PRIORITY_NORMAL, &d->leaving);
-	if (r >= 0)
-		r = sd_event_set_watchdog(d->loop, true);
 	return r < 0 ? r : 0;
 }
 

@@ -427,6 +427,29 @@ class Place(rig.Case):
         self.assertEqual(self.start()[0], FAILED)
         self.assertEqual(os.listdir(self.run_dir), ['lock'])
 
+    def test_a_directory_whose_name_is_too_long_for_sockets_is_said_to_be_so(self):
+        self.run_dir = os.path.join(self.dir, 'x' * 100)
+        for device in ('model', 'model:mi100'):
+            status, _, err = run('--device', device, *self.args()[2:])
+            self.assertEqual(status, FAILED)
+            self.assertRegex(err, r'too long; hint: give a shorter directory: .* 107 bytes')
+
+    def first_line(self, most_files):
+        """What it says first with so many descriptors: that it is ready, or why it is not."""
+        with subprocess.Popen(['sh', '-c', f'ulimit -n {most_files}; exec "$@"', 'sh',
+                               rig.GPREEMPTD, *self.args()], stdin=subprocess.DEVNULL,
+                              stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True) as p:
+            line = p.stderr.readline()
+            p.kill()
+        return line
+
+    def test_where_descriptors_end_it_says_what_to_do(self):
+        lines = [self.first_line(most) for most in range(8, 24)]
+        refusals = [line for line in lines if 'ready on' not in line]
+        self.assertTrue(refusals)
+        for line in refusals:
+            self.assertRegex(line, 'Too many open files; hint: raise the limit of open files')
+
     @unittest.skipUnless(ROOT, 'only root can be two people')
     def test_a_stranger_cannot_keep_it_from_starting(self):
         d = self.daemon()
@@ -483,6 +506,27 @@ class Life(rig.Case):
             os.unlink(d.config)
             self.refused(ABSENT, c.count, RELOAD)
             self.assertEqual(c.policy()[0], 'rotate')
+
+    def test_whoever_started_it_and_does_not_listen_keeps_nobody(self):
+        with open('/proc/sys/net/unix/max_dgram_qlen', encoding='ascii') as f:
+            room = int(f.read())
+        d = self.daemon()
+        with d.client() as c:
+            c.subscribe()
+            for _ in range(room + 10):
+                d.process.send_signal(signal.SIGHUP)
+                c.event(RELOADED)
+            self.assertEqual(c.status().pid, d.process.pid)
+        told = []
+        while 'READY=1' not in told[-1:] or len(told) < room + 2:
+            told.append(d.notify.recv(4096).decode().split('\n')[0])
+        self.assertLessEqual(set(told), {'RELOADING=1', 'READY=1'})
+
+    def test_it_says_that_it_lives_as_often_as_systemd_wants(self):
+        d = self.daemon(through=['env', 'WATCHDOG_USEC=400000'])
+        for _ in range(3):
+            d.wait_for('WATCHDOG=1')
+        self.assertEqual(d.end(), DONE)
 
     def test_classes_are_refused_in_a_pause_with_what_to_do(self):
         d = self.daemon()
