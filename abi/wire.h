@@ -11,7 +11,7 @@
 #include "abi/types.h"
 
 #define WIRE_MAGIC 0x54504d47u /* "GMPT" */
-#define WIRE_VERSION 2
+#define WIRE_VERSION 3
 #define WIRE_SOCKET "/run/gpreempt/control.sock"
 #define WIRE_REQUEST_MAX 512u /* bytes; a longer packet is refused unread */
 #define WIRE_ANSWER_MAX 8192u
@@ -94,6 +94,7 @@ struct wire_status {
 	char level[4]; /* that holds are made by: "K3", "N2", ... */
 	char version[32];
 	char config[128];
+	char blind[128]; /* why work of some, or of all, goes unseen; empty: none does */
 };
 
 struct wire_gpu {
@@ -233,6 +234,8 @@ enum wire_event_kind {
 	WIRE_TAKEN_BACK, /* the daemon does again: text says why */
 	WIRE_JOB_BLIND_NOW, /* it cannot be looked at: text says why */
 	WIRE_JOB_SEEN, /* it can again */
+	WIRE_BLIND, /* so are all, or all that are new: text says why */
+	WIRE_SEES, /* they can again */
 	WIRE_EVENT_KINDS /* none of them */
 };
 

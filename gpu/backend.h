@@ -136,6 +136,8 @@ struct gpu_ops {
 	int (*looked)(struct gpu_watch *w, const struct gpu_sample **ret);
 	/* Why some of its queues cannot be looked at, for people; NULL: all can be. */
 	const char *(*blind)(const struct gpu_watch *w);
+	/* The same of everybody's, as far as it is known. NULL: nothing can be in the way. */
+	const char *(*problem)(struct gpu_backend *b);
 
 	/* ---- acting; each ends with a gpu_done ---- */
 

@@ -183,8 +183,10 @@ EXPORT const char *gpreempt_event_name(enum gpreempt_event_kind kind)
 		[GPREEMPT_EVENT_MISSED] = "missed",
 		[GPREEMPT_EVENT_HANDED_OVER] = "handed-over",
 		[GPREEMPT_EVENT_TAKEN_BACK] = "taken-back",
-		[GPREEMPT_EVENT_BLIND] = "job-blind",
-		[GPREEMPT_EVENT_SEEN] = "job-seen",
+		[GPREEMPT_EVENT_JOB_BLIND] = "job-blind",
+		[GPREEMPT_EVENT_JOB_SEEN] = "job-seen",
+		[GPREEMPT_EVENT_BLIND] = "blind",
+		[GPREEMPT_EVENT_SEES] = "sees",
 	};
 
 	if ((size_t)kind >= ARRAY_SIZE(names) || !names[kind])

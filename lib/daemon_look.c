@@ -51,6 +51,7 @@ static void describe_status(struct gpreempt_daemon_status *s, const struct wire_
 	DAEMON_TEXT(s->level, w->level);
 	DAEMON_TEXT(s->version, w->version);
 	DAEMON_TEXT(s->config, w->config);
+	DAEMON_TEXT(s->blind, w->blind);
 }
 
 EXPORT int gpreempt_daemon_get_status(struct gpreempt_daemon *d, struct gpreempt_daemon_status *ret)
@@ -110,6 +111,7 @@ static void describe_job(struct gpreempt_daemon_job *j, const struct wire_job *w
 		.waiting = w->flags & WIRE_JOB_WAITING,
 		.refused = w->flags & WIRE_JOB_REFUSED,
 		.unseen = w->flags & WIRE_JOB_UNSEEN,
+		.blind = w->flags & WIRE_JOB_BLIND,
 		.queues = w->queues,
 		.detailed = w->flags & WIRE_JOB_FULL,
 	};

@@ -2,6 +2,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "gpu/kfd/ext.h"
 #include "gpu/kfd/signing.h"
 #include "lib/internal.h"
 
@@ -73,12 +74,16 @@ EXPORT int gpreempt_get_gpus(struct gpreempt_ctx *ctx, struct gpreempt_gpu *ret,
 	return (int)out.n;
 }
 
-static bool debugfs_readable(struct gpreempt_ctx *ctx)
+/* Where queues have their pointers is told by debugfs; to whoever has the extension, by that. */
+static void read_debugfs(struct gpreempt_ctx *ctx, struct gpreempt_device_info *info)
 {
-	_cleanup_free_ char *text = NULL;
-	size_t len;
+	_cleanup_(gkfd_mqds_done) struct gkfd_mqds mqds = { 0 };
+	struct kfd_gpreempt_version version;
+	int r = mqds_read(ctx, &mqds);
 
-	return gkfd_read_file(ctx->k, GKFD_TREE_DEBUGFS, "mqds", &text, &len) >= 0;
+	info->debugfs = r >= 0;
+	if (r < 0 && gkfd_ext_open(ctx->k, &version) < 0)
+		snprintf(info->blind, sizeof(info->blind), "%s", gkfd_mqds_problem(r));
 }
 
 static void read_yama(struct gpreempt_ctx *ctx, struct gpreempt_device_info *info)
@@ -149,7 +154,7 @@ static int device_info(struct gpreempt_ctx *ctx, struct gpreempt_device_info *in
 	read_yama(ctx, info);
 	read_driver(ctx, info);
 	read_signing(ctx, info);
-	info->debugfs = debugfs_readable(ctx);
+	read_debugfs(ctx, info);
 	info->global_pids = gkfd_pids_are_global(ctx->k);
 	info->hidden_gpus = (uint32_t)topology->forbidden;
 	return 0;

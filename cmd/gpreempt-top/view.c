@@ -37,6 +37,10 @@ static void add_title(struct lines *l, const struct gpreempt_daemon_status *s)
 		line_begin(l, VIEW_ALARM);
 		line_add(l, "PAUSED: nothing is held; take up again with: gpreempt continue");
 	}
+	if (s->blind[0]) {
+		line_begin(l, VIEW_ALARM);
+		line_add(l, "BLIND: work goes unseen: %s", s->blind);
+	}
 	if (!s->guarded && !s->modelled && !s->paused) {
 		line_begin(l, VIEW_ALARM);
 		line_add(l, "no guard stands beside the daemon");

@@ -180,6 +180,8 @@ static struct json_object *device_to_json(const struct findings *f)
 	add_signing(device, &f->info);
 	if (!is_nvidia(f))
 		json_object_object_add(device, "debugfs", json_object_new_boolean(f->info.debugfs));
+	if (f->info.blind[0])
+		json_add_string(device, "blind", f->info.blind);
 	for (size_t i = 0; i < f->n_gpus; i++)
 		json_object_array_add(gpus, gpu_to_json(&f->gpus[i]));
 	json_add(device, "gpus", gpus);
@@ -258,8 +260,10 @@ static void print_remarks(const struct findings *f)
 	if (f->info.hidden_gpus)
 		printf("note: %u GPUs are hidden from this process (device cgroup)\n",
 		       f->info.hidden_gpus);
-	if (f->n_gpus && !f->info.debugfs && !is_nvidia(f))
-		printf("note: priorities and classes are unknown without debugfs: try sudo\n");
+	if (f->n_gpus && f->info.blind[0])
+		printf("note: gpreemptd would not see work here, and priorities and classes are "
+		       "unknown: %s\n",
+		       f->info.blind);
 	if (f->n_gpus && !f->info.global_pids)
 		printf("note: inside a container; processes of others cannot be listed here\n");
 	if ((f->info.valid & GPREEMPT_DEVICE_YAMA) && f->info.yama_scope > 0)

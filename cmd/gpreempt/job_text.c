@@ -9,6 +9,8 @@ const char *job_state(const struct gpreempt_daemon_job *job)
 		return "-";
 	if (job->held)
 		return "held";
+	if (job->blind)
+		return "blind";
 	if (job->unseen)
 		return "unknown";
 	if (job->waiting)

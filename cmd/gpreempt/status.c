@@ -76,6 +76,16 @@ static void slots_cell(struct libscols_table *t, size_t column, bool known, uint
 		table_cell(t, column, "-");
 }
 
+static const char *preemption_of(const struct daemon_view *v, const struct gpreempt_daemon_gpu *g)
+{
+	if (g->tripped)
+		return "off: tripped";
+	for (size_t i = 0; i < v->n_jobs; i++)
+		if (v->jobs[i].gpu_id == g->gpu_id && v->jobs[i].blind)
+			return "on, blind";
+	return "on";
+}
+
 static void print_gpus(const struct daemon_view *v)
 {
 	static const struct column columns[] = {
@@ -95,7 +105,7 @@ static void print_gpus(const struct daemon_view *v)
 		slots_cell(t, 2, g->slots, g->slots);
 		for (size_t c = 3; !v->status.privileged && c < 8; c++)
 			table_cell(t, c, "-");
-		table_cell(t, 8, g->tripped ? "off: tripped" : "on");
+		table_cell(t, 8, "%s", preemption_of(v, g));
 		if (!v->status.privileged)
 			continue;
 		slots_cell(t, 3, g->slots, g->slots_online);
@@ -124,6 +134,18 @@ static void print_tripped(struct cli *cli, const struct daemon_view *v)
 		       bold(cli, "tripped", head, sizeof(head)), v->gpus[i].gpu_id,
 		       why[0] ? ": " : "", why, v->gpus[i].gpu_id);
 	}
+}
+
+static void print_blind(struct cli *cli, const struct gpreempt_daemon_status *s)
+{
+	char head[64], why[sizeof(s->blind)];
+
+	if (!s->blind[0])
+		return;
+	memcpy(why, s->blind, sizeof(why));
+	text_clean(why);
+	printf("%s: work goes unseen: %s\n  hint: see gpreempt doctor\n",
+	       bold(cli, "blind", head, sizeof(head)), why);
 }
 
 static const char *duration_or_none(uint64_t ns, char buf[UNIT_TEXT_SIZE])
@@ -208,6 +230,7 @@ static int read_view(struct cli *cli, struct gpreempt_daemon *d, struct daemon_v
 static int print_text(struct cli *cli, const struct daemon_view *v)
 {
 	print_tripped(cli, v);
+	print_blind(cli, &v->status);
 	print_head(cli, &v->status);
 	if (v->status.privileged)
 		print_latencies(&v->status);

@@ -50,6 +50,7 @@ static void add_job_details(struct json_object *o, const struct gpreempt_daemon_
 	add_flag(o, "latency_critical", j->critical);
 	add_flag(o, "attached", j->attached);
 	add_flag(o, "refused", j->refused);
+	add_flag(o, "blind", j->blind);
 	json_add_string(o, "source", j->source);
 	if (j->container[0])
 		json_add_string(o, "container", j->container);
@@ -128,6 +129,8 @@ int status_print_json(struct cli *cli, const struct daemon_view *v)
 	add_flag(o, "paused", s->paused);
 	add_flag(o, "guarded", s->guarded);
 	add_flag(o, "privileged", s->privileged);
+	if (s->blind[0])
+		json_add_string(o, "blind", s->blind);
 	json_add_uint(o, "uptime_s",
 		      s->now_ns > s->started_ns ? (s->now_ns - s->started_ns) / NSEC_PER_SEC : 0);
 	json_add_uint(o, "processes", s->processes);

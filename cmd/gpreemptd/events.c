@@ -49,6 +49,8 @@ void events_set_sink(struct events *e, events_sink_fn sink, void *user)
 static enum log_level level_of(const struct wire_event *event)
 {
 	switch (event->kind) {
+	case WIRE_BLIND:
+	case WIRE_JOB_BLIND_NOW:
 	case WIRE_TRIPPED:
 	case WIRE_JOB_NOT_ATTACHED:
 		return LOG_LEVEL_WARNING;

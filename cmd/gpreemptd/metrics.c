@@ -45,6 +45,8 @@ static void write_state(FILE *out, const struct wire_status *s)
 	      !!(s->flags & WIRE_STATUS_HANDED_OVER));
 	gauge(out, "gpreempt_modelled", "1 where times are a software device's.",
 	      !!(s->flags & WIRE_STATUS_MODELLED));
+	gauge(out, "gpreempt_blind", "1 while work of some jobs, or of all, goes unseen.",
+	      s->blind[0] != '\0');
 	gauge(out, "gpreempt_gpus", "GPUs known.", s->gpus);
 	prom_family(out, "gpreempt_processes", "gauge", "Processes with a class on the GPUs.");
 	prom_count(out, "gpreempt_processes", online, s->online);
@@ -259,6 +261,8 @@ static const struct column job_columns[] = {
 	{ "gpreempt_job_queues", "gauge", "Queues it has.", JOB(COUNT32, queues) },
 	{ "gpreempt_job_held", "gauge", "1 while it is kept off.", JOB(FLAG, flags),
 	  WIRE_JOB_HELD },
+	{ "gpreempt_job_blind", "gauge", "1 while its work goes unseen though it could be seen.",
+	  JOB(FLAG, flags), WIRE_JOB_BLIND },
 	{ "gpreempt_job_waiting", "gauge", "1 while it has work and does not run.",
 	  JOB(FLAG, flags), WIRE_JOB_WAITING, .of_work = true },
 };

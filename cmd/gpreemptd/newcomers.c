@@ -5,6 +5,7 @@
  */
 #include <errno.h>
 #include <poll.h>
+#include <stdio.h>
 
 #include "cmd/gpreemptd/scheduler_internal.h"
 
@@ -81,11 +82,22 @@ static void ask_later(struct scheduler *s, struct newcomer *c)
 
 	c->retry_ns = s->now_ns + after_ns;
 	c->retry_after_ns = MIN(2 * after_ns, RETRY_LAST_NS);
-	if (!c->told)
-		log_line(LOG_LEVEL_WARNING,
+	c->unread = true;
+}
+
+const char *newcomers_problem(const struct scheduler *s, char *buf, size_t size)
+{
+	const struct newcomer *c;
+
+	TAILQ_FOREACH(c, &s->newcomers, link) {
+		if (!c->unread)
+			continue;
+		snprintf(buf, size,
 			 "process %d uses a GPU but does not let itself be read: it has no class",
 			 c->pid);
-	c->told = true;
+		return buf;
+	}
+	return NULL;
 }
 
 void newcomer_answered(struct scheduler *s, struct newcomer *c, const struct proc_files *files)

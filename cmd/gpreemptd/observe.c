@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include <errno.h>
+#include <stdio.h>
+#include <string.h>
 
 #include "cmd/gpreemptd/scheduler_internal.h"
 
@@ -65,7 +67,40 @@ static size_t convert(struct scheduler *s, struct process *p, const struct gpu_s
 
 /* ---- what cannot be seen is told ---- */
 
-/* A queue that is new is not known yet: nothing to tell of, unless it stays so. */
+/* What keeps it from seeing anybody, or anybody who is new. */
+static const char *problem_of(const struct scheduler *s, int listed, char *buf, size_t size)
+{
+	if (listed < 0) {
+		snprintf(buf, size, "processes that use a GPU cannot be listed: %s",
+			 strerror(-listed));
+		return buf;
+	}
+	if (ops(s)->problem && ops(s)->problem(s->b))
+		return ops(s)->problem(s->b);
+	return newcomers_problem(s, buf, size);
+}
+
+void observe_sight(struct scheduler *s, int listed)
+{
+	char buf[sizeof(s->blind)];
+	const char *why = problem_of(s, listed, buf, sizeof(buf));
+	bool was_blind = s->blind[0];
+
+	if (strncmp(s->blind, why ? why : "", sizeof(s->blind) - 1) == 0)
+		return;
+	snprintf(s->blind, sizeof(s->blind), "%s", why ? why : "");
+	if (why)
+		events_tell(s->parts.events, &(struct wire_event){ .kind = WIRE_BLIND },
+			    "work goes unseen: %s", why);
+	else if (was_blind)
+		events_tell(s->parts.events, &(struct wire_event){ .kind = WIRE_SEES },
+			    "work is seen again");
+}
+
+/*
+ * A queue that is new is not known yet: nothing to tell of, unless it stays so. What is so of all
+ * is not told of each.
+ */
 static void note_blind(struct scheduler *s, struct process *p)
 {
 	const char *why = ops(s)->blind(p->watch);
@@ -83,6 +118,8 @@ static void note_blind(struct scheduler *s, struct process *p)
 	if (p->blind_told || s->now_ns - p->blind_ns < BLIND_NS)
 		return;
 	p->blind_told = true;
+	if (s->blind[0])
+		return;
 	process_tell(s, p, &(struct wire_event){ .kind = WIRE_JOB_BLIND_NOW },
 		     "process %d (%s) cannot be looked at: %s", p->pid, p->identity.comm, why);
 }

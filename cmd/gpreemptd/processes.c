@@ -416,6 +416,7 @@ void processes_scan(struct scheduler *s)
 	int n = ops(s)->processes(s->b, s->pids, SCHEDULER_MAX_PROCESSES);
 
 	s->figures.scans++;
+	observe_sight(s, n);
 	if (n < 0)
 		return;
 	for_each_process(s, p)

@@ -83,6 +83,7 @@ void scheduler_status(struct scheduler *s, struct wire_status *ret)
 	wire_text_set(ret->policy, sizeof(ret->policy), s->engine_config.policy->name);
 	wire_text_set(ret->backend, sizeof(ret->backend), s->backend_name);
 	wire_text_set(ret->level, sizeof(ret->level), s->level);
+	wire_text_set(ret->blind, sizeof(ret->blind), s->blind);
 }
 
 size_t scheduler_gpus(struct scheduler *s, uint64_t from, struct wire_gpu *ret, size_t max,

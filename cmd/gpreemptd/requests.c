@@ -266,8 +266,8 @@ void request_end_wait(struct client *client, int error)
 		answer_error(client, h.seq, EBUSY,
 			     "see its log; stop gpreemptd before GPUs are partitioned or their "
 			     "driver is removed",
-			     "everything is let go of, but the driver still counts gpreemptd as a "
-			     "process that uses the GPUs");
+			     "everything is let go of, but the driver still counts processes of "
+			     "gpreemptd that have ended");
 	else
 		answer_error(client, h.seq, ETIMEDOUT,
 			     "it still lets go when the driver answers: see gpreempt status",

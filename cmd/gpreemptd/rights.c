@@ -69,6 +69,8 @@ bool rights_sees_event(const struct client *client, const struct wire_event *eve
 	case WIRE_MISSED:
 	case WIRE_HANDED_OVER:
 	case WIRE_TAKEN_BACK:
+	case WIRE_BLIND:
+	case WIRE_SEES:
 		return true;
 	default:
 		return event->pid ? rights_sees(client, event->uid) : client->privileged;

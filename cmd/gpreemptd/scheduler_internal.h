@@ -95,7 +95,7 @@ struct newcomer {
 	pid_t pid;
 	int pidfd; /* -1: none; else it was opened before anything was asked */
 	bool listed; /* in this scan */
-	bool told; /* that it does not let itself be read */
+	bool unread; /* it does not let itself be read */
 	uint64_t retry_ns, retry_after_ns; /* not asked again before; the next interval */
 };
 
@@ -225,6 +225,7 @@ struct scheduler {
 	uint64_t scan_ns, tick_ns; /* when, and when it was last */
 	uint64_t cgroups_ns; /* when it is to be seen which of those of requests are gone */
 	uint64_t wake_ns; /* of the engine */
+	char blind[sizeof(((struct wire_status *)0)->blind)]; /* why work goes unseen, or "" */
 	bool attach_due, gpus_due, step_due, slices_due; /* something changed they judge by */
 	bool lost; /* a look found nobody */
 	uint32_t targets; /* not yet released */
@@ -293,6 +294,8 @@ void process_tell(struct scheduler *s, const struct process *p, const struct wir
 struct newcomer *newcomer_find(const struct scheduler *s, pid_t pid);
 void newcomer_meet(struct scheduler *s, pid_t pid); /* a scan has found it */
 void newcomer_answered(struct scheduler *s, struct newcomer *c, const struct proc_files *files);
+/* One of those who do not let themselves be read, for people; NULL: there is none. */
+const char *newcomers_problem(const struct scheduler *s, char *buf, size_t size);
 void newcomers_forget(struct scheduler *s, bool all); /* or those that the scan has not found */
 
 /* ---- jobs.c ---- */
@@ -361,6 +364,8 @@ void slices_forget(struct scheduler *s, struct process *p);
 
 /* One look at those that are due; how many samples there are for the engine. */
 size_t observe(struct scheduler *s, bool all, bool *ret_complete);
+/* Tells when it begins or ends that work goes unseen. @listed: of ops->processes(). */
+void observe_sight(struct scheduler *s, int listed);
 uint64_t observe_next(const struct scheduler *s);
 
 /* ---- hint_pages.c ---- */

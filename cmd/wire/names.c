@@ -29,6 +29,8 @@ static const char *const events[] = {
 	[WIRE_TAKEN_BACK] = "taken-back",
 	[WIRE_JOB_BLIND_NOW] = "job-blind",
 	[WIRE_JOB_SEEN] = "job-seen",
+	[WIRE_BLIND] = "blind",
+	[WIRE_SEES] = "sees",
 };
 
 static const char *const types[] = {

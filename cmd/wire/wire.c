@@ -242,7 +242,7 @@ static bool answer_is_sane(const union wire_any_answer *a)
 	case WIRE_STATUS:
 		return IS_TEXT(a->status.policy) && IS_TEXT(a->status.backend) &&
 		       IS_TEXT(a->status.level) && IS_TEXT(a->status.version) &&
-		       IS_TEXT(a->status.config);
+		       IS_TEXT(a->status.config) && IS_TEXT(a->status.blind);
 	case WIRE_GPUS:
 		return gpus_are_sane(&a->gpus);
 	case WIRE_JOBS:

@@ -172,6 +172,15 @@ static int backend_take(struct gpu_backend *base, struct gpu_done *ret)
 	return take(b, ret);
 }
 
+static const char *backend_problem(struct gpu_backend *base)
+{
+	struct backend *b = backend_of(base);
+
+	if (!b->mqds.asked)
+		mqds_read(b); /* before somebody's work goes unseen */
+	return mqds_problem(b);
+}
+
 /* Looking is the same on every level, acting is not. */
 /* clang-format off */
 #define LOOKING \
@@ -179,8 +188,8 @@ static int backend_take(struct gpu_backend *base, struct gpu_done *ret)
 	.processes = backend_processes, .owner = backend_owner, .ask = backend_ask, \
 	.answer = backend_answer, .pidfd = backend_pidfd, .watch = watch_new, \
 	.unwatch = watch_free, .refresh = watch_refresh, .queues = watch_queues, \
-	.look = look_at, .looked = look_result, .blind = look_blind, .fd = backend_fd, \
-	.take = backend_take
+	.look = look_at, .looked = look_result, .blind = look_blind, \
+	.problem = backend_problem, .fd = backend_fd, .take = backend_take
 /* clang-format on */
 
 static const struct gpu_ops ops_with_threads = {

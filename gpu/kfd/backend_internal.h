@@ -36,6 +36,8 @@ struct mqds { /* every process's, as they were read last */
 	bool by_ext; /* the driver's extension is asked instead */
 	unsigned int under_way;
 	struct gkfd_mqds list;
+	bool asked; /* it was read at least once, or is being read */
+	uint64_t asked_ns; /* since when */
 	uint64_t fresh_ns; /* when somebody used it first */
 	bool known; /* what it came to; else nobody has answered yet */
 	bool came; /* and nobody has used it yet */
@@ -80,7 +82,7 @@ void mqds_read(struct backend *b);
 bool mqds_is_known(const struct backend *b); /* else it is still being read, and empty */
 const struct gkfd_mqds *mqds_list(const struct backend *b);
 void mqds_run(struct backend *b); /* takes what came in the meantime */
-/* Why some pointers are not known. */
+/* Why it cannot be read, for people; NULL: it can be, or it is not known yet. */
 const char *mqds_problem(const struct backend *b);
 
 /* "mqds" holds every process's queues and is long: within this time one reading is for all. */
@@ -94,6 +96,7 @@ struct gpu_watch {
 	struct gpu_queue *queues;
 	size_t n;
 	bool stale; /* some pointers are not known, or not where they were */
+	int error; /* of the last refresh: what is known of its queues is older */
 	uint64_t retry_ns, retry_at_ns; /* when to look for them again */
 
 	/* looking */

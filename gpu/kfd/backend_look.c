@@ -189,9 +189,16 @@ int look_result(struct gpu_watch *w, const struct gpu_sample **ret)
 
 const char *look_blind(const struct gpu_watch *w)
 {
+	const char *problem;
+
 	if (w->n_known && w->result == -EUSERS)
 		return "too many processes of its user do not let themselves be read";
 	if (w->n_known && is_blind(w))
 		return "its memory does not let itself be read";
-	return w->n_unseen ? mqds_problem(w->b) : NULL;
+	if (w->error < 0)
+		return "what sysfs says of its queues is not understood";
+	if (!w->n_unseen)
+		return NULL;
+	problem = mqds_problem(w->b);
+	return problem ? problem : "the driver lists no queue like it yet";
 }

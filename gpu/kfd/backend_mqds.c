@@ -14,6 +14,7 @@
 
 #define WAIT_NS (20 * NSEC_PER_MSEC) /* it takes a few milliseconds while nothing is wrong */
 #define PATIENCE_NS (10 * NSEC_PER_SEC) /* of many queues, on a busy machine, some seconds */
+#define LATE_NS NSEC_PER_SEC /* this is told */
 
 static struct mqds *mqds_of(struct readers_task *t)
 {
@@ -101,6 +102,9 @@ void mqds_read(struct backend *b)
 
 	if (is_fresh(m, now_ns))
 		return;
+	if (!m->under_way)
+		m->asked_ns = now_ns;
+	m->asked = true;
 	if (!m->readers) {
 		read_here(b);
 	} else if (!m->under_way) {
@@ -134,21 +138,10 @@ const char *mqds_problem(const struct backend *b)
 {
 	const struct mqds *m = &b->mqds;
 
-	if (!m->known || m->error == -ETIMEDOUT || m->error == -EUSERS)
-		return "the driver's list of queues (debugfs \"mqds\") does not answer: a process "
-		       "keeps it";
-	switch (m->error) {
-	case 0:
-		return "the driver lists no queue like it yet";
-	case -ENOENT:
-		return "the driver's list of queues is not there: no debugfs, or no \"mqds\" in it";
-	case -EACCES:
-	case -EPERM:
-		return "no right to the driver's list of queues (debugfs \"mqds\": root, and no "
-		       "lockdown)";
-	case -EBADMSG:
-		return "the driver's list of queues (debugfs \"mqds\") is not of a known format";
-	default:
-		return "the driver's list of queues (debugfs \"mqds\") cannot be read";
-	}
+	if (!m->asked)
+		return NULL;
+	if (!m->known)
+		return gkfd_now_ns(b->k) - m->asked_ns < LATE_NS ? NULL :
+								   gkfd_mqds_problem(-ETIMEDOUT);
+	return m->error < 0 ? gkfd_mqds_problem(m->error) : NULL;
 }

@@ -169,7 +169,7 @@ static void plan_retry(struct gpu_watch *w, bool changed)
 	w->retry_at_ns = gkfd_now_ns(w->b->k) + w->retry_ns;
 }
 
-int watch_refresh(struct gpu_watch *w)
+static int refresh(struct gpu_watch *w)
 {
 	_cleanup_free_ char *names = NULL;
 	char path[64];
@@ -194,6 +194,19 @@ int watch_refresh(struct gpu_watch *w)
 	return r;
 }
 
+int watch_refresh(struct gpu_watch *w)
+{
+	int r = refresh(w);
+
+	w->error = MIN(r, 0);
+	return r;
+}
+
+static bool is_for_good(int error)
+{
+	return error == -ESRCH || error == -ENOMEM;
+}
+
 int watch_new(struct gpu_backend *base, pid_t pid, struct gpu_watch **ret)
 {
 	struct backend *b = (struct backend *)base;
@@ -210,11 +223,11 @@ int watch_new(struct gpu_backend *base, pid_t pid, struct gpu_watch **ret)
 	}
 	LIST_INSERT_HEAD(&b->watches, w, link);
 	r = watch_refresh(w);
-	if (r < 0) {
+	if (is_for_good(r)) {
 		watch_free(w);
 		return r;
 	}
-	*ret = w;
+	*ret = w; /* what cannot be read yet is asked for again, and is told: look_blind() */
 	return 0;
 }
 

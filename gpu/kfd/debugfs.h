@@ -88,6 +88,9 @@ struct gkfd_mqds_answer {
 int gkfd_mqds_serve(struct gkfd *k, const void *request, size_t len, struct reader_room *room);
 int gkfd_mqds_take(const void *answer, size_t len, struct gkfd_mqds *ret, uint32_t *ret_line);
 
+/* For people: what an error of reading it means. */
+const char *gkfd_mqds_problem(int error);
+
 void gkfd_mqds_done(struct gkfd_mqds *m);
 void gkfd_hqds_done(struct gkfd_hqds *h);
 void gkfd_runlists_done(struct gkfd_runlists *r);

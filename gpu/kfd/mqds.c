@@ -193,6 +193,26 @@ int gkfd_mqds_read(struct gkfd *k, struct gkfd_mqds *ret, uint32_t *ret_line)
 	return r < 0 ? r : gkfd_mqds_parse(text, len, ret, ret_line);
 }
 
+const char *gkfd_mqds_problem(int error)
+{
+	switch (error) {
+	case -ENOENT:
+		return "the driver's list of queues is not there: no debugfs, or no \"mqds\" in it";
+	case -EACCES:
+	case -EPERM:
+		return "no right to the driver's list of queues (debugfs \"mqds\": root, and no "
+		       "lockdown)";
+	case -EBADMSG:
+		return "the driver's list of queues (debugfs \"mqds\") is not of a known format";
+	case -ETIMEDOUT:
+	case -EUSERS:
+		return "the driver's list of queues (debugfs \"mqds\") does not answer: a process "
+		       "keeps it";
+	default:
+		return "the driver's list of queues (debugfs \"mqds\") cannot be read";
+	}
+}
+
 void gkfd_mqds_done(struct gkfd_mqds *m)
 {
 	free(m->mqds);

@@ -89,6 +89,7 @@ struct gpreempt_daemon_status {
 	char config[128]; /* the file; may be empty */
 	char level[4]; /* that it holds jobs by: "K3", "N2", ... */
 	bool kernel; /* it has handed over to the scheduler inside the driver, which decides */
+	char blind[128]; /* why work of some jobs, or of all, goes unseen; empty: none does */
 };
 
 int gpreempt_daemon_get_status(struct gpreempt_daemon *d,
@@ -122,7 +123,8 @@ struct gpreempt_daemon_job {
 	bool critical, attached, held, working;
 	bool waiting; /* has work and is off the GPU, or waits behind others */
 	bool refused; /* cannot be held; why says it */
-	bool unseen; /* the GPU tells nobody of its work: what would be known by that is zero */
+	bool unseen; /* its work cannot be seen: what would be known by that is zero */
+	bool blind; /* though others' on such a GPU can; why says it */
 	uint32_t queues;
 	char comm[16];
 	bool detailed; /* false: what follows is not for the caller to see, and is zero */
@@ -213,8 +215,10 @@ enum gpreempt_event_kind {
 	GPREEMPT_EVENT_MISSED = 14, /* count: events the caller was too slow for */
 	GPREEMPT_EVENT_HANDED_OVER = 15, /* the scheduler inside the driver decides */
 	GPREEMPT_EVENT_TAKEN_BACK = 16, /* the daemon does again: text says why */
-	GPREEMPT_EVENT_BLIND = 17, /* a job cannot be looked at: text says why */
-	GPREEMPT_EVENT_SEEN = 18, /* it can again */
+	GPREEMPT_EVENT_JOB_BLIND = 17, /* a job cannot be looked at: text says why */
+	GPREEMPT_EVENT_JOB_SEEN = 18, /* it can again */
+	GPREEMPT_EVENT_BLIND = 19, /* so are all, or all that are new: text says why */
+	GPREEMPT_EVENT_SEES = 20, /* they can again */
 };
 
 struct gpreempt_event {

@@ -124,6 +124,7 @@ struct gpreempt_device_info {
 	bool secure_boot;
 	char lockdown[20]; /* of the kernel: "none", "integrity" or "confidentiality" */
 	bool signed_modules_only; /* for one of these reasons, or because it was told to */
+	char blind[128]; /* why gpreemptd would not see work of jobs here; empty: it would */
 };
 
 /* Opens the device; where that fails only the version is not valid. Since: 0.1 */

@@ -65,7 +65,7 @@ class DeviceInfo(Struct):
                 ('yama_scope', c_uint32), ('debugfs', c_bool), ('global_pids', c_bool),
                 ('hidden_gpus', c_uint32), ('driver_version', c_char * 64), ('emulated', c_bool),
                 ('module', c_char * 16), ('secure_boot', c_bool), ('lockdown', c_char * 20),
-                ('signed_modules_only', c_bool)]
+                ('signed_modules_only', c_bool), ('blind', c_char * 128)]
 
 
 class Gpu(Struct):
@@ -182,7 +182,7 @@ class DaemonStatus(Struct):
                 ('detection', Latency), ('suspend', Latency), ('resume', Latency),
                 ('steps', c_uint64), ('policy', c_char * 16), ('backend', c_char * 16),
                 ('version', c_char * 32), ('config', c_char * 128), ('level', c_char * 4),
-                ('kernel', c_bool)]
+                ('kernel', c_bool), ('blind', c_char * 128)]
 
 
 class DaemonGpu(Struct):
@@ -199,7 +199,8 @@ class DaemonJob(Struct):
     _fields_ = [('size', c_size_t), ('pid', pid_t), ('uid', uid_t), ('gpu_id', c_uint32),
                 ('job_class', enum_t), ('priority', c_uint32), ('critical', c_bool),
                 ('attached', c_bool), ('held', c_bool), ('working', c_bool), ('waiting', c_bool),
-                ('refused', c_bool), ('unseen', c_bool), ('queues', c_uint32),
+                ('refused', c_bool), ('unseen', c_bool), ('blind', c_bool),
+                ('queues', c_uint32),
                 ('comm', c_char * 16), ('detailed', c_bool), ('started_ns', c_uint64),
                 ('preempted', c_uint64), ('made_room', c_uint64), ('held_ns', c_uint64),
                 ('ran_ns', c_uint64), ('longest_wait_ns', c_uint64), ('stolen_ns', c_uint64),

@@ -65,6 +65,7 @@ class DaemonStatus:
     config: str  # the file; may be empty
     level: str  # that it holds jobs by: 'K3', 'N2', ...
     kernel: bool  # it has handed over to the scheduler inside the driver, which decides
+    blind: str  # why work of some jobs, or of all, goes unseen; empty: none does
 
 
 @dataclass(frozen=True)
@@ -97,7 +98,8 @@ class Job:
     working: bool
     waiting: bool
     refused: bool  # cannot be held; why says it
-    unseen: bool  # the GPU tells nobody of its work
+    unseen: bool  # its work cannot be seen
+    blind: bool  # though others' on such a GPU can; why says it
     queues: int
     comm: str
     detailed: bool  # False: what follows is not for the caller to see, and is zero

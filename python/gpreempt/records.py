@@ -45,6 +45,7 @@ class DeviceInfo:
     secure_boot: Optional[bool]
     lockdown: Optional[str]  # of the kernel: 'none', 'integrity' or 'confidentiality'
     signed_modules_only: bool  # for one of these reasons, or because it was told to
+    blind: str  # why gpreemptd would not see work of jobs here; empty: it would
 
     @classmethod
     def of(cls, c: _abi.DeviceInfo) -> 'DeviceInfo':
@@ -54,7 +55,8 @@ class DeviceInfo:
                    _known(c, _abi.DEVICE_DRIVER, decode(c.driver_version)), c.debugfs,
                    c.global_pids, c.hidden_gpus, c.emulated, decode(c.module),
                    _known(c, _abi.DEVICE_SECURE_BOOT, bool(c.secure_boot)),
-                   _known(c, _abi.DEVICE_LOCKDOWN, decode(c.lockdown)), c.signed_modules_only)
+                   _known(c, _abi.DEVICE_LOCKDOWN, decode(c.lockdown)), c.signed_modules_only,
+                   decode(c.blind))
 
 
 @dataclass(frozen=True)

@@ -290,6 +290,11 @@ static int fake_looked(struct gpu_watch *w, const struct gpu_sample **ret)
 	return w->result;
 }
 
+static const char *fake_problem(struct gpu_backend *b)
+{
+	return ((struct fake *)b)->problem;
+}
+
 static const char *fake_blind(const struct gpu_watch *w)
 {
 	const struct fake_process *p = fake_find(w->fake, w->pid);
@@ -636,6 +641,7 @@ static const struct gpu_ops fake_ops = {
 	.look = fake_look,
 	.looked = fake_looked,
 	.blind = fake_blind,
+	.problem = fake_problem,
 	.attach = fake_attach,
 	.suspend = fake_suspend,
 	.resume = fake_resume,

@@ -96,6 +96,7 @@ struct fake {
 	struct fake_call calls[FAKE_CALLS]; /* outstanding, in the order of their ends */
 	size_t n_calls;
 	int processes_result; /* of listing them; 0: well */
+	const char *problem; /* why nobody's queues can be looked at; NULL: they can */
 	struct asks *asks;
 	bool silent; /* nobody answers who anybody is */
 	int fd;

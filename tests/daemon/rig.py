@@ -30,20 +30,20 @@ FULL = 1 << 6
  POLICY_SET, WAS_PAUSED, CONTINUED, RELOADED, MISSED) = range(1, 15)
 
 HEADER = struct.Struct('<IHHII')
-MAGIC, VERSION = 0x54504d47, 2
+MAGIC, VERSION = 0x54504d47, 3
 REQUEST = struct.Struct('<Q')
 NAMED_POLICY = struct.Struct('<16s112s')
 CLASS_BODY = struct.Struct('<IiIIIIQ192s')
 HINT_BODY = struct.Struct('<iIQQ')
 ERROR_BODY = struct.Struct('<iI160s160s')
-STATUS_BODY = struct.Struct('<IiQQ8I4Q2Q12QQ16s12s4s32s128s')
+STATUS_BODY = struct.Struct('<IiQQ8I4Q2Q12QQ16s12s4s32s128s128s')
 GPU_ENTRY = struct.Struct('<6I4Q64s128s')
 JOB_ENTRY = struct.Struct('<QiIIHHII16s9QiIH14s32s64s96s')
 EVENT_BODY = struct.Struct('<QIIiiIHHQQ16s128s')
 
 Status = namedtuple('Status', 'flags pid started_ns now_ns gpus processes jobs queues online '
                     'offline held attached preemptions inversions resolved trips hints '
-                    'hints_refused latencies steps policy backend level version config')
+                    'hints_refused latencies steps policy backend level version config blind')
 Gpu = namedtuple('Gpu', 'gpu flags slots slots_online slots_offline slots_reserved cycles '
                  'denied_by_budget denied_by_cost trips name tripped_by')
 Row = namedtuple('Row', 'key pid gpu uid job_class priority flags queues comm started_ns preempted '

@@ -297,6 +297,7 @@ static void what_cannot_be_known_is_said_to_be_so(void **state)
 	/* Of one for copies nobody looks at the pointers. */
 	assert_int_equal(look(rig, w, &samples), 2);
 	assert_null(ops_of(rig)->blind(w));
+	assert_null(ops_of(rig)->problem(rig->b));
 
 	rig->no_mqds = true;
 	rig_advance(rig, NSEC_PER_SEC);
@@ -306,6 +307,7 @@ static void what_cannot_be_known_is_said_to_be_so(void **state)
 	assert_true(queues[0].unseen);
 	assert_int_equal(look(rig, w, &samples), 10);
 	assert_non_null(strstr(ops_of(rig)->blind(w), "mqds"));
+	assert_non_null(strstr(ops_of(rig)->problem(rig->b), "mqds"));
 	for (size_t i = 0; i < 10; i++) {
 		assert_int_equal(samples[i].state, GPU_UNSEEN);
 		assert_int_equal(samples[i].queue, queues[i].queue);

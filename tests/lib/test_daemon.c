@@ -571,8 +571,8 @@ static void kinds_are_those_of_the_wire(void **state)
 	assert_int_equal(GPREEMPT_EVENT_POLICY_SET, WIRE_POLICY_SET);
 	assert_int_equal(GPREEMPT_EVENT_MISSED, WIRE_MISSED);
 	assert_int_equal(GPREEMPT_EVENT_TAKEN_BACK, WIRE_TAKEN_BACK);
-	assert_int_equal(GPREEMPT_EVENT_BLIND, WIRE_JOB_BLIND_NOW);
-	assert_int_equal(GPREEMPT_EVENT_SEEN, WIRE_JOB_SEEN);
+	assert_int_equal(GPREEMPT_EVENT_JOB_BLIND, WIRE_JOB_BLIND_NOW);
+	assert_int_equal(GPREEMPT_EVENT_SEES, WIRE_SEES);
 	for (int kind = 1; kind < WIRE_EVENT_KINDS; kind++)
 		assert_string_not_equal(gpreempt_event_name((enum gpreempt_event_kind)kind),
 					"event");

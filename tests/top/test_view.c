@@ -193,6 +193,25 @@ static void a_tripped_gpu_comes_first_and_says_why(void **state)
 	expect("tripped", &(struct view_options){ .width = 100, .utf8 = true });
 }
 
+static void what_goes_unseen_is_an_alarm(void **state)
+{
+	const struct view_options options = { .width = 80, .height = 24, .utf8 = true };
+	struct view v = { 0 };
+	size_t alarms = 0;
+
+	snprintf(snapshot.status.blind, sizeof(snapshot.status.blind), "there is no list");
+	jobs[1].unseen = jobs[1].blind = true;
+	assert_int_equal(view_make(&snapshot, &options, &v), 0);
+	for (size_t i = 0; i < v.n; i++) {
+		alarms += v.lines[i].look == VIEW_ALARM &&
+			  strstr(v.lines[i].text, "BLIND: work goes unseen: there is no list");
+		if (strstr(v.lines[i].text, " infer"))
+			assert_non_null(strstr(v.lines[i].text, "blind"));
+	}
+	assert_int_equal(alarms, 1);
+	view_done(&v);
+}
+
 static void a_lost_daemon_is_said_above_what_was_known(void **state)
 {
 	snapshot.error = (struct gpreempt_error){ .kind = GPREEMPT_ERROR_ABSENT,
@@ -332,6 +351,7 @@ int main(void)
 		VIEW_TEST(a_list_longer_than_the_screen_scrolls),
 		VIEW_TEST(scrolling_ends_at_the_end),
 		VIEW_TEST(a_tripped_gpu_comes_first_and_says_why),
+		VIEW_TEST(what_goes_unseen_is_an_alarm),
 		VIEW_TEST(a_lost_daemon_is_said_above_what_was_known),
 		VIEW_TEST(strangers_see_no_figures_of_others),
 		VIEW_TEST(what_nobody_can_tell_is_not_made_up),

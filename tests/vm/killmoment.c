@@ -3,8 +3,8 @@
  * usage: killmoment PID SIGNAL JOURNAL random|held|ioctl MS
  *
  * Sends the signal at a moment of its own: after a random part of MS, or as soon as the journal has
- * an entry, or a thread of the process is seen inside an ioctl on the driver; after MS in any case.
- * What it saw last before it did:
+ * an entry, or a thread of the process or of one of its children is seen inside an ioctl on the
+ * driver; after MS in any case. What it saw last before it did:
  *
  *     held N ioctl N
  *
@@ -66,23 +66,38 @@ static const struct journal_file *map_journal(const char *path)
 	return p == MAP_FAILED ? NULL : p;
 }
 
-static void open_threads(struct victim *v)
+static void open_threads(struct victim *v, int pid)
 {
 	char path[300];
 	struct dirent *e;
 	DIR *d;
 
-	snprintf(path, sizeof(path), "/proc/%d/task", v->pid);
+	snprintf(path, sizeof(path), "/proc/%d/task", pid);
 	d = opendir(path);
 	while (d && (e = readdir(d)) && v->n < MAX_THREADS) {
 		if (e->d_name[0] == '.')
 			continue;
-		snprintf(path, sizeof(path), "/proc/%d/task/%.16s/stack", v->pid, e->d_name);
+		snprintf(path, sizeof(path), "/proc/%d/task/%.16s/stack", pid, e->d_name);
 		v->threads[v->n] = open(path, O_RDONLY | O_CLOEXEC);
 		v->n += v->threads[v->n] >= 0;
 	}
 	if (d)
 		closedir(d);
+}
+
+/* Those that its main thread has made: its holders among them. */
+static void open_children(struct victim *v)
+{
+	char path[64];
+	FILE *f;
+	int pid;
+
+	snprintf(path, sizeof(path), "/proc/%d/task/%d/children", v->pid, v->pid);
+	f = fopen(path, "re");
+	while (f && fscanf(f, "%d", &pid) == 1)
+		open_threads(v, pid);
+	if (f)
+		fclose(f);
 }
 
 /* The driver waits for the hardware awake: what a thread is doing only its stack tells. */
@@ -127,7 +142,8 @@ int main(int argc, char **argv)
 	}
 	v.pid = (int)number(argv[1]);
 	v.journal = map_journal(argv[3]);
-	open_threads(&v);
+	open_threads(&v, v.pid);
+	open_children(&v);
 	srand((unsigned int)now_us());
 	ms = number(argv[5]);
 	until = now_us() + (strcmp(argv[4], "random") ? ms * 1000 : rand() % (ms * 1000 + 1));

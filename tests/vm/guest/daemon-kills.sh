@@ -16,7 +16,7 @@ strike()
 	[ $ms != never ]
 }
 
-# Of ten: six while something is held, two inside the driver, two at any time.
+# Of ten: six while something is held, two while somebody is inside the driver, two at any time.
 moment()
 {
 	case $(($1 % 10)) in

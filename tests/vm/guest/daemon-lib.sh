@@ -15,6 +15,8 @@ start_daemon()
 	{
 		printf '%s\n' "$@"
 		cat <<-END
+			[log]
+			level = debug
 			[observe]
 			scan = 20ms
 			[hold]

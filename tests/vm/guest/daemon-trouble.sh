@@ -96,9 +96,6 @@ device_goes()
 	check "$name: a policy is chosen" "$gpreempt" policy rotate
 	check "$name: a class is asked for" "$gpreempt" class name:mkjob offline --priority 7
 	check "$name: somebody reads events" start_reader
-	if [ $LEVEL = K2 ]; then
-		check "$name: a daemon that could not begin again says so" pause_is_refused
-	fi # on K3 the driver does not count it, and it need not begin again
 	check "$name: the daemon pauses" "$gpreempt" pause
 	check "$name: and is the same process" same_daemon
 	check "$name: which the driver does not count" test ! -e /sys/class/kfd/kfd/proc/$daemon
@@ -118,18 +115,6 @@ device_goes()
 	check "$name: every request is done right" stop_online
 	check "$name: every packet ran once, in order" stop_job
 	check "$name: the reader of events heard it all" reader_heard
-}
-
-# With a mistake in its configuration: it lets go of all, and the driver still counts it.
-pause_is_refused()
-{
-	local status=0
-	echo "[nonsense]" >>"$TMPDIR/gpreempt.conf"
-	"$gpreempt" pause >"$TMPDIR/refusal" 2>&1 || status=$?
-	sed -i '$d' "$TMPDIR/gpreempt.conf"
-	cat "$TMPDIR/refusal"
-	[ $status != 0 ] && grep -q "still counts" "$TMPDIR/refusal" &&
-		[ -e /sys/class/kfd/kfd/proc/$daemon ] && same_daemon
 }
 
 start_reader()

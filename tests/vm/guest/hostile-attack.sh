@@ -29,7 +29,8 @@ others_notice_nothing()
 	check "$name: status always answers in time" within "$took" $ANSWER_MS
 }
 
-# Whatever became of the daemon, the next does its work.
+# Whatever became of the daemon, the next does its work. Where the driver's list of queues does not
+# answer (OUT_OF_SIGHT=yes) it cannot see who has work, and says so.
 killed_and_replaced()
 {
 	local name=$1
@@ -39,7 +40,19 @@ killed_and_replaced()
 		ends_well_within $END_MS "$gpreemptd" --clean-up --run-dir $RUN
 	figure clean_up
 	check "$name: the next daemon answers" begin_daemon
-	check "$name: and holds the others" daemon_works
+	if [ "${OUT_OF_SIGHT:-}" ]; then
+		check "$name: and says that work goes unseen" says_blind
+	else
+		check "$name: and holds the others" daemon_works
+	fi
+}
+
+says_blind()
+{
+	local began=${EPOCHREALTIME/[.,]/}
+	until "$gpreempt" status | grep -q '^blind: .*a process keeps it'; do
+		[ "$(since_ms $began)" -le $END_MS ] || { "$gpreempt" status && return 1; }
+	done
 }
 
 killed_and_released()
