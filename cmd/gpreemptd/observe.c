@@ -126,7 +126,7 @@ static void note_blind(struct scheduler *s, struct process *p)
 
 /* ---- looks ---- */
 
-/* From @at samples on; how many there are. -EAGAIN: it has not told yet. */
+/* From @at samples on; how many there are. -EAGAIN: it has not told yet; -ECANCELED: never. */
 static int take_look(struct scheduler *s, struct process *p, size_t at)
 {
 	const struct gpu_sample *samples = NULL;
@@ -135,6 +135,8 @@ static int take_look(struct scheduler *s, struct process *p, size_t at)
 	if (n == -EAGAIN)
 		return n;
 	p->looking = false;
+	if (n == -ECANCELED)
+		return n;
 	/* Queues came or went: that is asked about soon, but only once for each such change. */
 	if (n != p->n_looked && p->n_looked != NOT_LOOKED) {
 		p->stale = true;

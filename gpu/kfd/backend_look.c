@@ -177,7 +177,7 @@ static void hide(struct gpu_watch *w, size_t n)
 int look_result(struct gpu_watch *w, const struct gpu_sample **ret)
 {
 	if (!w->looked)
-		return -EAGAIN;
+		return w->task.crew ? -EAGAIN : -ECANCELED;
 	w->looked = false;
 	if (is_blind(w))
 		hide(w, w->n_known);

@@ -221,6 +221,7 @@ static int fake_refresh(struct gpu_watch *w)
 	if (!p)
 		return -ESRCH;
 	changed = p->queues_changed;
+	w->looked &= !changed; /* a look that is under way was at what is not there any more */
 	copy_queues(w, p);
 	return changed;
 }
@@ -283,7 +284,9 @@ static int fake_looked(struct gpu_watch *w, const struct gpu_sample **ret)
 {
 	const struct fake_process *p = fake_find(w->fake, w->pid);
 
-	if (!w->looked || (p && p->late))
+	if (!w->looked)
+		return -ECANCELED;
+	if (p && p->late)
 		return -EAGAIN;
 	w->looked = false;
 	*ret = w->samples;

@@ -82,6 +82,22 @@ static void one_whose_looks_do_not_come_back_keeps_nobody(void **state)
 	rig_end(r);
 }
 
+static void queues_that_come_during_a_look_are_looked_at(void **state)
+{
+	struct rig *r = rig_new(8);
+	struct fake_process *online, *offline;
+
+	rig_pair(r, &online, &offline);
+	online->late = true;
+	rig_run(r, S);
+	fake_add_queue(online, 1, 77);
+	rig_run(r, 2 * S);
+	online->late = false;
+	fake_set_work(online, true);
+	rig_run_until(r, fake_is_held(offline));
+	rig_end(r);
+}
+
 static void what_is_so_of_all_is_told_once_and_not_of_each(void **state)
 {
 	struct rig *r = rig_new(8);
@@ -147,6 +163,7 @@ int main(void)
 		cmocka_unit_test(a_job_that_cannot_be_looked_at_is_told_of_once),
 		cmocka_unit_test(such_a_job_makes_room_for_online_work_all_the_same),
 		cmocka_unit_test(one_whose_looks_do_not_come_back_keeps_nobody),
+		cmocka_unit_test(queues_that_come_during_a_look_are_looked_at),
 		cmocka_unit_test(what_is_so_of_all_is_told_once_and_not_of_each),
 		cmocka_unit_test(processes_that_cannot_be_listed_are_told_of_and_kept),
 		cmocka_unit_test(who_does_not_let_itself_be_read_is_told_of),
