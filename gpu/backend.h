@@ -131,7 +131,7 @@ struct gpu_ops {
 	/*
 	 * What the look came to, told once: how many samples, one for each queue that can be looked
 	 * at, or could if it were known where. Borrowed until the next look or refresh. -EAGAIN:
-	 * it is still under way; -ECANCELED: a refresh has ended it. -ESRCH.
+	 * it is still under way; -ECANCELED: none is, a refresh may have ended it. -ESRCH.
 	 */
 	int (*looked)(struct gpu_watch *w, const struct gpu_sample **ret);
 	/* Why some of its queues cannot be looked at, for people; NULL: all can be. */

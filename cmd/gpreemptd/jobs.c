@@ -430,7 +430,7 @@ static bool count_queues(struct scheduler *s, struct process *p, const struct gp
 	return true;
 }
 
-static void leave_alone(struct scheduler *s, struct process *p)
+void jobs_leave_alone(struct scheduler *s, struct process *p)
 {
 	p->left_alone = true;
 	snprintf(p->why, sizeof(p->why), "left alone: more jobs or queues than there is room for");
@@ -453,9 +453,8 @@ void jobs_follow(struct scheduler *s, struct process *p)
 	p->stale = false;
 	p->n_looked = NOT_LOOKED;
 	queues = ops(s)->queues(p->watch, &n);
-	if (s->n_queues - p->n_queues + n > SCHEDULER_MAX_QUEUES ||
-	    !count_queues(s, p, queues, n)) {
-		leave_alone(s, p);
+	if (!shares_make_room_for_queues(s, p, n) || !count_queues(s, p, queues, n)) {
+		jobs_leave_alone(s, p);
 		return;
 	}
 	s->n_queues = s->n_queues - p->n_queues + (uint32_t)n;

@@ -44,29 +44,24 @@ void newcomers_forget(struct scheduler *s, bool all)
 }
 
 /* Whose pid it was when it was opened, it is as long as that has not ended. */
-static struct newcomer *newcomer_new(struct scheduler *s, pid_t pid)
+void newcomer_came(struct scheduler *s, pid_t pid, uid_t uid)
 {
 	struct newcomer *c = calloc(1, sizeof(*c));
 
 	if (!c)
-		return NULL;
+		return;
 	c->pid = pid;
+	c->uid = uid;
 	c->pidfd = ops(s)->pidfd(s->b, pid);
 	TAILQ_INSERT_TAIL(&s->newcomers, c, link);
-	return c;
+	newcomer_meet(s, c);
 }
 
-void newcomer_meet(struct scheduler *s, pid_t pid)
+void newcomer_meet(struct scheduler *s, struct newcomer *c)
 {
-	struct newcomer *c = newcomer_find(s, pid);
-
-	if (!c)
-		c = newcomer_new(s, pid);
-	if (!c)
-		return;
 	c->listed = true;
 	if (s->now_ns >= c->retry_ns)
-		ops(s)->ask(s->b, pid, identity_files(&s->config->rules));
+		ops(s)->ask(s->b, c->pid, identity_files(&s->config->rules));
 }
 
 static bool has_ended(const struct newcomer *c)

@@ -77,6 +77,8 @@ static const char *problem_of(const struct scheduler *s, int listed, char *buf, 
 	}
 	if (ops(s)->problem && ops(s)->problem(s->b))
 		return ops(s)->problem(s->b);
+	if (shares_problem(s, buf, size))
+		return buf;
 	return newcomers_problem(s, buf, size);
 }
 

@@ -309,22 +309,13 @@ static struct process *process_new(struct scheduler *s, pid_t pid, int pidfd,
 	return p;
 }
 
-static bool is_full(struct scheduler *s, pid_t pid)
-{
-	if (s->n_processes < SCHEDULER_MAX_PROCESSES)
-		return false;
-	if (!s->told_limit)
-		log_line(LOG_LEVEL_WARNING, "process %d is left alone: there are more than %d", pid,
-			 SCHEDULER_MAX_PROCESSES);
-	s->told_limit = true;
-	return true;
-}
-
 /* Takes over @pidfd and what @identity has. */
 void process_came(struct scheduler *s, pid_t pid, int pidfd, struct identity *identity)
 {
-	struct process *p = is_full(s, pid) ? NULL : process_new(s, pid, pidfd, identity);
+	struct process *p = NULL;
 
+	if (shares_make_room(s, identity->uid))
+		p = process_new(s, pid, pidfd, identity);
 	if (!p) {
 		identity_done(identity);
 		closep(&pidfd);
@@ -400,20 +391,27 @@ static int check(struct scheduler *s, struct process *p)
 static void meet(struct scheduler *s, pid_t pid)
 {
 	struct process *p = process_find(s, pid);
+	struct newcomer *c;
+	uid_t uid;
 
 	if (p && (process_has_ended(p) || check(s, p) == -ESRCH)) {
 		process_gone(s, p);
 		p = NULL;
 	}
-	if (p)
+	if (p) {
 		p->listed = true;
-	else
-		newcomer_meet(s, pid);
+		return;
+	}
+	c = newcomer_find(s, pid);
+	if (c)
+		newcomer_meet(s, c);
+	else if (shares_admit(s, pid, &uid))
+		newcomer_came(s, pid, uid);
 }
 
 void processes_scan(struct scheduler *s)
 {
-	int n = ops(s)->processes(s->b, s->pids, SCHEDULER_MAX_PROCESSES);
+	int n = ops(s)->processes(s->b, s->pids, SCHEDULER_MAX_LISTED);
 
 	s->figures.scans++;
 	observe_sight(s, n);
@@ -421,13 +419,14 @@ void processes_scan(struct scheduler *s)
 		return;
 	for_each_process(s, p)
 		p->listed = false;
-	for (int i = 0; i < MIN(n, SCHEDULER_MAX_PROCESSES); i++) {
+	shares_begin(s);
+	for (int i = 0; i < MIN(n, SCHEDULER_MAX_LISTED); i++) {
 		meet(s, s->pids[i]);
 		scheduler_beat(s);
 	}
 	newcomers_forget(s, false);
 	for (size_t i = s->n_processes; i-- > 0;) {
-		if (!s->table[i]->listed && n <= SCHEDULER_MAX_PROCESSES)
+		if (!s->table[i]->listed && n <= SCHEDULER_MAX_LISTED)
 			process_gone(s, s->table[i]);
 	}
 	class_requests_forget_dead(s);

@@ -372,14 +372,17 @@ static int allocate(struct scheduler *s)
 	s->table = calloc(SCHEDULER_MAX_PROCESSES, sizeof(struct process *));
 	s->by_index = calloc(SCHEDULER_MAX_JOBS, sizeof(struct job *));
 	s->requests = calloc(CLASS_REQUESTS_MAX, sizeof(*s->requests));
-	s->pids = calloc(SCHEDULER_MAX_PROCESSES, sizeof(*s->pids));
+	s->pids = calloc(SCHEDULER_MAX_LISTED, sizeof(*s->pids));
+	s->refused.before = calloc(SCHEDULER_MAX_LISTED, sizeof(*s->pids));
+	s->refused.now = calloc(SCHEDULER_MAX_LISTED, sizeof(*s->pids));
 	s->watches = calloc(SCHEDULER_MAX_PROCESSES, sizeof(*s->watches));
 	s->samples = calloc(SCHEDULER_MAX_QUEUES, sizeof(*s->samples));
 	s->actions = calloc(SCHEDULER_MAX_JOBS, sizeof(*s->actions));
 	s->ids = calloc(SCHEDULER_MAX_QUEUES, sizeof(*s->ids));
 	s->ticket_memory = calloc(2 * SCHEDULER_MAX_JOBS, sizeof(*s->ticket_memory));
 	if (!s->engine_memory || !s->table || !s->by_index || !s->requests || !s->pids ||
-	    !s->watches || !s->samples || !s->actions || !s->ids || !s->ticket_memory)
+	    !s->refused.before || !s->refused.now || !s->watches || !s->samples || !s->actions ||
+	    !s->ids || !s->ticket_memory)
 		return -ENOMEM;
 	for (size_t i = 0; i < 2 * SCHEDULER_MAX_JOBS; i++)
 		SLIST_INSERT_HEAD(&s->free_tickets, &s->ticket_memory[i], link);
@@ -479,6 +482,8 @@ void scheduler_free(struct scheduler *s)
 	free(s->by_index);
 	free(s->requests);
 	free(s->pids);
+	free(s->refused.before);
+	free(s->refused.now);
 	free(s->watches);
 	free(s->samples);
 	free(s->actions);

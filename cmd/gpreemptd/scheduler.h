@@ -18,6 +18,7 @@
 struct scheduler;
 
 #define SCHEDULER_MAX_PROCESSES 1024
+#define SCHEDULER_MAX_LISTED 16384 /* processes that use a GPU, for those to be chosen from */
 #define SCHEDULER_MAX_JOBS 4096 /* a process on one GPU */
 #define SCHEDULER_MAX_QUEUES 16384
 

@@ -4,6 +4,7 @@
  *
  *   processes.c       who there is: found, identified, classed, gone
  *   newcomers.c       who was found and is not identified yet
+ *   shares.c          room for them, shared between users
  *   jobs.c            a process on one GPU, as the engine knows it, and its accounts
  *   class_requests.c  what people asked processes to be
  *   cgroups.c         which of those that were named are still there
@@ -93,6 +94,7 @@ enum tie { TIE_NONE, TIE_ATTACHING, TIE_ATTACHED, TIE_RELEASING };
 struct newcomer {
 	TAILQ_ENTRY(newcomer) link;
 	pid_t pid;
+	uid_t uid; /* when it was found */
 	int pidfd; /* -1: none; else it was opened before anything was asked */
 	bool listed; /* in this scan */
 	bool unread; /* it does not let itself be read */
@@ -173,6 +175,16 @@ struct gpu {
 	char tripped_by[sizeof(((struct wire_gpu *)0)->tripped_by)];
 };
 
+struct refused { /* processes for which there is no room; of the last scan, and of this one */
+	pid_t *before, *now; /* ascending */
+	size_t n_before, n;
+	size_t at; /* in the former, as this scan goes on */
+	size_t from; /* those from here on are asked about again */
+	size_t asked; /* others in this scan */
+	size_t most; /* processes that one user has; 0: not counted yet */
+	uid_t most_uid;
+};
+
 struct class_entry {
 	struct class_request request;
 	uint64_t number; /* ascends: the later counts */
@@ -235,6 +247,7 @@ struct scheduler {
 	bool guard_polled;
 
 	pid_t *pids; /* of a scan */
+	struct refused refused;
 	struct gpu_watch **watches; /* that are looked at together */
 	struct engine_sample *samples;
 	struct engine_action *actions;
@@ -292,13 +305,28 @@ void process_tell(struct scheduler *s, const struct process *p, const struct wir
 /* ---- newcomers.c ---- */
 
 struct newcomer *newcomer_find(const struct scheduler *s, pid_t pid);
-void newcomer_meet(struct scheduler *s, pid_t pid); /* a scan has found it */
+void newcomer_came(struct scheduler *s, pid_t pid, uid_t uid);
+void newcomer_meet(struct scheduler *s, struct newcomer *c); /* a scan has found it */
 void newcomer_answered(struct scheduler *s, struct newcomer *c, const struct proc_files *files);
 /* One of those who do not let themselves be read, for people; NULL: there is none. */
 const char *newcomers_problem(const struct scheduler *s, char *buf, size_t size);
 void newcomers_forget(struct scheduler *s, bool all); /* or those that the scan has not found */
 
+/* ---- shares.c ---- */
+
+void shares_begin(struct scheduler *s); /* a scan, in which pids ascend */
+/* May this process, which is nobody's that is known, be asked who it is? Whose it is now. */
+bool shares_admit(struct scheduler *s, pid_t pid, uid_t *ret_uid);
+/* For one more process of that user; false: it has its share. */
+bool shares_make_room(struct scheduler *s, uid_t uid);
+/* For @n queues of that process instead of those it has. */
+bool shares_make_room_for_queues(struct scheduler *s, const struct process *p, size_t n);
+/* Who found no room, for people; NULL: there is enough. */
+const char *shares_problem(const struct scheduler *s, char *buf, size_t size);
+
 /* ---- jobs.c ---- */
+
+void jobs_leave_alone(struct scheduler *s, struct process *p); /* there is no room for it */
 
 struct job *job_find(const struct scheduler *s, uint32_t engine_job);
 struct gpu *gpu_find(struct scheduler *s, uint32_t gpu);
