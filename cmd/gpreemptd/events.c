@@ -14,6 +14,7 @@ struct events {
 	uint64_t summed_since_ns; /* CLOCK_MONOTONIC; what follows is since then */
 	uint64_t held, let_go; /* times */
 	uint64_t held_ns, longest_ns; /* of those that were let go */
+	uint64_t job_lines, left_out; /* of the log */
 };
 
 static uint64_t clock_ns(clockid_t clock)
@@ -59,6 +60,17 @@ static enum log_level level_of(const struct wire_event *event)
 	}
 }
 
+/* Jobs can come and go as often as they like; the log is to be read. */
+#define JOB_LINES_MAX 200u
+
+static bool is_left_out(struct events *e, const struct wire_event *event)
+{
+	if (!event->pid || e->job_lines++ < JOB_LINES_MAX)
+		return false;
+	e->left_out++;
+	return true;
+}
+
 /* Fields that a script can cut out, whatever the text says. */
 static void log_hold(const struct wire_event *e)
 {
@@ -95,8 +107,11 @@ void events_summarise(struct events *e)
 			 (unsigned long long)e->held, (unsigned long long)e->let_go,
 			 (unsigned long long)(e->held_ns / NSEC_PER_MSEC),
 			 (unsigned long long)(e->longest_ns / NSEC_PER_MSEC));
+	if (e->left_out)
+		log_line(LOG_LEVEL_INFO, "%llu more lines about jobs are left out",
+			 (unsigned long long)e->left_out);
 	e->summed_since_ns = now_ns;
-	e->held = e->let_go = e->held_ns = e->longest_ns = 0;
+	e->held = e->let_go = e->held_ns = e->longest_ns = e->job_lines = e->left_out = 0;
 }
 
 void events_tell(struct events *e, const struct wire_event *event, const char *fmt, ...)
@@ -115,7 +130,7 @@ void events_tell(struct events *e, const struct wire_event *event, const char *f
 		count_hold(e, &told);
 		log_hold(&told);
 	} else {
-		log_line(level_of(&told), "%s", text);
+		log_line(is_left_out(e, &told) ? LOG_LEVEL_DEBUG : level_of(&told), "%s", text);
 	}
 	if (e->sink)
 		e->sink(e->user, &told);

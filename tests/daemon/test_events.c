@@ -97,6 +97,23 @@ static void where_nothing_happened_nothing_is_said(void **state)
 	assert_ptr_equal(strchr(log_of(r), '\n'), r->log + strlen(r->log) - 1); /* one line */
 }
 
+static void jobs_that_come_and_go_do_not_fill_the_log(void **state)
+{
+	struct rig *r = *state;
+	size_t lines = 0;
+
+	for (int i = 0; i < 100000; i++)
+		tell(r, i % 2 ? WIRE_JOB_WENT : WIRE_JOB_CAME, 0);
+	assert_int_equal(r->told, 100000);
+	events_summarise(r->events);
+	for (const char *at = log_of(r); (at = strchr(at, '\n')); at++)
+		lines++;
+	assert_in_range(lines, 10, 1000);
+	assert_non_null(strstr(r->log, " 99800 more lines about jobs are left out\n"));
+	tell(r, WIRE_JOB_CAME, 0);
+	assert_non_null(strstr(log_of(r), "left out\ngpreemptd: something\n"));
+}
+
 static void lines_less_important_than_the_level_are_passed_over(void **state)
 {
 	static const enum log_level levels[] = { LOG_LEVEL_ERROR, LOG_LEVEL_WARNING,
@@ -132,6 +149,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(holds_are_one_line_however_many),
 		TEST(where_nothing_happened_nothing_is_said),
+		TEST(jobs_that_come_and_go_do_not_fill_the_log),
 		TEST(lines_less_important_than_the_level_are_passed_over),
 		TEST(at_debug_each_hold_is_told_when_it_begins_and_ends),
 	};
