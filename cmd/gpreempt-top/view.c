@@ -174,7 +174,7 @@ static void add_list(struct lines *l, const struct list *list)
 	add_others(l, list);
 	if (!list->jobs[0]) {
 		line_begin(l, VIEW_DIM);
-		line_add(l, "no process uses a GPU");
+		line_add(l, "no process%s uses a GPU", s->status.processes ? " of yours" : "");
 	}
 }
 

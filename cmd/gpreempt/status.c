@@ -193,7 +193,7 @@ static void print_jobs(const struct daemon_view *v)
 	struct libscols_table *t;
 
 	if (v->n_jobs == 0) {
-		printf("\nno process uses a GPU\n");
+		printf("\nno process%s uses a GPU\n", v->status.processes ? " of yours" : "");
 		return;
 	}
 	t = table_new(columns, ARRAY_SIZE(columns));

@@ -26,6 +26,7 @@ struct config {
 	enum log_level log_level;
 	uint32_t clients, clients_per_uid; /* connections at once */
 	uint32_t requests_per_s; /* of one user */
+	bool show_others; /* to everybody, that other users' jobs are there and their names */
 	char group[64]; /* whose members may do everything; besides root */
 };
 

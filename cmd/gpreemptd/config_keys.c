@@ -71,6 +71,7 @@ static const struct config_key control_keys[] = {
 	COUNT("clients", clients, 1, 1024),
 	COUNT("clients_per_user", clients_per_uid, 1, 1024),
 	COUNT("requests_per_second", requests_per_s, 1, 1000000),
+	OTHER("show_others", CONFIG_BOOL, show_others),
 };
 
 static const struct config_key metrics_keys[] = {

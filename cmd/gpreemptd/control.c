@@ -290,6 +290,7 @@ void control_configure(struct control *c, const struct config *config)
 {
 	c->max_clients = config->clients;
 	c->max_clients_per_uid = config->clients_per_uid;
+	c->show_others = config->show_others;
 	c->token_ns = NSEC_PER_SEC / MAX(config->requests_per_s, 1u);
 	rights_set_group(c, config->group);
 	for (struct client *client = c->clients; client; client = client->next)

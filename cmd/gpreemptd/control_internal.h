@@ -64,6 +64,7 @@ struct control {
 	char *path; /* to be unlinked; NULL: systemd's */
 	uint32_t max_clients, max_clients_per_uid;
 	uint64_t token_ns; /* a request's price */
+	bool show_others; /* everybody sees that others' jobs are there, and their names */
 	bool has_group;
 	gid_t group;
 	char group_name[64];
@@ -108,6 +109,7 @@ void users_free(struct control *c);
 void rights_set_group(struct control *c, const char *name);
 void rights_find(struct client *client); /* sets what depends on the group, by its socket */
 bool rights_sees(const struct client *client, uid_t uid); /* everything about this user's jobs */
+uid_t rights_sees_whose(const struct client *client); /* that they are there at all */
 bool rights_sees_event(const struct client *client, const struct wire_event *event);
 void rights_reduce_status(const struct client *client, struct wire_status *status);
 void rights_reduce_gpu(const struct client *client, struct wire_gpu *gpu);

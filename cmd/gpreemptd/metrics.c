@@ -121,7 +121,8 @@ static int collect_jobs(struct scheduler *s, struct wire_job **ret, size_t *ret_
 		if (!grown)
 			return -ENOMEM;
 		jobs = grown;
-		got = scheduler_jobs(s, n ? jobs[n - 1].key : 0, jobs + n, MANY, &total);
+		got = scheduler_jobs(s, n ? jobs[n - 1].key : 0, SCHEDULER_ANYBODY, jobs + n, MANY,
+				     &total);
 		n += got;
 	} while (got == MANY);
 	*ret = steal_ptr(&jobs);

@@ -212,8 +212,8 @@ static bool is_listed(const struct job *j)
 	return j != &j->process->self || !j->process->n_jobs;
 }
 
-size_t scheduler_jobs(struct scheduler *s, uint64_t from, struct wire_job *ret, size_t max,
-		      uint32_t *ret_total)
+size_t scheduler_jobs(struct scheduler *s, uint64_t from, uid_t of, struct wire_job *ret,
+		      size_t max, uint32_t *ret_total)
 {
 	uint32_t total = 0;
 	size_t n = 0;
@@ -221,7 +221,7 @@ size_t scheduler_jobs(struct scheduler *s, uint64_t from, struct wire_job *ret, 
 
 	scheduler_now(s);
 	TAILQ_FOREACH(j, &s->jobs, link) {
-		if (!is_listed(j))
+		if (!is_listed(j) || (of != SCHEDULER_ANYBODY && j->process->identity.uid != of))
 			continue;
 		total++;
 		if (j->key > from && n < max)

@@ -59,8 +59,8 @@ static int answer_jobs(struct client *client, const union wire_any_request *r)
 {
 	struct wire_jobs a = { 0 };
 
-	a.n = (uint32_t)scheduler_jobs(client->control->parts.scheduler, r->request.from, a.jobs,
-				       WIRE_JOBS_MAX, &a.total);
+	a.n = (uint32_t)scheduler_jobs(client->control->parts.scheduler, r->request.from,
+				       rights_sees_whose(client), a.jobs, WIRE_JOBS_MAX, &a.total);
 	for (uint32_t i = 0; i < a.n; i++)
 		rights_reduce_job(client, &a.jobs[i]);
 	a.h = wire_header(WIRE_JOBS, wire_jobs_bytes(a.n), r->h.seq);

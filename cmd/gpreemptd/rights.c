@@ -60,17 +60,29 @@ bool rights_sees(const struct client *client, uid_t uid)
 	return client->privileged || client->user->uid == uid;
 }
 
+/* That others are there at all may be nobody's business. */
+static bool sees_others(const struct client *client)
+{
+	return client->privileged || client->control->show_others;
+}
+
+uid_t rights_sees_whose(const struct client *client)
+{
+	return sees_others(client) ? SCHEDULER_ANYBODY : client->user->uid;
+}
+
 bool rights_sees_event(const struct client *client, const struct wire_event *event)
 {
 	switch (event->kind) {
+	case WIRE_BLIND: /* which may name somebody */
+	case WIRE_SEES:
+		return sees_others(client);
 	case WIRE_POLICY_SET:
 	case WIRE_PAUSED:
 	case WIRE_CONTINUED:
 	case WIRE_MISSED:
 	case WIRE_HANDED_OVER:
 	case WIRE_TAKEN_BACK:
-	case WIRE_BLIND:
-	case WIRE_SEES:
 		return true;
 	default:
 		return event->pid ? rights_sees(client, event->uid) : client->privileged;
@@ -88,6 +100,8 @@ void rights_reduce_status(const struct client *client, struct wire_status *statu
 	status->hints = status->hints_refused = status->steps = 0;
 	status->detection = status->suspend = status->resume = (struct wire_latency){ 0 };
 	memset(status->config, 0, sizeof(status->config));
+	if (!sees_others(client))
+		memset(status->blind, 0, sizeof(status->blind));
 }
 
 void rights_reduce_gpu(const struct client *client, struct wire_gpu *gpu)

@@ -134,7 +134,8 @@ void scheduler_status(struct scheduler *s, struct wire_status *ret); /* its own 
 /* Entries from @from on (an index; keys above it); how many were written. */
 size_t scheduler_gpus(struct scheduler *s, uint64_t from, struct wire_gpu *ret, size_t max,
 		      uint32_t *ret_total);
-size_t scheduler_jobs(struct scheduler *s, uint64_t from, struct wire_job *ret, size_t max,
-		      uint32_t *ret_total);
+#define SCHEDULER_ANYBODY ((uid_t)-1)
+size_t scheduler_jobs(struct scheduler *s, uint64_t from, uid_t of, struct wire_job *ret,
+		      size_t max, uint32_t *ret_total);
 
 #endif

@@ -381,7 +381,17 @@ class WithDaemon(Talking):
         job = self.load('--offline', job_class='offline', name='mine')
         while not any(j['pid'] == job.pid for j in self.ask_json('status')['jobs']):
             select.select([job.stdout], [], [], 0.05)
+        self.assertTrue(rig.as_stranger(self.look_at_nobody))
+        self.daemon.configure('[control]\nshow_others = yes\n')
+        self.daemon.reload()
         self.assertTrue(rig.as_stranger(lambda: self.look_as_stranger(job.pid)))
+
+    def look_at_nobody(self):
+        answer = self.ask_json('status')
+        self.assertEqual(answer['jobs'], [])
+        self.assertGreater(answer['processes'], 0)
+        self.assertIn('no process of yours uses a GPU', self.ok(self.ask('status')))
+        self.assertIn('no process of yours uses a GPU', self.top('--once'))
 
     def look_as_stranger(self, pid):
         answer = self.ask_json('status')

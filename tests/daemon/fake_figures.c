@@ -91,8 +91,8 @@ static struct wire_job job(uint64_t key)
 }
 
 /* Keys are 1 to FAKE_JOBS, and asked for above one. */
-size_t scheduler_jobs(struct scheduler *s, uint64_t from, struct wire_job *ret, size_t max,
-		      uint32_t *ret_total)
+size_t scheduler_jobs(struct scheduler *s, uint64_t from, uid_t of, struct wire_job *ret,
+		      size_t max, uint32_t *ret_total)
 {
 	size_t n = 0;
 

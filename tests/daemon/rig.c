@@ -247,7 +247,8 @@ bool rig_job(struct rig *r, pid_t pid, uint32_t gpu, struct wire_job *ret)
 	uint32_t total;
 	size_t n;
 
-	while ((n = scheduler_jobs(r->s, from, jobs, WIRE_JOBS_MAX, &total)) > 0) {
+	while ((n = scheduler_jobs(r->s, from, SCHEDULER_ANYBODY, jobs, WIRE_JOBS_MAX,
+				   &total)) > 0) {
 		for (size_t i = 0; i < n; i++) {
 			if (jobs[i].pid == pid && jobs[i].gpu == gpu) {
 				*ret = jobs[i];

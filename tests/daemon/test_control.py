@@ -159,7 +159,16 @@ class Stranger(Known):
         self.assertIn('root', e.hint)
         self.assertEqual(c.status().pid, self.d.process.pid)
 
-    def test_sees_no_more_than_list_shows(self):
+    def test_sees_nothing_of_others(self):
+        def look(c):
+            self.assertEqual({j.pid for j in c.jobs()}, {self.theirs.pid})
+            self.assertTrue(self.job_of(c, self.theirs).flags & FULL)
+        self.stranger(look)
+
+    def test_sees_no_more_than_list_shows_where_others_are_shown(self):
+        self.d.configure(self.CONFIG.replace('[control]', '[control]\nshow_others = yes'))
+        self.d.reload()
+
         def look(c):
             s = c.status()
             self.assertEqual(s.flags & PRIVILEGED, 0)
