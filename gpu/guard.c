@@ -258,19 +258,6 @@ static int take_slot(struct guard *g, pid_t target, uint64_t allow_ns)
 	return -ENOSPC;
 }
 
-int guard_arm(struct guard *g, pid_t target, uint64_t allow_ns)
-{
-	int slot;
-
-	if (!guard_alive(g))
-		return -EOWNERDEAD;
-	pthread_mutex_lock(&g->lock);
-	slot = take_slot(g, target, allow_ns);
-	follow_deadlines(g);
-	pthread_mutex_unlock(&g->lock);
-	return slot;
-}
-
 static void set_deadline(struct guard *g, int slot, uint64_t at_ns)
 {
 	pthread_mutex_lock(&g->lock);
@@ -327,6 +314,24 @@ static int tell(struct guard *g, int slot, const int *fds, size_t n_fds)
 	g->deaf = r == -EOWNERDEAD;
 	pthread_mutex_unlock(&g->talk);
 	return r < 0 ? r : 0;
+}
+
+/* The guard must know: what it does about being stopped itself, it does only while it has to. */
+int guard_arm(struct guard *g, pid_t target, uint64_t allow_ns)
+{
+	int slot;
+
+	if (!guard_alive(g))
+		return -EOWNERDEAD;
+	pthread_mutex_lock(&g->lock);
+	slot = take_slot(g, target, allow_ns);
+	follow_deadlines(g);
+	pthread_mutex_unlock(&g->lock);
+	if (slot >= 0 && tell(g, GUARD_ARMED, NULL, 0) == -EOWNERDEAD) {
+		set_deadline(g, slot, 0);
+		return -EOWNERDEAD;
+	}
+	return slot;
 }
 
 static bool call_makes_sense(const struct guard_call *c)

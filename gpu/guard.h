@@ -16,7 +16,8 @@
  * The guard shares the holder's memory, so that this is not given up while the holder ends. Amdkfd
  * does its part when it is (Linux 6.12 kfd_process_notifier_release), and waits for others there,
  * which any process can make last for ever; and a thread that waits there still traces its target,
- * so that nobody else could help it.
+ * so that nobody else could help it. So the guard must not be there for ever either: a timer of its
+ * own kills it when it is stopped.
  *
  * The page is a memfd named GUARD_MEMFD_NAME: it marks a process as a holder of ours and lists
  * what it holds, for whoever has to clean up after it (release.h).

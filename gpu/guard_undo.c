@@ -21,7 +21,7 @@ BARE static void drop(struct guard_lent *lent)
 
 BARE void guard_hear(int life_fd, struct guard_lent *lent)
 {
-	struct guard_message message = { .slot = -1 };
+	struct guard_message message = { .slot = GUARD_SLOTS };
 	struct iovec iov = { .iov_base = &message, .iov_len = sizeof(message) };
 	union guard_control control = { 0 };
 	struct msghdr header = {
@@ -34,9 +34,11 @@ BARE void guard_hear(int life_fd, struct guard_lent *lent)
 
 	if (bare_call(SYS_recvmsg, life_fd, &header, 0) != sizeof(message))
 		return;
-	if (message.slot < 0 || message.slot >= GUARD_SLOTS)
+	if (message.slot != GUARD_ARMED && (message.slot < 0 || message.slot >= GUARD_SLOTS))
 		return;
-	if (header.msg_flags & MSG_CTRUNC) {
+	if (message.slot == GUARD_ARMED) {
+		/* it is enough that we have been awake */
+	} else if (header.msg_flags & MSG_CTRUNC) {
 		message.slot = -EMFILE; /* the call fails; what there was before is kept */
 		if (header.msg_controllen >= CMSG_LEN(sizeof(int)))
 			bare_call(SYS_close, fds[0]);

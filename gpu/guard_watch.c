@@ -51,8 +51,41 @@ BARE static void settle(const struct guard_holder *h)
 	bare_close_from(last + 1);
 }
 
+/*
+ * We share the holder's memory, which is not given up while we are there. Stopped or frozen we
+ * could not let go of it, so a timer kills us then, as one of its own kills the holder. But not
+ * where we are to undo something: nobody else would.
+ */
+BARE static void make_timer(int *ret)
+{
+	struct sigevent event = { .sigev_notify = SIGEV_SIGNAL, .sigev_signo = SIGKILL };
+
+	if (bare_call(SYS_timer_create, CLOCK_MONOTONIC, &event, ret) < 0)
+		*ret = -1;
+}
+
+BARE static void set_timer(int timer, uint64_t at_ns)
+{
+	const struct itimerspec spec = {
+		.it_value = { .tv_sec = (time_t)(at_ns / NSEC_PER_SEC),
+			      .tv_nsec = (long)(at_ns % NSEC_PER_SEC) },
+	};
+
+	if (timer >= 0)
+		bare_call(SYS_timer_settime, timer, TIMER_ABSTIME, &spec, NULL);
+}
+
+BARE static bool is_any_lent(const struct guard_lent *lent)
+{
+	for (int i = 0; i < GUARD_SLOTS; i++)
+		if (lent[i].fd >= 0)
+			return true;
+	return false;
+}
+
 /* True when the holder has ended or runs another program; else after @ns or a message. */
-BARE static bool holder_gone(const struct guard_holder *h, struct guard_lent *lent, uint64_t ns)
+BARE static bool holder_gone(const struct guard_holder *h, int timer, struct guard_lent *lent,
+			     uint64_t ns)
 {
 	struct pollfd ends[] = { { .fd = h->life_fd, .events = POLLIN },
 				 { .fd = h->pidfd, .events = POLLIN } };
@@ -60,6 +93,7 @@ BARE static bool holder_gone(const struct guard_holder *h, struct guard_lent *le
 	long n = bare_call(SYS_ppoll, ends, 2, &look, NULL, 0);
 
 	if (n > 0 && ends[0].revents == POLLIN && !ends[1].revents) {
+		set_timer(timer, now_ns() + GUARD_OWN_NS); /* something is armed from now on */
 		guard_hear(h->life_fd, lent);
 		return false;
 	}
@@ -155,14 +189,17 @@ BARE void guard_watch(struct guard_page *page, const struct guard_holder *holder
 	struct stopped stopped = { 0 };
 	uint64_t look_ns = GUARD_LOOK_NS;
 	bool late = false;
+	int timer;
 
 	for (int i = 0; i < GUARD_SLOTS; i++)
 		lent[i] = (struct guard_lent){ .fd = -1, .pidfd = -1 };
+	make_timer(&timer);
 	settle(holder);
-	while (!holder_gone(holder, lent, look_ns)) {
+	while (!holder_gone(holder, timer, lent, look_ns)) {
 		uint64_t first = guard_earliest(page), now = now_ns();
 		bool must = guard_must_kill(first, now, &late);
 
+		set_timer(timer, first && !is_any_lent(lent) ? now + GUARD_OWN_NS : 0);
 		if (stays_stopped(holder, now, look_ns, &stopped) && first)
 			must = true;
 		if (must)
@@ -171,6 +208,7 @@ BARE void guard_watch(struct guard_page *page, const struct guard_holder *holder
 	}
 	if (holder->rescue.program >= 0 && guard_earliest(page))
 		rescue(&holder->rescue);
+	set_timer(timer, 0);
 	guard_undo_all(page, lent);
 	for (;;)
 		bare_call(SYS_exit_group, 0);

@@ -8,6 +8,8 @@
 #define GUARD_LOOK_NS 50000000ull
 /* While all is well it need not look as often: no deadline is nearer than GUARD_SILENCE_NS. */
 #define GUARD_SELDOM_NS (5 * GUARD_LOOK_NS)
+/* A guard that does not look for so long is dead. */
+#define GUARD_OWN_NS 1650000000ull
 
 /* The earliest deadline of all armed slots; 0: none is armed. */
 uint64_t guard_earliest(const struct guard_page *page);

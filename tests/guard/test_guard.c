@@ -32,7 +32,7 @@
 
 #define GONE_WITHIN_NS (2 * NSEC_PER_SEC)
 #define WATCHED_NS (4 * NSEC_PER_SEC)
-#define GUARD_SLEEPS_NS (2 * NSEC_PER_SEC) /* longer than any silence that is allowed */
+#define GUARD_SLEEPS_NS (GUARD_OWN_NS / 2) /* not so long that it would be killed */
 
 enum fate {
 	WELL, /* beats, and must not be killed */
@@ -51,6 +51,8 @@ enum fate {
 	GUARD_KILLED_AND_WELL, /* goes on, with nothing held */
 	GUARD_KILLED_THEN_STOPPED,
 	GUARD_STOPPED_THEN_STOPPED,
+	GUARD_STOPPED, /* for good */
+	GUARD_STOPPED_THEN_KILLED, /* the holder: its memory is the guard's, too */
 	FATES,
 };
 
@@ -59,6 +61,7 @@ struct holder {
 	int say_fd; /* tells what the holder says */
 	struct job job;
 	uint64_t began_ns, gone_ns; /* gone 0: still there when watching ended */
+	uint64_t guard_gone_ns; /* the same, once the holder is */
 	int status;
 };
 
@@ -220,12 +223,23 @@ static void strike(enum fate fate)
 		kill(h->guard, SIGSTOP);
 		kill(h->pid, SIGSTOP);
 		break;
+	case GUARD_STOPPED_THEN_KILLED:
+		kill(h->guard, SIGSTOP);
+		kill(h->pid, SIGKILL);
+		break;
 	case WELL_WITH_SLEEPY_GUARD:
+	case GUARD_STOPPED:
 		kill(h->guard, SIGSTOP);
 		break;
 	default:
 		break;
 	}
+}
+
+/* Orphans are ours (see main): who else would reap them takes its time. */
+static bool gone(pid_t pid)
+{
+	return waitpid(pid, NULL, WNOHANG | __WALL) == pid || (kill(pid, 0) < 0 && errno == ESRCH);
 }
 
 static void note_deaths(void)
@@ -235,6 +249,8 @@ static void note_deaths(void)
 
 		if (!h->gone_ns && waitpid(h->pid, &h->status, WNOHANG) == h->pid)
 			h->gone_ns = now_ns();
+		if (h->gone_ns && !h->guard_gone_ns && gone(h->guard))
+			h->guard_gone_ns = now_ns();
 	}
 }
 
@@ -271,7 +287,8 @@ static int clean_up(void **state)
 			kill(h->pid, SIGKILL);
 			waitpid(h->pid, NULL, 0);
 		}
-		kill(h->guard, SIGKILL); /* the stopped one; the others are gone */
+		if (!h->guard_gone_ns)
+			kill(h->guard, SIGKILL);
 		close(h->say_fd);
 		job_end(&h->job);
 	}
@@ -428,23 +445,44 @@ static void a_stopped_holder_with_a_stopped_guard_is_killed_by_the_kernel(void *
 	died_by(GUARD_STOPPED_THEN_STOPPED, SIGKILL);
 }
 
-/* Orphans are ours (see main): who else would reap them takes its time. */
-static bool gone(pid_t pid)
+static void a_stopped_guard_is_as_good_as_dead(void **state)
 {
-	return waitpid(pid, NULL, WNOHANG | __WALL) == pid || (kill(pid, 0) < 0 && errno == ESRCH);
+	is_gone_in_time(GUARD_STOPPED);
+	assert_int_equal(WEXITSTATUS(holders[GUARD_STOPPED].status), 42);
+}
+
+/* The driver waits for the end of the memory that both have. */
+static void a_stopped_guard_does_not_keep_the_holders_memory(void **state)
+{
+	static const enum fate stopped[] = { GUARD_STOPPED, GUARD_STOPPED_THEN_STOPPED,
+					     GUARD_STOPPED_THEN_KILLED };
+
+	for (size_t i = 0; i < ARRAY_SIZE(stopped); i++) {
+		const struct holder *h = &holders[stopped[i]];
+
+		assert_int_not_equal(h->guard_gone_ns, 0);
+		assert_true(h->guard_gone_ns - h->began_ns < GONE_WITHIN_NS);
+	}
+}
+
+static bool any_guard_left(void)
+{
+	for (int i = 0; i < FATES; i++)
+		if (holders[i].gone_ns && !holders[i].guard_gone_ns)
+			return true;
+	return false;
 }
 
 static void guards_do_not_outlive_their_holders(void **state)
 {
 	struct pollfd nothing = { .fd = -1 };
 
-	for (int i = 0; i < FATES; i++) {
-		if (i == GUARD_STOPPED_THEN_STOPPED || !holders[i].gone_ns)
-			continue;
-		for (int looks = 0; looks < 100 && !gone(holders[i].guard); looks++)
-			poll(&nothing, 1, 20);
-		assert_true(gone(holders[i].guard));
+	for (int looks = 0; looks < 100 && any_guard_left(); looks++) {
+		poll(&nothing, 1, 20);
+		note_deaths();
 	}
+	for (int i = 0; i < FATES; i++)
+		assert_true(!holders[i].gone_ns || holders[i].guard_gone_ns);
 }
 
 /* ---- the guard's own part, without the kernel's timer behind it ---- */
@@ -701,6 +739,8 @@ int main(void)
 		cmocka_unit_test(a_holder_that_has_let_go_survives_its_guard),
 		cmocka_unit_test(a_stopped_holder_without_guard_is_killed_by_the_kernel),
 		cmocka_unit_test(a_stopped_holder_with_a_stopped_guard_is_killed_by_the_kernel),
+		cmocka_unit_test(a_stopped_guard_is_as_good_as_dead),
+		cmocka_unit_test(a_stopped_guard_does_not_keep_the_holders_memory),
 		cmocka_unit_test(guards_do_not_outlive_their_holders),
 		cmocka_unit_test(one_late_look_does_not_kill_but_two_in_a_row_do),
 		cmocka_unit_test(the_guard_process_kills_without_the_timers_help),
