@@ -160,6 +160,11 @@ EXPORT struct gpreempt_ctx *gpreempt_unref(struct gpreempt_ctx *ctx)
 	return NULL;
 }
 
+EXPORT const char *gpreempt_backend(const struct gpreempt_ctx *ctx)
+{
+	return ctx->backend;
+}
+
 EXPORT bool gpreempt_is_modelled(const struct gpreempt_ctx *ctx)
 {
 	return ctx->k && ctx->k->transport->modelled;

@@ -133,6 +133,30 @@ static void release_one(struct gpreempt_ctx *ctx, pid_t pid, struct result *res,
 		note_failure(ctx, res, r);
 }
 
+/* Where that cannot be told it may have some. */
+static bool has_queues(struct gkfd *k, pid_t pid)
+{
+	_cleanup_free_ char *names = NULL;
+	char path[64];
+
+	snprintf(path, sizeof(path), "proc/%d/queues", (int)pid);
+	return gkfd_list_dir(k, GKFD_TREE_SYSFS, path, &names) < 0 || *names;
+}
+
+/*
+ * Those without a queue have nothing that could be held. Among them are our own that hang at one
+ * that has, as they end.
+ */
+static void drop_idle(struct gpreempt_ctx *ctx, pid_t *pids, size_t *n)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < *n; i++)
+		if (pids[i] != ctx_own_pid(ctx) && has_queues(ctx->k, pids[i]))
+			pids[kept++] = pids[i];
+	*n = kept;
+}
+
 static int list_all(struct gpreempt_ctx *ctx, pid_t **ret, size_t *ret_n)
 {
 	int r;
@@ -144,25 +168,25 @@ static int list_all(struct gpreempt_ctx *ctx, pid_t **ret, size_t *ret_n)
 				"run it on the host, or name the pids",
 				"inside a container the holds of the machine cannot be seen");
 	r = gkfd_proc_list(ctx->k, ret, ret_n);
-	return r < 0 ? ctx_fail_errno(ctx, r, "the list of GPU processes") : 0;
+	if (r < 0)
+		return ctx_fail_errno(ctx, r, "the list of GPU processes");
+	drop_idle(ctx, *ret, ret_n);
+	return 0;
 }
 
 EXPORT int gpreempt_list_pids(struct gpreempt_ctx *ctx, pid_t *ret, size_t max)
 {
 	_cleanup_free_ pid_t *pids = NULL;
-	size_t n = 0, others = 0;
+	size_t n = 0;
 	int r;
 
 	ctx_clear_error(ctx);
 	r = list_all(ctx, &pids, &n);
-	for (size_t i = 0; i < n && r >= 0; i++) {
-		if (pids[i] == ctx_own_pid(ctx))
-			continue;
-		if (others < max)
-			ret[others] = pids[i];
-		others++;
-	}
-	return r < 0 ? r : (int)others;
+	if (r < 0)
+		return r;
+	if (n)
+		memcpy(ret, pids, MIN(n, max) * sizeof(*pids));
+	return (int)n;
 }
 
 static int release_all(struct gpreempt_ctx *ctx, struct result *res)
@@ -174,8 +198,7 @@ static int release_all(struct gpreempt_ctx *ctx, struct result *res)
 	if (r < 0)
 		return r;
 	for (size_t i = 0; i < n; i++)
-		if (pids[i] != ctx_own_pid(ctx))
-			release_one(ctx, pids[i], res, false);
+		release_one(ctx, pids[i], res, false);
 	return 0;
 }
 

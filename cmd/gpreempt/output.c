@@ -210,9 +210,7 @@ const char *text_bytes(uint64_t bytes, char buf[UNIT_TEXT_SIZE])
 
 bool cli_is_nvidia(struct cli *cli)
 {
-	struct gpreempt_device_info info = { .size = sizeof(info) };
-
-	return gpreempt_get_device_info(cli->ctx, &info) >= 0 && strcmp(info.backend, "nvrm") == 0;
+	return strcmp(gpreempt_backend(cli->ctx), "nvrm") == 0;
 }
 
 const char *cli_unit(struct cli *cli)

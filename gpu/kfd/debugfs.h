@@ -87,6 +87,11 @@ struct gkfd_mqds_answer {
 };
 int gkfd_mqds_serve(struct gkfd *k, const void *request, size_t len, struct reader_room *room);
 int gkfd_mqds_take(const void *answer, size_t len, struct gkfd_mqds *ret, uint32_t *ret_line);
+/*
+ * Has "mqds" read by a reader and waits for it, but not for ever: -ETIMEDOUT. Where the program is
+ * not installed, or the driver is a made-up one, it is read here.
+ */
+int gkfd_mqds_ask(struct gkfd *k, struct gkfd_mqds *ret, uint32_t *ret_line);
 
 /* For people: what an error of reading it means. */
 const char *gkfd_mqds_problem(int error);

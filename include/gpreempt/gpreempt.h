@@ -88,6 +88,8 @@ struct gpreempt_ctx *gpreempt_ref(struct gpreempt_ctx *ctx); /* Since: 0.1 */
  * monitors of this context are gone then. Accepts NULL. Since: 0.1
  */
 struct gpreempt_ctx *gpreempt_unref(struct gpreempt_ctx *ctx);
+/* "kfd", "nvrm" or "model". Since: 0.1 */
+const char *gpreempt_backend(const struct gpreempt_ctx *ctx);
 /* Times come from a model and must be shown as such. Since: 0.1 */
 bool gpreempt_is_modelled(const struct gpreempt_ctx *ctx);
 /* The device's clock; virtual on a model. Since: 0.1 */
@@ -249,8 +251,9 @@ struct gpreempt_process_info {
 int gpreempt_list_processes(struct gpreempt_ctx *ctx, struct gpreempt_process_info *ret,
 			    size_t max);
 /*
- * Only their pids: how many there are, of which @max at most are written. On AMD GPUs no process
- * can keep this waiting, as it can whatever reads its memory or its files in /proc. Since: 0.1
+ * The pids of those that could be held: with queues, and others than the caller. How many there
+ * are, of which @max at most are written. On AMD GPUs no process can keep this waiting, as it can
+ * whatever reads its memory or its files in /proc. Since: 0.1
  */
 int gpreempt_list_pids(struct gpreempt_ctx *ctx, pid_t *ret, size_t max);
 

@@ -22,6 +22,7 @@ PROTOTYPES: Dict[str, Tuple[Any, List[Any]]] = {
     'open': (c_int, [c_char_p, _handles, _error]),
     'ref': (_handle, [_handle]),
     'unref': (_handle, [_handle]),
+    'backend': (c_char_p, [_handle]),
     'is_modelled': (c_bool, [_handle]),
     'now_ns': (c_uint64, [_handle]),
     'wait': (c_int, [_handle, _p(_abi.PollFd), c_size_t, c_uint64]),

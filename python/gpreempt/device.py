@@ -14,7 +14,7 @@ from . import _abi
 from ._lib import lib
 from ._owned import Owned
 from .errors import (AbsentError, Error, RefusedError, UsageError, check_ns, check_number,
-                     check_pid, from_info, usage)
+                     check_pid, decode, from_info, usage)
 from .records import (DeviceInfo, Gpu, HqdStatus, Level, ProcessInfo, Queue, Snapshot, Statistics,
                       Timing, class_number)
 
@@ -122,6 +122,12 @@ class Device(Owned):
     # ---- the machine ----
 
     @property
+    def backend(self) -> str:
+        """'kfd', 'nvrm' or 'model'."""
+        with self._lock:
+            return decode(lib().gpreempt_backend(self._use()))
+
+    @property
     def modelled(self) -> bool:
         """Times come from a model and must be shown as such."""
         with self._lock:
@@ -168,7 +174,7 @@ class Device(Owned):
         return [ProcessInfo.of(p) for p in self._list(_abi.ProcessInfo, 'list_processes')]
 
     def pids(self) -> List[int]:
-        """Of those processes; on AMD GPUs none of them can keep this waiting."""
+        """Of those that could be held; on AMD GPUs no process can keep this waiting."""
         with self._lock:
             there = self._check(lib().gpreempt_list_pids(self._use(), None, 0))
             while True:

@@ -124,6 +124,11 @@ int gpreempt_keepalive(struct gpreempt_ctx *ctx)
 	return 0;
 }
 
+const char *gpreempt_backend(const struct gpreempt_ctx *ctx)
+{
+	return "kfd";
+}
+
 bool gpreempt_is_modelled(const struct gpreempt_ctx *ctx)
 {
 	return gpu.modelled;

@@ -24,6 +24,7 @@ class Looking(Case):
     def test_the_machine(self):
         device = self.device()
         self.assertTrue(device.modelled)
+        self.assertEqual(device.backend, 'model')
         info = device.info()
         self.assertEqual((info.backend, info.emulated), ('model', False))
         gpus = device.gpus()
@@ -45,7 +46,7 @@ class Looking(Case):
         self.assertEqual((found[TRAIN].job_class, found[TRAIN].queues), ('offline', 10))
         self.assertEqual((found[INFER].job_class, found[INFER].queues), ('online', 2))
         self.assertEqual(found[EMPTY].gpus, [])
-        self.assertEqual(device.pids(), sorted(found))
+        self.assertEqual(device.pids(), [TRAIN, INFER])
         self.assertEqual(len(device.queues()), 12)
         self.assertEqual({q.pid for q in device.queues(job_class='online')}, {INFER})
         self.assertEqual({q.pid for q in device.queues(min_priority=11)}, {INFER})
