@@ -2,6 +2,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "gpu/freezer.h"
 #include "gpu/kfd/ext.h"
 #include "gpu/kfd/signing.h"
 #include "lib/internal.h"
@@ -163,6 +164,7 @@ static int device_info(struct gpreempt_ctx *ctx, struct gpreempt_device_info *in
 EXPORT int gpreempt_get_device_info(struct gpreempt_ctx *ctx, struct gpreempt_device_info *ret)
 {
 	struct gpreempt_device_info info = { .size = sizeof(info) };
+	char freezer[FREEZER_PATH_SIZE];
 	int r;
 
 	r = ctx_check_out(ctx, ret, UP_TO(struct gpreempt_device_info, signed_modules_only));
@@ -172,6 +174,9 @@ EXPORT int gpreempt_get_device_info(struct gpreempt_ctx *ctx, struct gpreempt_de
 	r = ctx->vendor ? ctx->vendor->device_info(ctx, &info) : device_info(ctx, &info);
 	if (r < 0)
 		return r;
+	if (!gpreempt_is_modelled(ctx) && freezer_group(freezer))
+		snprintf(info.freezer, sizeof(info.freezer), "%.*s", (int)sizeof(info.freezer) - 1,
+			 freezer);
 	out_struct(ret, &info);
 	return 0;
 }

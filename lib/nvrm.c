@@ -32,6 +32,7 @@ static enum gpreempt_error_kind kind_of(int r, enum nvrm_why why)
 	case NVRM_WHY_SELF_TEST:
 	case NVRM_WHY_NO_RIGHT:
 	case NVRM_WHY_NOT_FOUND:
+	case NVRM_WHY_FREEZER:
 	case NVRM_WHY_SHARED:
 	case NVRM_WHY_TOO_MANY:
 		return GPREEMPT_ERROR_REFUSED;

@@ -182,6 +182,8 @@ static struct json_object *device_to_json(const struct findings *f)
 		json_object_object_add(device, "debugfs", json_object_new_boolean(f->info.debugfs));
 	if (f->info.blind[0])
 		json_add_string(device, "blind", f->info.blind);
+	if (f->info.freezer[0])
+		json_add_string(device, "freezer", f->info.freezer);
 	for (size_t i = 0; i < f->n_gpus; i++)
 		json_object_array_add(gpus, gpu_to_json(&f->gpus[i]));
 	json_add(device, "gpus", gpus);
@@ -264,6 +266,10 @@ static void print_remarks(const struct findings *f)
 		printf("note: gpreemptd would not see work here, and priorities and classes are "
 		       "unknown: %s\n",
 		       f->info.blind);
+	if (f->info.freezer[0])
+		printf("note: in the freezer group %s of cgroup v1: but on level K3 only processes "
+		       "in it can be held from here\n",
+		       f->info.freezer);
 	if (f->n_gpus && !f->info.global_pids)
 		printf("note: inside a container; processes of others cannot be listed here\n");
 	if ((f->info.valid & GPREEMPT_DEVICE_YAMA) && f->info.yama_scope > 0)

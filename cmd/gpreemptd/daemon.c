@@ -11,6 +11,7 @@
 
 #include "cmd/gpreemptd/clean_up.h"
 #include "cmd/gpreemptd/daemon_internal.h"
+#include "gpu/freezer.h"
 #include "util/advice.h"
 
 #define SOCKET_NAME "control.sock"
@@ -164,12 +165,26 @@ enum status daemon_clean_up(const struct daemon_options *options)
 	return status;
 }
 
+/* Before there are processes of ours, which then are not in it either. */
+static void leave_freezer(void)
+{
+	char group[FREEZER_PATH_SIZE];
+
+	freezer_leave();
+	if (freezer_group(group))
+		log_line(LOG_LEVEL_WARNING,
+			 "in the freezer group %s of cgroup v1, and cannot leave it: but on level "
+			 "K3 only processes in it are held",
+			 group);
+}
+
 static enum status start_guard(struct daemon *d)
 {
 	int r;
 
 	if (is_model(d->options->device))
 		return STATUS_DONE;
+	leave_freezer();
 	if (!guard_is_possible())
 		return fail(STATUS_REFUSED, "run it under an init, as docker run --init does",
 			    "the first process of a container cannot be killed by its guard");

@@ -128,8 +128,7 @@ struct plain_failure {
 };
 
 static const struct plain_failure plain_failures[] = {
-	{ GKFD_WHY_OWN_PROCESS, GKFD_FAILED_USAGE, "is the caller itself",
-	  "name another process" },
+	{ GKFD_WHY_OWN_PROCESS, GKFD_FAILED_USAGE, "is the caller itself", "name another process" },
 	{ GKFD_WHY_NO_DEBUG, GKFD_FAILED_REFUSED,
 	  "uses a GPU whose driver mode has no debug interface", "see why with: gpreempt doctor" },
 	{ GKFD_WHY_RUNTIME_TOO_OLD, GKFD_FAILED_REFUSED,
@@ -160,11 +159,10 @@ static const struct plain_failure plain_failures[] = {
 	{ GKFD_WHY_PAUSED, GKFD_FAILED_REFUSED,
 	  "is already paused by somebody (level K1), who does not trace it any more",
 	  "if that was not meant to last: gpreempt release PID" },
-	{ GKFD_WHY_NO_CRIU_RIGHT, GKFD_FAILED_REFUSED,
-	  "cannot be paused by the caller (level K1)",
+	{ GKFD_WHY_NO_CRIU_RIGHT, GKFD_FAILED_REFUSED, "cannot be paused by the caller (level K1)",
 	  "needs CAP_CHECKPOINT_RESTORE or CAP_SYS_ADMIN; try sudo" },
-	{ GKFD_WHY_WHOLE_ONLY, GKFD_FAILED_USAGE,
-	  "can be paused only as a whole (level K1)", "name no queues" },
+	{ GKFD_WHY_WHOLE_ONLY, GKFD_FAILED_USAGE, "can be paused only as a whole (level K1)",
+	  "name no queues" },
 	{ GKFD_WHY_NO_RING, GKFD_FAILED_REFUSED,
 	  "cannot suspend its queues at once here, and one by one only with their rings",
 	  "name the queues with ring_base, ring_bytes and priority" },
@@ -175,6 +173,10 @@ static const struct plain_failure plain_failures[] = {
 	  "cannot be held by the caller, which has ended somebody else's debug session: the driver "
 	  "would not resume it should the caller die",
 	  "start the caller again" },
+	{ GKFD_WHY_FREEZER, GKFD_FAILED_REFUSED,
+	  "cannot be held from here: this program is in a freezer group of cgroup v1 that the "
+	  "process is not in, and who is frozen there could not let go",
+	  "run it outside of that group (of a container: on the host), or with cgroup v2" },
 	{ GKFD_WHY_LAPSED, GKFD_FAILED_OTHERWISE,
 	  "runs again: the caller stood still for too long, and its hold was over",
 	  "nothing is held; start again" },

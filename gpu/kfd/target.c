@@ -2,6 +2,7 @@
 #include <errno.h>
 #include <sys/eventfd.h>
 
+#include "gpu/freezer.h"
 #include "gpu/kfd/find.h"
 #include "gpu/kfd/target_internal.h"
 #include "gpu/kfd/vms.h"
@@ -132,6 +133,8 @@ int target_attach_here(struct gkfd_target *t, struct gkfd_failure *fail)
 		return r;
 	if (t->start_ticks && t->ident.start_ticks != t->start_ticks)
 		return gkfd_fail(fail, -ESRCH, GKFD_WHY_NO_PROCESS, "identify");
+	if (!t->k->transport->modelled && freezer_check(t->ident.pid) < 0)
+		return gkfd_fail(fail, -EPERM, GKFD_WHY_FREEZER, "attach");
 	r = seize(t, fail);
 	if (r < 0) {
 		tracer_let_go(t->tracer);

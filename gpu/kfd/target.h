@@ -52,6 +52,7 @@ enum gkfd_why {
 	GKFD_WHY_TOO_LATE, /* -ETIMEDOUT: the hold would have been over before it began */
 	GKFD_WHY_STAINED, /* -EUCLEAN: our death would not resume it any more (gkfd_stain) */
 	GKFD_WHY_HELD, /* -EBUSY: other_pid holds it through the driver's extension */
+	GKFD_WHY_FREEZER, /* -EPERM: whoever froze us would keep it held (gpu/freezer.h) */
 	GKFD_WHY_LAPSED, /* -EAGAIN: nobody renewed the hold in time, and it was over (ext.h) */
 };
 

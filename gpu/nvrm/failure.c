@@ -87,6 +87,10 @@ static const struct plain_failure of_process[] = {
 	{ NVRM_WHY_NOT_FOUND,
 	  "uses an NVIDIA GPU, but its channel groups are not where libcuda has them",
 	  "only CUDA programs can be held" },
+	{ NVRM_WHY_FREEZER,
+	  "cannot be held from here: this program is in a freezer group of cgroup v1 that the "
+	  "process is not in, and who is frozen there could not let go",
+	  "run it outside of that group (of a container: on the host), or with cgroup v2" },
 	{ NVRM_WHY_SHARED, "shares its context with other processes (MPS)",
 	  "holding it would stop them too; run it without MPS" },
 	{ NVRM_WHY_TOO_MANY, "has more channels than could be freed again should we die",

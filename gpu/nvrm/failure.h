@@ -18,6 +18,7 @@ enum nvrm_why {
 	NVRM_WHY_NO_CONTEXT, /* it does not use an NVIDIA GPU, or has no context yet; -ENOENT */
 	/* It does, but its client or groups are not where libcuda has them; -EOPNOTSUPP. */
 	NVRM_WHY_NOT_FOUND,
+	NVRM_WHY_FREEZER, /* whoever froze us would keep it held (gpu/freezer.h); -EPERM */
 	NVRM_WHY_SHARED, /* MPS: its group is also somebody else's; -EOPNOTSUPP */
 	NVRM_WHY_TOO_MANY, /* channels or clients, more than one undo can name; -ENOSPC */
 	NVRM_WHY_REFUSED, /* the driver said a status */

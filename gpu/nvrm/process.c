@@ -4,6 +4,7 @@
 #include <poll.h>
 #include <string.h>
 
+#include "gpu/freezer.h"
 #include "gpu/nvrm/internal.h"
 #include "gpu/nvrm/look.h"
 #include "util/macros.h"
@@ -336,8 +337,11 @@ int nvrm_process_begin_plain(struct nvrm *n, pid_t pid, struct nvrm_process **re
 int nvrm_process_begin(struct nvrm *n, pid_t pid, struct guard *guard, struct nvrm_quest *quest,
 		       struct nvrm_process **ret, struct nvrm_failure *ret_failure)
 {
-	int r = nvrm_process_begin_plain(n, pid, ret, ret_failure);
+	int r;
 
+	if (guard && freezer_check(pid) < 0)
+		return nvrm_fail(ret_failure, -EPERM, NVRM_WHY_FREEZER, NULL);
+	r = nvrm_process_begin_plain(n, pid, ret, ret_failure);
 	if (r < 0)
 		return r;
 	(*ret)->plain = false;

@@ -127,6 +127,11 @@ struct gpreempt_device_info {
 	char lockdown[20]; /* of the kernel: "none", "integrity" or "confidentiality" */
 	bool signed_modules_only; /* for one of these reasons, or because it was told to */
 	char blind[128]; /* why gpreemptd would not see work of jobs here; empty: it would */
+	/*
+	 * The group of cgroup v1's freezer that this process is in: from there only processes in it
+	 * can be held, as it could not let go of others when it is frozen. Empty: none.
+	 */
+	char freezer[128];
 };
 
 /* Opens the device; where that fails only the version is not valid. Since: 0.1 */

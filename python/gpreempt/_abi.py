@@ -65,7 +65,8 @@ class DeviceInfo(Struct):
                 ('yama_scope', c_uint32), ('debugfs', c_bool), ('global_pids', c_bool),
                 ('hidden_gpus', c_uint32), ('driver_version', c_char * 64), ('emulated', c_bool),
                 ('module', c_char * 16), ('secure_boot', c_bool), ('lockdown', c_char * 20),
-                ('signed_modules_only', c_bool), ('blind', c_char * 128)]
+                ('signed_modules_only', c_bool), ('blind', c_char * 128),
+                ('freezer', c_char * 128)]
 
 
 class Gpu(Struct):

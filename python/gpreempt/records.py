@@ -46,6 +46,7 @@ class DeviceInfo:
     lockdown: Optional[str]  # of the kernel: 'none', 'integrity' or 'confidentiality'
     signed_modules_only: bool  # for one of these reasons, or because it was told to
     blind: str  # why gpreemptd would not see work of jobs here; empty: it would
+    freezer: str  # group of cgroup v1: from there only processes in it can be held; empty: none
 
     @classmethod
     def of(cls, c: _abi.DeviceInfo) -> 'DeviceInfo':
@@ -56,7 +57,7 @@ class DeviceInfo:
                    c.global_pids, c.hidden_gpus, c.emulated, decode(c.module),
                    _known(c, _abi.DEVICE_SECURE_BOOT, bool(c.secure_boot)),
                    _known(c, _abi.DEVICE_LOCKDOWN, decode(c.lockdown)), c.signed_modules_only,
-                   decode(c.blind))
+                   decode(c.blind), decode(c.freezer))
 
 
 @dataclass(frozen=True)
