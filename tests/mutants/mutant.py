@@ -62,7 +62,7 @@ def read_table(path, keys, required):
 
 def chosen(mutants, usage):
     """Those the command line names, else all; with --list only says what they are."""
-    args = [a for a in sys.argv[1:] if a != '--list']
+    args = [a for a in sys.argv[1:] if a not in ('--list', '--check')]
     unknown = set(args) - {m.name for m in mutants}
     if unknown:
         print(usage.strip(), file=sys.stderr)
