@@ -24,7 +24,7 @@ static bool is_nvidia(const struct findings *f)
 	return strcmp(f->info.backend, "nvrm") == 0;
 }
 
-static int examine(struct cli *cli, struct findings *f)
+static int examine_open(struct cli *cli, struct findings *f)
 {
 	int r;
 
@@ -326,6 +326,20 @@ static bool is_auto(const struct cli *cli)
 	return !cli->device || strcmp(cli->device, "auto") == 0;
 }
 
+/* Of two vendors' GPUs in one machine "auto" is AMD's. True: there are others. */
+static bool examine_nvidia(struct cli *cli, struct findings *f)
+{
+	struct cli other = *cli;
+	bool there;
+
+	other.ctx = NULL;
+	if (gpreempt_open("nvrm", &other.ctx, NULL) < 0)
+		return false;
+	there = examine_open(&other, f) == EXIT_DONE;
+	gpreempt_unref(other.ctx);
+	return there;
+}
+
 int cmd_doctor(struct cli *cli, int argc, char **argv)
 {
 	static const struct option options[] = {
@@ -349,9 +363,11 @@ int cmd_doctor(struct cli *cli, int argc, char **argv)
 	if (status != EXIT_DONE)
 		return status;
 	if (gpreempt_open(cli->device, &cli->ctx, &e) >= 0) {
-		status = examine(cli, f);
+		status = examine_open(cli, f);
 		if (status == EXIT_DONE && test)
 			status = self_test(cli, f);
+		else if (status == EXIT_DONE && is_auto(cli) && !is_nvidia(f))
+			n += examine_nvidia(cli, &f[1]);
 	} else if (e.kind == GPREEMPT_ERROR_ABSENT && is_auto(cli) && !test) {
 		nothing_here(f);
 		n = VENDORS;

@@ -178,6 +178,20 @@ static int take_up_nvrm(struct device *d, char *ret_why, size_t size)
 	return 0;
 }
 
+/* Of two vendors' GPUs in one machine a daemon has AMD's. */
+static void tell_others(void)
+{
+	_cleanup_(nvrm_freep) struct nvrm *n = NULL;
+	struct nvrm_version version;
+	void *data = nvrm_syscall_new(NULL);
+
+	if (data && nvrm_new(&nvrm_transport_syscall, data, &n) >= 0 &&
+	    nvrm_read_version(n, &version) >= 0)
+		log_line(LOG_LEVEL_WARNING,
+			 "NVIDIA's GPUs are left alone: they need a daemon of their own, started "
+			 "with --device nvrm and another --run-dir");
+}
+
 int device_take_up(struct device *d, char *ret_why, size_t size)
 {
 	int r = -ENODEV;
@@ -187,6 +201,8 @@ int device_take_up(struct device *d, char *ret_why, size_t size)
 	if (d->kind == KIND_NVRM)
 		return take_up_nvrm(d, ret_why, size);
 	r = take_up_kfd(d, ret_why, size);
+	if (d->kind == KIND_AUTO && r >= 0)
+		tell_others();
 	if (d->kind != KIND_AUTO || r != -ENODEV || d->leveled)
 		return r;
 	r = take_up_nvrm(d, ret_why, size);
