@@ -20,6 +20,7 @@
 
 /* The kernel's own timer comes after the guard had its chance, which looks every GUARD_LOOK_NS. */
 #define TIMER_AFTER_NS (GUARD_LOOK_NS * 3)
+#define TIMER_EARLY_NS (GUARD_LOOK_NS / 2)
 #define ANSWER_S 1 /* a guard that is well answers within a look */
 #define GUARD_STACK (64u << 10)
 
@@ -32,6 +33,7 @@ struct guard {
 	int life_fd; /* closed by our end and by exec: both end the guard; messages go through it */
 	pid_t pid;
 	timer_t timer;
+	uint64_t timer_ns; /* what it is set to; 0: off */
 	bool has_timer;
 	pthread_mutex_t lock; /* slots being taken, timer being set */
 	pthread_mutex_t talk; /* one message and its answer */
@@ -57,12 +59,18 @@ static void set_timer(struct guard *g, uint64_t at_ns)
 		timer_settime(g->timer, TIMER_ABSTIME, &spec, NULL);
 }
 
-/* The timer follows the earliest deadline of all threads; without one it is off. */
+/*
+ * The timer follows the earliest deadline of all threads; without one it is off. It is not set
+ * anew for less than it may come too early.
+ */
 static void follow_deadlines(struct guard *g)
 {
-	uint64_t first = guard_earliest(g->page);
+	uint64_t first = guard_earliest(g->page), at = first ? first + TIMER_AFTER_NS : 0;
 
-	set_timer(g, first ? first + TIMER_AFTER_NS : 0);
+	if (at >= g->timer_ns && at - g->timer_ns < TIMER_EARLY_NS)
+		return;
+	g->timer_ns = at;
+	set_timer(g, at);
 }
 
 static int make_page(struct guard *g)
@@ -253,6 +261,8 @@ static int take_slot(struct guard *g, pid_t target, uint64_t allow_ns)
 			continue;
 		__atomic_store_n(&s->target, target, __ATOMIC_RELAXED);
 		__atomic_store_n(&s->deadline_ns, monotonic_ns() + allow_ns, __ATOMIC_RELEASE);
+		if ((uint32_t)i >= g->page->used)
+			__atomic_store_n(&g->page->used, (uint32_t)i + 1, __ATOMIC_RELEASE);
 		return i;
 	}
 	return -ENOSPC;

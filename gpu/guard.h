@@ -125,6 +125,8 @@ struct guard_slot {
 struct guard_page {
 	uint32_t magic;
 	int32_t holder;
+	uint32_t used; /* slots below it, at some time: no other one needs to be looked at */
+	uint32_t pad;
 	struct guard_slot slots[GUARD_SLOTS];
 	struct guard_undo undo[GUARD_SLOTS][2]; /* by slot: the one that holds, and the next */
 };

@@ -11,11 +11,16 @@
 #include "util/bare.h"
 #include "util/macros.h"
 
+BARE static uint32_t used(const struct guard_page *page)
+{
+	return MIN(__atomic_load_n(&page->used, __ATOMIC_ACQUIRE), (uint32_t)GUARD_SLOTS);
+}
+
 BARE uint64_t guard_earliest(const struct guard_page *page)
 {
 	uint64_t first = 0;
 
-	for (int i = 0; i < GUARD_SLOTS; i++) {
+	for (uint32_t i = 0; i < used(page); i++) {
 		uint64_t at = __atomic_load_n(&page->slots[i].deadline_ns, __ATOMIC_ACQUIRE);
 
 		if (at && (!first || at < first))
@@ -75,9 +80,9 @@ BARE static void set_timer(int timer, uint64_t at_ns)
 		bare_call(SYS_timer_settime, timer, TIMER_ABSTIME, &spec, NULL);
 }
 
-BARE static bool is_any_lent(const struct guard_lent *lent)
+BARE static bool is_any_lent(const struct guard_page *page, const struct guard_lent *lent)
 {
-	for (int i = 0; i < GUARD_SLOTS; i++)
+	for (uint32_t i = 0; i < used(page); i++)
 		if (lent[i].fd >= 0)
 			return true;
 	return false;
@@ -149,6 +154,11 @@ BARE static bool stays_stopped(const struct guard_holder *h, uint64_t at_ns, uin
 	return s->for_ns > GUARD_SILENCE_NS;
 }
 
+struct ending { /* of a holder that was killed */
+	uint64_t killed_ns; /* 0: it was not */
+	bool undone;
+};
+
 BARE bool guard_must_kill(uint64_t first_ns, uint64_t at_ns, bool *late)
 {
 	bool was_late = *late;
@@ -183,10 +193,27 @@ BARE static void rescue(const struct guard_rescue *r)
 		bare_call(SYS_exit_group, 127);
 }
 
+/*
+ * Kills the holder. One of its threads may be where SIGKILL does not reach it; what it holds is let
+ * go without it then, and once more when it has ended, as it may have been in the midst of a call.
+ */
+BARE static void end_holder(const struct guard_holder *h, struct guard_page *page,
+			    struct guard_lent *lent, struct ending *e, uint64_t at_ns)
+{
+	kill_holder(h);
+	if (!e->killed_ns)
+		e->killed_ns = at_ns;
+	if (e->undone || at_ns - e->killed_ns < GUARD_STUCK_NS)
+		return;
+	e->undone = true;
+	guard_undo_all(page, lent);
+}
+
 BARE void guard_watch(struct guard_page *page, const struct guard_holder *holder)
 {
 	struct guard_lent lent[GUARD_SLOTS];
 	struct stopped stopped = { 0 };
+	struct ending ending = { 0 };
 	uint64_t look_ns = GUARD_LOOK_NS;
 	bool late = false;
 	int timer;
@@ -199,12 +226,12 @@ BARE void guard_watch(struct guard_page *page, const struct guard_holder *holder
 		uint64_t first = guard_earliest(page), now = now_ns();
 		bool must = guard_must_kill(first, now, &late);
 
-		set_timer(timer, first && !is_any_lent(lent) ? now + GUARD_OWN_NS : 0);
+		set_timer(timer, first && !is_any_lent(page, lent) ? now + GUARD_OWN_NS : 0);
 		if (stays_stopped(holder, now, look_ns, &stopped) && first)
 			must = true;
-		if (must)
-			kill_holder(holder);
-		look_ns = guard_next_look(first, now, stopped.for_ns > 0);
+		if (must || ending.killed_ns)
+			end_holder(holder, page, lent, &ending, now);
+		look_ns = guard_next_look(first, now, stopped.for_ns > 0 || ending.killed_ns);
 	}
 	if (holder->rescue.program >= 0 && guard_earliest(page))
 		rescue(&holder->rescue);

@@ -8,6 +8,8 @@
 #define GUARD_LOOK_NS 50000000ull
 /* While all is well it need not look as often: no deadline is nearer than GUARD_SILENCE_NS. */
 #define GUARD_SELDOM_NS (5 * GUARD_LOOK_NS)
+/* A holder that was killed so long ago and has not ended hangs. */
+#define GUARD_STUCK_NS (4 * GUARD_LOOK_NS)
 /* A guard that does not look for so long is dead. */
 #define GUARD_OWN_NS 1650000000ull
 
@@ -39,7 +41,8 @@ char guard_read_state(const char *stat, size_t n);
 /*
  * Watches the holder, and takes what it entrusts through life_fd, until it is gone, or until
  * nobody has the other end of life_fd any more: then it runs another program, which holds
- * nothing and keeps no deadlines. What is due then is undone. Runs in a process that shares the
+ * nothing and keeps no deadlines. What is due then is undone, and sooner where it was killed and
+ * hangs. Runs in a process that shares the
  * holder's memory but none of its threads, so: system calls, no libc.
  */
 _Noreturn void guard_watch(struct guard_page *page, const struct guard_holder *holder);

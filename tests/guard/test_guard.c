@@ -514,6 +514,7 @@ static _Noreturn void hold_without_timer(struct guard_page *page)
 		_exit(1);
 	holder.life_fd = life[0];
 	page->slots[0].deadline_ns = 1; /* long past */
+	page->used = 1;
 	if (fork() == 0)
 		guard_watch(page, &holder);
 	wait_for_ever();

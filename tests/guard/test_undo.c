@@ -9,6 +9,8 @@
 #include <linux/seccomp.h>
 #include <net/if.h>
 #include <poll.h>
+#include <pthread.h>
+#include <sched.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -17,6 +19,7 @@
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/ptrace.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -30,6 +33,7 @@
 
 #define KILLS 60
 #define KILL_WITHIN_NS (4 * NSEC_PER_MSEC)
+#define STUCK_SILENCE_NS (500 * NSEC_PER_MSEC)
 
 struct world {
 	int fd; /* what is done to */
@@ -356,6 +360,84 @@ static void what_is_half_entrusted_does_not_count(void **state)
 	assert_int_equal(flags(w), 0);
 }
 
+/* ---- a holder that does not end ---- */
+
+static void *wait_in_thread(void *user)
+{
+	__atomic_store_n((pid_t *)user, (pid_t)syscall(SYS_gettid), __ATOMIC_RELEASE);
+	wait_for_ever();
+}
+
+/* Says its guard, and then the thread that will not end. It beats no more. */
+static _Noreturn void hold_with_a_thread(const struct world *w, int say_fd)
+{
+	struct guard_undo undo = { .n_calls = 1, .calls = { flag_call(FIONBIO, 0, true) } };
+	static pid_t thread;
+	pthread_t handle;
+	struct guard *g;
+	int slot = begin(w, &g);
+
+	must(guard_entrust(g, slot, w->fd, w->pidfd, &undo) == 0);
+	do_to(w, FIONBIO, 1);
+	must(pthread_create(&handle, NULL, wait_in_thread, &thread) == 0);
+	while (!__atomic_load_n(&thread, __ATOMIC_ACQUIRE))
+		sched_yield();
+	say_guard(g, say_fd);
+	must(write(say_fd, &thread, sizeof(thread)) == sizeof(thread));
+	guard_beat(g, slot, STUCK_SILENCE_NS);
+	wait_for_ever();
+}
+
+/* Whoever traces a thread can keep it from its end, also when it was killed. */
+static void keep_thread(pid_t thread)
+{
+	assert_int_equal(ptrace(PTRACE_SEIZE, thread, NULL, (void *)PTRACE_O_TRACEEXIT), 0);
+}
+
+static void let_thread_end(pid_t thread)
+{
+	int status;
+
+	assert_int_equal(waitpid(thread, &status, __WALL), thread);
+	assert_int_equal(status >> 8, SIGTRAP | PTRACE_EVENT_EXIT << 8);
+	assert_int_equal(ptrace(PTRACE_CONT, thread, NULL, NULL), 0);
+	assert_int_equal(waitpid(thread, NULL, __WALL), thread);
+}
+
+static bool is_undone_within(const struct world *w, uint64_t ns)
+{
+	struct pollfd nothing = { .fd = -1 };
+
+	for (uint64_t left = ns / NSEC_PER_MSEC; left > 0 && flags(w); left--)
+		poll(&nothing, 1, 1);
+	return flags(w) == 0;
+}
+
+static void what_a_holder_left_is_undone_though_it_does_not_end(void **state)
+{
+	struct world *w = *state;
+	struct holder h;
+	pid_t thread;
+	int say[2];
+
+	assert_int_equal(pipe2(say, O_CLOEXEC), 0);
+	h.pid = fork();
+	if (h.pid == 0) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		hold_with_a_thread(w, say[1]);
+	}
+	close(say[1]); /* so that a holder that died is not waited for */
+	assert_int_equal(read(say[0], &h.guard, sizeof(h.guard)), sizeof(h.guard));
+	assert_int_equal(read(say[0], &thread, sizeof(thread)), sizeof(thread));
+	keep_thread(thread);
+	assert_true(is_undone_within(w, 2 * NSEC_PER_SEC));
+	assert_int_equal(waitpid(h.pid, NULL, WNOHANG), 0); /* it is still there */
+	let_thread_end(thread);
+	assert_int_equal(waitpid(h.pid, NULL, 0), h.pid);
+	wait_for_guard(h);
+	close(say[0]);
+}
+
 /* ---- the guard's own part ---- */
 
 static struct guard_page *new_page(void)
@@ -524,6 +606,7 @@ int main(void)
 		T(what_is_disarmed_is_forgotten),
 		T(a_holder_may_be_killed_at_any_moment),
 		T(what_is_half_entrusted_does_not_count),
+		T(what_a_holder_left_is_undone_though_it_does_not_end),
 		T(the_data_of_a_call_is_what_its_argument_points_to),
 		T(a_call_that_is_to_be_made_again_is_made_again),
 		T(an_undo_that_contradicts_itself_is_refused),
