@@ -92,6 +92,7 @@ struct gpu_done {
 	uint32_t gpu; /* of the failure, 0: not known */
 	uint64_t began_ns, done_ns; /* around the driver's call */
 	uint32_t queues; /* suspended or resumed */
+	bool holds; /* something of the target is off the GPU after it; of suspend and resume */
 	char why[GPU_WHY_SIZE]; /* one line for people when result is not 0 */
 };
 
@@ -107,8 +108,8 @@ struct gpu_ops {
 	int (*owner)(struct gpu_backend *b, pid_t pid, uid_t *ret);
 	/*
 	 * Asks for files of /proc (PROC_BITs), as the backend has them of its processes. The answer
-	 * is taken from answer() when fd() is readable, or at once. -EALREADY: it was asked before
-	 * and has not answered yet.
+	 * is taken from answer() at once, or after a take() when fd() is readable. -EALREADY: it
+	 * was asked before and has not answered yet.
 	 */
 	int (*ask)(struct gpu_backend *b, pid_t pid, uint32_t files);
 	bool (*answer)(struct gpu_backend *b, struct proc_files *ret); /* proc_files_done() it */

@@ -3,7 +3,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
-#include <stdbool.h>
 #include <string.h>
 
 #include "gpu/files.h"
@@ -11,7 +10,7 @@
 
 #define READ_FIRST_BYTES 4096u
 
-static bool path_is_inside(const char *path)
+bool files_stay_inside(const char *path)
 {
 	if (*path == '/')
 		return false;
@@ -24,6 +23,11 @@ static bool path_is_inside(const char *path)
 		path += strspn(path, "/");
 	}
 	return true;
+}
+
+static bool may_use(int dir, const char *path)
+{
+	return dir == AT_FDCWD || files_stay_inside(path);
 }
 
 /* The files of sysfs, debugfs and proc have no size: what they hold is known at their end. */
@@ -65,7 +69,7 @@ static int read_file(int dir, const char *path, size_t most, bool all, char **re
 {
 	_cleanup_close_ int fd = -1;
 
-	if (!path_is_inside(path))
+	if (!may_use(dir, path))
 		return -EINVAL;
 	/* O_NONBLOCK: a fifo in a copied tree must not hang us. */
 	fd = openat(dir, path, O_RDONLY | O_NOCTTY | O_NONBLOCK | O_CLOEXEC);
@@ -90,7 +94,7 @@ int files_read_link(int dir, const char *path, char **ret_text, size_t *ret_len)
 	ssize_t len;
 	char *text;
 
-	if (!path_is_inside(path))
+	if (!may_use(dir, path))
 		return -EINVAL;
 	len = readlinkat(dir, path, target, sizeof(target));
 	if (len < 0)
@@ -139,7 +143,7 @@ int files_list(int dir, const char *path, char **ret_names)
 	char *names;
 	int n;
 
-	if (!path_is_inside(path))
+	if (!may_use(dir, path))
 		return -EINVAL;
 	n = scandirat(dir, *path ? path : ".", &entries, is_entry, by_name);
 	if (n < 0)

@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Files of the kernel below a directory: read whole and listed. Paths are relative and stay inside
- * (-EINVAL). Results are the caller's to free.
+ * (-EINVAL), unless the directory is AT_FDCWD. Results are the caller's to free.
  */
 #ifndef GPREEMPT_GPU_FILES_H
 #define GPREEMPT_GPU_FILES_H
 
+#include <stdbool.h>
 #include <stddef.h>
+
+bool files_stay_inside(const char *path); /* relative, and without ".." */
 
 /* *ret_text has a NUL after it. -EFBIG: more than @most bytes. */
 int files_read(int dir, const char *path, size_t most, char **ret_text, size_t *ret_len);

@@ -20,6 +20,8 @@ static inline const char *advice_for(int error, const char *otherwise)
 		return "make room there";
 	case ENOMEM:
 		return "free some memory";
+	case ENOPKG:
+		return "install gpreempt-reader, which comes with the library";
 	default:
 		return otherwise;
 	}

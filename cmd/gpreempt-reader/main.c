@@ -9,10 +9,12 @@
 #include "gpu/helpers/proc_files.h"
 #include "gpu/kfd/debugfs.h"
 #include "gpu/kfd/look.h"
+#include "gpu/nvrm/transport.h"
 
 struct reader {
 	struct gkfd *k;
 	struct gkfd_lookers *lookers;
+	void *nvrm;
 };
 
 static int look(void *user, pid_t pid, const void *request, size_t len, struct reader_room *room)
@@ -29,6 +31,13 @@ static int mqds(void *user, pid_t pid, const void *request, size_t len, struct r
 	return gkfd_mqds_serve(r->k, request, len, room);
 }
 
+static int nvrm(void *user, pid_t pid, const void *request, size_t len, struct reader_room *room)
+{
+	struct reader *r = user;
+
+	return nvrm_question_serve(r->nvrm, pid, request, len, room);
+}
+
 int main(void)
 {
 	struct reader r = { 0 };
@@ -38,12 +47,14 @@ int main(void)
 			[READER_BORROW] = borrow_serve,
 			[READER_LOOK] = look,
 			[READER_MQDS] = mqds,
+			[READER_NVRM] = nvrm,
 		},
 		.user = &r,
 	};
 	void *data = gkfd_syscall_new(NULL);
 
-	if (!data)
+	r.nvrm = nvrm_syscall_new(NULL);
+	if (!data || !r.nvrm)
 		return EXIT_FAILURE;
 	gkfd_syscall_may_hang(data);
 	if (gkfd_new(&gkfd_transport_syscall, data, &r.k) < 0 ||

@@ -111,7 +111,7 @@ static bool turn_away_unseen(struct control *c)
 	fd = accept4(c->fd, NULL, NULL, SOCK_CLOEXEC);
 	if (fd >= 0)
 		hang_up(c, fd);
-	drop_ended(&c->ended);
+	drop_now(&c->ended);
 	c->spare_fd = open_spare();
 	c->figures.refused++;
 	return true;
@@ -126,7 +126,7 @@ static void rest(struct control *c)
 
 static bool has_room(struct control *c)
 {
-	return c->ended.n_fds < ENDED_MAX || drop_ended(&c->ended);
+	return c->ended.n_fds < ENDED_MAX || drop_now(&c->ended);
 }
 
 /* 1: there may be more; 0: there is nobody. An error: nobody can be let in now. */
@@ -279,7 +279,7 @@ void control_free(struct control *c)
 	/* Who was never let in may have sent something all the same. */
 	if (c->fd >= 0)
 		drop_later(&c->ended, c->fd);
-	drop_ended(&c->ended); /* else it is done by the end of this process */
+	drop_now(&c->ended); /* else it is done by the end of this process */
 	free(c->ended.fds);
 	closep(&c->spare_fd);
 	free(c->path);

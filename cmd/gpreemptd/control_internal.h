@@ -7,13 +7,13 @@
 
 #include "cmd/gpreemptd/control.h"
 #include "cmd/wire/wire.h"
+#include "gpu/helpers/drop.h"
 
 #define USERS_MAX 1024u /* whom tokens are counted for; whoever comes then is refused */
 #define REFILL_NS (50 * NSEC_PER_MSEC) /* who ran out of tokens is looked at no more often */
 #define PAUSE_WAIT_NS (15 * NSEC_PER_SEC) /* longer than the driver waits for its hardware */
 #define ANSWER_BUFFER 65536 /* bytes of a client's socket; what it may leave unread */
 #define ENDED_MAX 256u /* connections still to be dropped; nobody new is let in then */
-#define ENDED_CHILDREN 64u /* that may be at it at once */
 
 /* Tokens of one user: one a connection and one a request, as many a second as configured. */
 struct user {
@@ -45,21 +45,13 @@ struct client {
 	size_t metrics_len;
 };
 
-/* Connections that ended and are dropped by a child: hang_up.c. */
-struct ended {
-	int *fds;
-	uint32_t n_fds;
-	pid_t children[ENDED_CHILDREN];
-	uint32_t n_children;
-};
-
 struct control {
 	struct control_parts parts;
 	struct control_figures figures;
 	sd_event_source *listener, *refill, *patience;
 	struct client *clients;
 	struct user *users;
-	struct ended ended;
+	struct drops ended; /* connections */
 	int fd, spare_fd; /* the spare lets us turn people away when descriptors run out */
 	char *path; /* to be unlinked; NULL: systemd's */
 	uint32_t max_clients, max_clients_per_uid;
@@ -93,8 +85,6 @@ bool packet_has_files(int fd); /* the next one to be read */
 void refuse_files(int fd); /* of whoever connects from now on, where the kernel can */
 /* Ends a connection, and drops what was sent and not read: without waiting. */
 void hang_up(struct control *c, int fd);
-void drop_later(struct ended *ended, int fd); /* a socket whose last close may wait */
-bool drop_ended(struct ended *ended); /* false: they still are there */
 
 /* ---- users.c ---- */
 

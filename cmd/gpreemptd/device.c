@@ -153,6 +153,23 @@ static int take_up_kfd(struct device *d, char *ret_why, size_t size)
 	return 0;
 }
 
+/* What it asks of processes readers ask, its own and on one thread. */
+static int open_nvrm(struct nvrm **ret, char *why, size_t size)
+{
+	_cleanup_(nvrm_freep) struct nvrm *n = NULL;
+	void *data = nvrm_syscall_new(NULL);
+	int r = data ? nvrm_new(&nvrm_transport_syscall, data, &n) : -ENOMEM;
+
+	if (r >= 0)
+		r = nvrm_syscall_by_readers(data);
+	if (r == -ENOPKG)
+		snprintf(why, size, "%s", "the program " READER_PROGRAM " is not installed");
+	if (r < 0)
+		return r;
+	*ret = steal_ptr(&n);
+	return 0;
+}
+
 /* The same. A driver that was tried on a context of our own is not tried again. */
 static int take_up_nvrm(struct device *d, char *ret_why, size_t size)
 {
@@ -160,10 +177,10 @@ static int take_up_nvrm(struct device *d, char *ret_why, size_t size)
 	char why[GPU_WHY_SIZE] = "";
 	struct nvrm_backend_options options = { .guard = d->guard, .by_readers = true, .why = why };
 	struct nvrm_version version = { 0 };
-	void *data = nvrm_syscall_new(NULL);
-	int r;
+	int r = open_nvrm(&n, why, sizeof(why));
 
-	r = data ? nvrm_new(&nvrm_transport_syscall, data, &n) : -ENOMEM;
+	if (r >= 0)
+		r = open_nvrm(&options.finder, why, sizeof(why));
 	if (r >= 0 && nvrm_read_version(n, &version) >= 0)
 		options.untested = !strcmp(version.text, d->tested);
 	if (r >= 0)

@@ -107,7 +107,8 @@ static void done(struct readers_task *t, struct readers_answer *answer)
 	p->ask->under_way--;
 }
 
-static void post(struct asks *a, struct ask *k, struct part *p, uid_t user, uint32_t bits)
+static void post(struct asks *a, struct ask *k, struct part *p, uid_t user, uint32_t bits,
+		 bool apart)
 {
 	p->ask = k;
 	p->bits = bits;
@@ -115,6 +116,7 @@ static void post(struct asks *a, struct ask *k, struct part *p, uid_t user, uint
 		.service = READER_PROC_FILES,
 		.pid = k->kernel.files.pid,
 		.user = user,
+		.apart = apart,
 		.write = write_bits,
 		.done = done,
 	};
@@ -125,10 +127,15 @@ static void post(struct asks *a, struct ask *k, struct part *p, uid_t user, uint
 static void post_all(struct asks *a, struct ask *k, uint32_t bits)
 {
 	uid_t user;
+	int r = readers_user_of(k->kernel.files.pid, &user);
 
-	post(a, k, &k->kernel, READERS_SYSTEM, bits & ~PROC_MEMORY);
-	if ((bits & PROC_MEMORY) && readers_user_of(k->kernel.files.pid, &user) >= 0)
-		post(a, k, &k->memory, user, bits & PROC_MEMORY);
+	if (r < 0) {
+		k->kernel.files.result = r;
+		return;
+	}
+	post(a, k, &k->kernel, user, bits & ~PROC_MEMORY, true);
+	if (bits & PROC_MEMORY)
+		post(a, k, &k->memory, user, bits & PROC_MEMORY, false);
 }
 
 static struct ask *find(const struct asks *a, pid_t pid)

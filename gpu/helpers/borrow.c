@@ -26,10 +26,9 @@ static void closedirp(DIR **dir)
 }
 
 /* Others are not even looked at: of a file on a network this may wait for a server, for ever. */
-static bool may_be_device(int dir, const char *name)
+static bool may_be_device(int dir, const char *name, char target[static PATH_MAX])
 {
-	char target[PATH_MAX];
-	ssize_t len = readlinkat(dir, name, target, sizeof(target) - 1);
+	ssize_t len = readlinkat(dir, name, target, PATH_MAX - 1);
 
 	if (len < 0)
 		return false;
@@ -46,32 +45,21 @@ static bool is_device(int dir, const char *name, int flags, dev_t rdev)
 	       S_ISCHR(x.stx_mode) && makedev(x.stx_rdev_major, x.stx_rdev_minor) == rdev;
 }
 
-/* /proc has them in the order of their numbers. */
-static int find_number(pid_t pid, dev_t rdev, unsigned int nth)
+static int open_descriptors(pid_t pid, DIR **ret)
 {
-	_cleanup_(closedirp) DIR *dir = NULL;
 	char path[sizeof("/proc//fd") + 3 * sizeof(pid_t)];
-	const struct dirent *e;
 
 	snprintf(path, sizeof(path), "/proc/%d/fd", (int)pid);
-	dir = opendir(path);
-	if (!dir)
+	*ret = opendir(path);
+	if (!*ret)
 		return errno == ENOENT ? -ESRCH : -errno;
-	while ((e = readdir(dir)) != NULL) {
-		if (e->d_name[0] != '.' && may_be_device(dirfd(dir), e->d_name) &&
-		    is_device(dirfd(dir), e->d_name, 0, rdev) && nth-- == 0)
-			return (int)strtol(e->d_name, NULL, 10);
-	}
-	return -ENOENT;
+	return 0;
 }
 
-static int borrow_once(int pidfd, pid_t pid, dev_t rdev, unsigned int nth, uint32_t *ret_number)
+static int copy_number(int pidfd, int number, dev_t rdev)
 {
-	int number = find_number(pid, rdev, nth), fd;
+	int fd = (int)syscall(SYS_pidfd_getfd, pidfd, number, 0u); /* close-on-exec by nature */
 
-	if (number < 0)
-		return number;
-	fd = (int)syscall(SYS_pidfd_getfd, pidfd, number, 0u); /* close-on-exec by nature */
 	if (fd < 0)
 		return errno == EBADF ? -EAGAIN : -errno;
 	/* The number may stand for something else by now, and the pid for somebody else. */
@@ -79,40 +67,97 @@ static int borrow_once(int pidfd, pid_t pid, dev_t rdev, unsigned int nth, uint3
 		close(fd);
 		return -EAGAIN;
 	}
-	if (ret_number)
-		*ret_number = (uint32_t)number;
 	return fd;
 }
 
-int borrow_here(pid_t pid, dev_t rdev, unsigned int nth, uint32_t *ret_number)
+static bool is_wanted(DIR *dir, const char *name, dev_t rdev, char target[static PATH_MAX])
+{
+	return name[0] != '.' && may_be_device(dirfd(dir), name, target) &&
+	       is_device(dirfd(dir), name, 0, rdev);
+}
+
+/* 1; 0: it is closed by now; -errno */
+static int copy_entry(int pidfd, const char *name, const char *target, dev_t rdev,
+		      struct borrowed *ret)
+{
+	ret->number = (uint32_t)strtoul(name, NULL, 10);
+	ret->fd = copy_number(pidfd, (int)ret->number, rdev);
+	snprintf(ret->link, sizeof(ret->link), "%.*s", BORROW_LINK - 1, target);
+	if (ret->fd == -EAGAIN)
+		return 0;
+	return ret->fd < 0 ? ret->fd : 1;
+}
+
+/* A place in /proc/PID/fd is good for another open, too: Linux 6.12 proc_readfd_common(). */
+int borrow_some_here(pid_t pid, dev_t rdev, struct borrow_place *at, struct borrowed *ret,
+		     size_t max)
 {
 	_cleanup_close_ int pidfd = (int)syscall(SYS_pidfd_open, pid, 0u);
-	int r = -EAGAIN;
+	_cleanup_(closedirp) DIR *dir = NULL;
+	char target[PATH_MAX];
+	const struct dirent *e;
+	size_t n = 0;
+	int r = pidfd < 0 ? -errno : open_descriptors(pid, &dir);
 
-	if (pidfd < 0)
-		return -errno;
-	for (int i = 0; i < TRIES && r == -EAGAIN; i++)
-		r = borrow_once(pidfd, pid, rdev, nth, ret_number);
-	return r;
+	if (r < 0)
+		return r;
+	seekdir(dir, (long)at->position);
+	while (at->left && n < max && r >= 0) {
+		e = readdir(dir);
+		if (!e) {
+			at->position = BORROW_END;
+			break;
+		}
+		at->left--;
+		at->position = (uint64_t)e->d_off;
+		if (!is_wanted(dir, e->d_name, rdev, target))
+			continue;
+		if (at->skip) {
+			at->skip--;
+			continue;
+		}
+		r = copy_entry(pidfd, e->d_name, target, rdev, &ret[n]);
+		n += r > 0;
+		at->missed |= r == 0;
+	}
+	for (size_t i = 0; r < 0 && i < n; i++)
+		close(ret[i].fd);
+	return r < 0 ? r : (int)n;
+}
+
+/* At least one, from the @nth on. */
+static int borrow_from(pid_t pid, dev_t rdev, unsigned int nth, struct borrowed *ret, size_t max)
+{
+	for (int i = 0; i < TRIES; i++) {
+		struct borrow_place at = { .left = UINT_MAX, .skip = nth };
+		int n = borrow_some_here(pid, rdev, &at, ret, max);
+
+		if (n != 0 || !at.missed)
+			return n == 0 ? -ENOENT : n;
+	}
+	return -EAGAIN;
+}
+
+int borrow_here(pid_t pid, dev_t rdev, unsigned int nth)
+{
+	struct borrowed one;
+	int r = borrow_from(pid, rdev, nth, &one, 1);
+
+	return r < 0 ? r : one.fd;
 }
 
 int borrow_serve(void *user, pid_t pid, const void *request, size_t len, struct reader_room *room)
 {
 	const struct borrow_request *want = request;
-	int r = 0;
+	struct borrowed got[READER_FDS];
+	int n;
 
 	if (len != sizeof(*want) || want->most > READER_FDS)
 		return -EINVAL;
-	while (room->n_fds < want->most) {
-		uint32_t number;
-
-		r = borrow_here(pid, want->rdev, want->first + room->n_fds, &number);
-		if (r < 0)
-			break;
-		room->fds[room->n_fds++] = r;
-		reader_put(room, &number, sizeof(number));
-	}
-	return room->n_fds ? (int)room->n_fds : r;
+	n = borrow_from(pid, want->rdev, want->first, got, want->most);
+	for (int i = 0; i < n; i++)
+		room->fds[room->n_fds++] = got[i].fd;
+	return n;
 }
 
 /* ---- one, waiting for it ---- */
@@ -122,7 +167,6 @@ struct one {
 	struct borrow_request request;
 	unsigned int left;
 	int result;
-	uint32_t number;
 };
 
 static size_t write_one(struct readers_task *t, uint32_t reader, void *to, size_t max)
@@ -141,13 +185,11 @@ static void one_done(struct readers_task *t, struct readers_answer *answer)
 
 	one->left = 0;
 	one->result = answer->result;
-	if (answer->n_fds && answer->len >= sizeof(one->number)) {
+	if (answer->n_fds)
 		one->result = steal_fd(&answer->fds[0]);
-		memcpy(&one->number, answer->bytes, sizeof(one->number));
-	}
 }
 
-int borrow(pid_t pid, dev_t rdev, unsigned int nth, uint32_t *ret_number)
+int borrow(pid_t pid, dev_t rdev, unsigned int nth)
 {
 	struct one one = {
 		.task = { .service = READER_BORROW,
@@ -169,7 +211,5 @@ int borrow(pid_t pid, dev_t rdev, unsigned int nth, uint32_t *ret_number)
 	readers_wait(r, 2 * PATIENCE_NS, &one.left);
 	readers_cancel(r, &one.task);
 	readers_free(r);
-	if (ret_number)
-		*ret_number = one.number;
 	return one.result;
 }

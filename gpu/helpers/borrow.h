@@ -15,14 +15,34 @@
  * A copy of the @nth descriptor, by its number, that the process has open on the device @rdev; the
  * caller's to close. The right to it is the right to trace the process: -EPERM, -EACCES. -ENOENT:
  * it has no more; -ESRCH: it is gone; -EAGAIN: it opens and closes them as we look; -ETIMEDOUT:
- * one of them does not say what it is. @ret_number: what it is there; or NULL.
+ * one of them does not say what it is.
  */
-int borrow(pid_t pid, dev_t rdev, unsigned int nth, uint32_t *ret_number);
+int borrow(pid_t pid, dev_t rdev, unsigned int nth);
 
 /* The same without a reader, for whoever may hang. */
-int borrow_here(pid_t pid, dev_t rdev, unsigned int nth, uint32_t *ret_number);
+int borrow_here(pid_t pid, dev_t rdev, unsigned int nth);
 
-/* ---- by a reader; an answer is their numbers ---- */
+#define BORROW_LINK 32 /* bytes of what a descriptor points to that are kept */
+#define BORROW_END UINT64_MAX
+
+struct borrowed {
+	int fd; /* the copy */
+	uint32_t number; /* what it is in the process, */
+	char link[BORROW_LINK]; /* and what that points to, cut off */
+};
+
+struct borrow_place { /* how far it is */
+	uint64_t position; /* 0 at first; BORROW_END: there are no more */
+	unsigned int left; /* descriptors that may be looked at */
+	unsigned int skip; /* of those on the device */
+	bool missed; /* one was closed as we looked */
+};
+
+/* The same of several, without a reader: how many there are from that place on, up to @max. */
+int borrow_some_here(pid_t pid, dev_t rdev, struct borrow_place *at, struct borrowed *ret,
+		     size_t max);
+
+/* ---- by a reader; an answer is how many, and they ---- */
 
 struct borrow_request {
 	uint64_t rdev;

@@ -11,6 +11,7 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/utsname.h>
 #include <sys/wait.h>
 
 #include "gpu/guard_watch.h"
@@ -177,20 +178,51 @@ bool helper_is_blocked(const struct helper *h)
 	return n <= 0 || guard_read_state(stat, (size_t)n) != 'R';
 }
 
-void helper_abandon(struct helper *h)
+bool helper_may_close(const char *release)
+{
+	unsigned int major, minor;
+
+	return sscanf(release, "%u.%u", &major, &minor) == 2 &&
+	       (major > 6 || (major == 6 && minor >= 9));
+}
+
+static bool has_unread(int socket)
+{
+	char byte;
+
+	return recv(socket, &byte, sizeof(byte), MSG_PEEK | MSG_DONTWAIT) > 0;
+}
+
+void helper_hang_up(struct helper *h, struct drops *sockets)
+{
+	struct utsname kernel;
+
+	if (h->socket < 0)
+		return;
+	shutdown(h->socket, SHUT_RDWR);
+	if (uname(&kernel) == 0 && helper_may_close(kernel.release) && !has_unread(h->socket))
+		close(h->socket);
+	else
+		drop_later(sockets, h->socket);
+	h->socket = -1;
+}
+
+void helper_abandon(struct helper *h, struct drops *sockets)
 {
 	if (h->pid > 0)
 		kill(h->pid, SIGKILL); /* our own unburied child: the pid is still its */
-	closep(&h->socket);
-	h->socket = -1;
+	helper_hang_up(h, sockets);
 }
 
 bool helper_bury(struct helper *h)
 {
+	siginfo_t info = { 0 };
+
 	if (h->pid <= 0)
 		return true;
-	if (waitpid(h->pid, NULL, WNOHANG | __WALL) == 0)
-		return false;
+	if (waitid(P_PID, (id_t)h->pid, &info, WEXITED | WNOHANG | __WALL) == 0 &&
+	    info.si_code != CLD_EXITED && info.si_code != CLD_KILLED && info.si_code != CLD_DUMPED)
+		return false; /* whoever traces it is told of its stops, too */
 	closep(&h->pidfd);
 	*h = HELPER_NONE;
 	return true;

@@ -13,6 +13,8 @@
 #include <stdbool.h>
 #include <sys/types.h>
 
+#include "gpu/helpers/drop.h"
+
 /* What a helper finds at these descriptors; beyond them nothing is open but standard error. */
 #define HELPER_SOCKET 3
 #define HELPER_FILE 4
@@ -40,8 +42,16 @@ int helper_start(int program, const char *name, int file, bool ends_with_us, str
 /* Is it blocked, and not just waiting for a processor? Also true once it has ended. */
 bool helper_is_blocked(const struct helper *h);
 
-/* Kills it and forgets its socket. Call helper_bury() now and then until it returns true. */
-void helper_abandon(struct helper *h);
+/*
+ * Ends the conversation. What nobody has read may be the last copy of somebody's file, whose close
+ * waits; and before Linux 6.9 closing any AF_UNIX socket collects the garbage of all, and closes
+ * files of strangers (unix_release_sock). Then it is dropped with @sockets.
+ */
+void helper_hang_up(struct helper *h, struct drops *sockets);
+bool helper_may_close(const char *release); /* the kernel's, as uname(2) has it */
+
+/* Kills it and hangs up. Call helper_bury() now and then until it returns true. */
+void helper_abandon(struct helper *h, struct drops *sockets);
 bool helper_bury(struct helper *h); /* does not wait; true: it is gone, or there is none */
 
 #endif

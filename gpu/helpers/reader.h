@@ -24,6 +24,7 @@ enum reader_service {
 	READER_BORROW, /* gpu/helpers/borrow.h */
 	READER_LOOK, /* gpu/kfd/look.h */
 	READER_MQDS, /* gpu/kfd/debugfs.h */
+	READER_NVRM, /* gpu/nvrm/question.h */
 	READER_SERVICES,
 };
 

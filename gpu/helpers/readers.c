@@ -16,10 +16,11 @@
 #define PATIENCE_NS (300 * NSEC_PER_MSEC)
 #define START_NS (5 * NSEC_PER_SEC) /* until a reader stands: its program may have to be loaded */
 #define MOST_HUNG 4u
+#define MOST_READERS 64u /* that run; a user id more costs nobody much, and some have many */
 #define SHUNNED 16u
 #define SHUN_FIRST_NS NSEC_PER_SEC
 #define SHUN_LAST_NS (60 * NSEC_PER_SEC)
-#define UNUSED_NS (60 * NSEC_PER_SEC) /* then a reader is not kept */
+#define UNUSED_NS (20 * NSEC_PER_SEC) /* then a reader is not kept */
 #define TASK_ALIGN 8u
 #define LOOK_NS (20 * NSEC_PER_MSEC) /* at whether one hangs that is waited for */
 
@@ -30,9 +31,10 @@ struct shunned { /* a process at which a reader hung */
 
 TAILQ_HEAD(task_list, readers_task);
 
-struct crew { /* the reader of one user, and what is asked of it */
+struct crew { /* a reader of one user, and what is asked of it */
 	LIST_ENTRY(crew) link;
 	uid_t user;
+	bool apart;
 	struct helper helper; /* none, or the one that is not abandoned */
 	struct reader_shared *shared;
 	uint32_t number; /* of this reader */
@@ -58,9 +60,10 @@ struct readers {
 	int program;
 	int epoll;
 	uint32_t numbers;
-	unsigned int hung;
+	unsigned int hung, running;
 	LIST_HEAD(, crew) crews;
 	LIST_HEAD(, lost) lost;
+	struct drops sockets; /* of those that are gone */
 };
 
 static uint64_t monotonic_ns(void)
@@ -188,6 +191,7 @@ static int start(struct readers *r, struct crew *c, uint64_t now_ns)
 		return error;
 	}
 	epoll_ctl(r->epoll, EPOLL_CTL_ADD, c->helper.socket, &e);
+	r->running++;
 	c->number = ++r->numbers;
 	c->stands = false;
 	c->moved_ns = now_ns;
@@ -220,7 +224,8 @@ static void abandon(struct readers *r, struct crew *c, bool hung)
 	struct lost *l = calloc(1, sizeof(*l));
 
 	epoll_ctl(r->epoll, EPOLL_CTL_DEL, c->helper.socket, NULL);
-	helper_abandon(&c->helper);
+	r->running--;
+	helper_abandon(&c->helper, &r->sockets);
 	forget_shared(c);
 	if (l) {
 		*l = (struct lost){ .helper = c->helper, .crew = hung ? c : NULL };
@@ -268,10 +273,6 @@ static void take_answers(struct crew *c, uint64_t now_ns, struct message *m)
 		if (t)
 			finish(t, &a);
 	}
-	for (uint32_t i = 0; i < m->n_fds; i++)
-		closep(&m->fds[i]);
-	if (c->n_taken == c->n_sent)
-		c->n_sent = c->n_taken = 0;
 }
 
 /* Before the reader says that it has done all. */
@@ -338,6 +339,21 @@ static int receive(const struct crew *c, struct message *ret)
 	return (int)n;
 }
 
+/* The reader says that it has done all. What nobody took may be the last copy of a file. */
+static void end_request(struct readers *r, struct crew *c, uint64_t now_ns, struct message *m)
+{
+	take_answers(c, now_ns, m);
+	for (uint32_t i = 0; i < m->n_fds; i++)
+		if (m->fds[i] >= 0)
+			drop_later(&r->sockets, m->fds[i]);
+	if (m->n_fds)
+		drop_now(&r->sockets);
+	if (c->n_taken < c->n_sent)
+		lose(r, c, now_ns, -EIO);
+	else
+		c->n_sent = c->n_taken = 0;
+}
+
 static void hear(struct readers *r, struct crew *c, uint64_t now_ns)
 {
 	struct message m;
@@ -351,7 +367,7 @@ static void hear(struct readers *r, struct crew *c, uint64_t now_ns)
 		c->stands = true;
 		c->moved_ns = now_ns;
 	} else {
-		take_answers(c, now_ns, &m);
+		end_request(r, c, now_ns, &m);
 	}
 }
 
@@ -410,6 +426,21 @@ static void send_request(struct readers *r, struct crew *c, uint64_t now_ns)
 		lose(r, c, now_ns, -EIO);
 }
 
+/* The one that has had nothing to do for the longest makes room. False: all have something. */
+static bool make_room(struct readers *r)
+{
+	struct crew *c, *idle = NULL;
+
+	LIST_FOREACH(c, &r->crews, link) {
+		if (c->helper.pid && !c->n_sent && TAILQ_EMPTY(&c->waiting) &&
+		    (!idle || c->used_ns < idle->used_ns))
+			idle = c;
+	}
+	if (idle)
+		abandon(r, idle, false);
+	return idle;
+}
+
 static void send_waiting(struct readers *r, struct crew *c, uint64_t now_ns)
 {
 	int error = 0;
@@ -421,6 +452,8 @@ static void send_waiting(struct readers *r, struct crew *c, uint64_t now_ns)
 			error = -EUSERS;
 		else if (now_ns < c->start_after_ns)
 			error = -EIO;
+		else if (r->running >= r->options.most && !make_room(r))
+			error = -EUSERS;
 		else
 			error = start(r, c, now_ns);
 	}
@@ -438,7 +471,7 @@ static void check_patience(struct readers *r, struct crew *c, uint64_t now_ns)
 	if (!c->n_sent || now_ns - c->moved_ns < patience_ns)
 		return;
 	take_published(c, now_ns);
-	if (!c->n_sent || c->moved_ns == now_ns)
+	if (c->moved_ns == now_ns)
 		return;
 	if (helper_is_blocked(&c->helper))
 		lose(r, c, now_ns, -ETIMEDOUT);
@@ -448,18 +481,19 @@ static void check_patience(struct readers *r, struct crew *c, uint64_t now_ns)
 
 /* ---- crews ---- */
 
-static struct crew *crew_of(struct readers *r, uid_t user)
+static struct crew *crew_of(struct readers *r, uid_t user, bool apart)
 {
 	struct crew *c;
 
 	LIST_FOREACH(c, &r->crews, link) {
-		if (c->user == user)
+		if (c->user == user && c->apart == apart)
 			return c;
 	}
 	c = calloc(1, sizeof(*c));
 	if (!c)
 		return NULL;
 	c->user = user;
+	c->apart = apart;
 	c->helper = HELPER_NONE;
 	TAILQ_INIT(&c->waiting);
 	LIST_INSERT_HEAD(&r->crews, c, link);
@@ -474,8 +508,14 @@ static bool is_unused(const struct crew *c, uint64_t now_ns)
 
 static void crew_free(struct readers *r, struct crew *c)
 {
+	struct lost *l;
+
 	if (c->helper.pid)
 		abandon(r, c, false);
+	LIST_FOREACH(l, &r->lost, link) {
+		if (l->crew == c)
+			l->crew = NULL; /* nobody counts it any more */
+	}
 	LIST_REMOVE(c, link);
 	free(c);
 }
@@ -496,7 +536,7 @@ int readers_new(const struct readers_options *options, struct readers **ret)
 	struct readers *r;
 
 	if (program < 0)
-		return program;
+		return program == -ENOENT ? -ENOPKG : program;
 	r = calloc(1, sizeof(*r));
 	if (!r)
 		return -ENOMEM;
@@ -505,6 +545,8 @@ int readers_new(const struct readers_options *options, struct readers **ret)
 		r->options.patience_ns = PATIENCE_NS;
 	if (!r->options.most_hung)
 		r->options.most_hung = MOST_HUNG;
+	if (!r->options.most)
+		r->options.most = MOST_READERS;
 	r->epoll = epoll_create1(EPOLL_CLOEXEC);
 	if (r->epoll < 0) {
 		free(r);
@@ -529,6 +571,8 @@ void readers_free(struct readers *r)
 		closep(&l->helper.pidfd);
 		free(l);
 	}
+	drop_now(&r->sockets); /* else the end of this process does it */
+	free(r->sockets.fds);
 	close(r->epoll);
 	close(r->program);
 	free(r);
@@ -541,7 +585,7 @@ int readers_fd(const struct readers *r)
 
 void readers_post(struct readers *r, struct readers_task *t)
 {
-	struct crew *c = crew_of(r, t->user);
+	struct crew *c = crew_of(r, t->user, t->apart);
 
 	if (!c) {
 		fail(t, -ENOMEM);
@@ -569,15 +613,11 @@ void readers_cancel(struct readers *r, struct readers_task *t)
 	t->sent = false;
 }
 
-void readers_run(struct readers *r)
+void readers_see(struct readers *r)
 {
-	struct epoll_event events[32];
-	int n = epoll_wait(r->epoll, events, ARRAY_SIZE(events), 0);
 	uint64_t now_ns = monotonic_ns();
 	struct crew *c, *next;
 
-	for (int i = 0; i < n; i++)
-		hear(r, events[i].data.ptr, now_ns);
 	for (c = LIST_FIRST(&r->crews); c; c = next) {
 		next = LIST_NEXT(c, link);
 		see_to(r, c, now_ns);
@@ -586,12 +626,23 @@ void readers_run(struct readers *r)
 		bury_lost(r);
 }
 
+void readers_run(struct readers *r)
+{
+	struct epoll_event events[32];
+	int n = epoll_wait(r->epoll, events, ARRAY_SIZE(events), 0);
+	uint64_t now_ns = monotonic_ns();
+
+	for (int i = 0; i < n; i++)
+		hear(r, events[i].data.ptr, now_ns);
+	readers_see(r);
+}
+
 void readers_wait(struct readers *r, uint64_t ns, const unsigned int *left)
 {
 	uint64_t until_ns = monotonic_ns() + ns, now_ns;
 	struct pollfd p = { .fd = r->epoll, .events = POLLIN };
 
-	readers_run(r);
+	readers_see(r);
 	while (*left && (now_ns = monotonic_ns()) < until_ns) {
 		struct timespec wait = { .tv_nsec = (long)MIN(until_ns - now_ns, LOOK_NS) };
 

@@ -5,8 +5,9 @@
  * wait for ever, beyond the reach of SIGKILL, by a mapping of a file whose server does not answer.
  * So a reader has nothing that anybody depends on, and one that hangs is abandoned.
  *
- * Every user has a reader of his own. When it hangs, the process it hangs at is left alone for a
- * while, and his other processes get another reader, as long as not too many hang already.
+ * Every user has readers of his own: one, and one apart for what the kernel knows of his processes.
+ * When one hangs, the process it hangs at is left alone for a while, and his other processes get
+ * another reader, as long as not too many hang already.
  *
  * Nothing here waits, except readers_wait().
  */
@@ -20,7 +21,7 @@
 
 #include "gpu/helpers/reader.h"
 
-/* The reader of what is the kernel's own to tell, of whichever process. */
+/* The reader of what is no process's in particular. */
 #define READERS_SYSTEM ((uid_t)-1)
 
 struct readers;
@@ -29,6 +30,7 @@ struct readers_task;
 struct readers_options {
 	uint64_t patience_ns; /* for one task; 0: the usual */
 	unsigned int most_hung; /* readers of one user; 0: the usual */
+	unsigned int most; /* readers at a time, whosever; 0: the usual */
 };
 
 struct readers_answer {
@@ -42,7 +44,7 @@ struct readers_answer {
 /*
  * Results that are not the service's:
  * -ETIMEDOUT   the reader hangs at this process, or did so a short time ago
- * -EUSERS      too many readers of this user hang
+ * -EUSERS      too many readers of this user hang, or all that there may be are at work
  * -EIO         the reader ended over it
  * -ENOBUFS     it does not fit into a request
  */
@@ -50,6 +52,7 @@ struct readers_task {
 	uint32_t service;
 	pid_t pid;
 	uid_t user; /* whose reader: readers_user_of(), or READERS_SYSTEM */
+	bool apart; /* by a second reader of the user's, who waits for no memory */
 	bool wants_fds; /* goes alone */
 	/*
 	 * Writes what else is to be said to the reader and returns its length, or SIZE_MAX: @max
@@ -65,7 +68,7 @@ struct readers_task {
 	bool sent;
 };
 
-/* -ENOENT: the program is not installed. */
+/* -ENOPKG: the program is not installed. */
 int readers_new(const struct readers_options *options, struct readers **ret);
 /* What is under way is forgotten: its done() is not called. Accepts NULL. */
 void readers_free(struct readers *r);
@@ -84,6 +87,7 @@ void readers_cancel(struct readers *r, struct readers_task *t); /* done() is not
  * readable, after readers_post(), and a few times a second.
  */
 void readers_run(struct readers *r);
+void readers_see(struct readers *r); /* the same where readers_fd() is not readable: cheaper */
 /* The same for at most @ns, until *@left is 0, which some done() counts down. */
 void readers_wait(struct readers *r, uint64_t ns, const unsigned int *left);
 

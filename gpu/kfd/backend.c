@@ -130,7 +130,7 @@ static bool backend_answer(struct gpu_backend *base, struct proc_files *ret)
 	if (asks_answer(b->asks, ret))
 		return true;
 	if (b->readers)
-		readers_run(b->readers); /* it sends what was asked, too */
+		readers_see(b->readers); /* it sends what was asked */
 	return asks_answer(b->asks, ret);
 }
 
@@ -146,13 +146,34 @@ static int backend_fd(struct gpu_backend *base)
 	return backend_of(base)->fd;
 }
 
+enum part { PART_ORDERS, PART_READERS, PART_MQDS, PART_HOLDERS, PARTS };
+
+/* A bit for each part that has something to say. */
+static uint32_t who_speaks(const struct backend *b)
+{
+	struct epoll_event events[PARTS];
+	int n = epoll_wait(b->fd, events, PARTS, 0);
+	uint32_t parts = 0;
+
+	for (int i = 0; i < n; i++)
+		parts |= 1u << events[i].data.u32;
+	return parts;
+}
+
+static void run_readers(struct readers *r, bool speak)
+{
+	if (r)
+		(speak ? readers_run : readers_see)(r);
+}
+
 static void run_helpers(struct backend *b)
 {
-	if (b->readers)
-		readers_run(b->readers);
-	mqds_run(b);
+	uint32_t speaks = who_speaks(b);
+
+	run_readers(b->readers, speaks & 1u << PART_READERS);
+	run_readers(b->mqds.readers, speaks & 1u << PART_MQDS);
 	if (b->holder_program >= 0)
-		holders_run(b);
+		holders_run(b, speaks & 1u << PART_HOLDERS);
 }
 
 static int take(struct backend *b, struct gpu_done *ret)
@@ -330,7 +351,7 @@ static int open_readers(struct backend *b, const struct gkfd_backend_options *op
 
 	if (r >= 0 && options->by_readers) {
 		r = readers_new(&(struct readers_options){ 0 }, &b->readers);
-		if (r == -ENOENT)
+		if (r == -ENOPKG)
 			return refuse(options, r,
 				      "the program " READER_PROGRAM " is not installed");
 	}
@@ -341,9 +362,9 @@ static int open_readers(struct backend *b, const struct gkfd_backend_options *op
 	return r < 0 ? refuse(options, r, strerror(-r)) : 0;
 }
 
-static int poll_also(const struct backend *b, int fd)
+static int poll_also(const struct backend *b, enum part part, int fd)
 {
-	struct epoll_event e = { .events = EPOLLIN };
+	struct epoll_event e = { .events = EPOLLIN, .data.u32 = part };
 
 	return fd >= 0 && epoll_ctl(b->fd, EPOLL_CTL_ADD, fd, &e) < 0 ? -errno : 0;
 }
@@ -357,13 +378,13 @@ static int begin(struct backend *b, const struct gkfd_backend_options *options)
 	if (r >= 0 && b->fd < 0)
 		r = -errno;
 	if (r >= 0)
-		r = poll_also(b, b->done.fd);
+		r = poll_also(b, PART_ORDERS, b->done.fd);
 	if (r >= 0 && b->readers)
-		r = poll_also(b, readers_fd(b->readers));
+		r = poll_also(b, PART_READERS, readers_fd(b->readers));
 	if (r >= 0 && b->mqds.readers)
-		r = poll_also(b, readers_fd(b->mqds.readers));
+		r = poll_also(b, PART_MQDS, readers_fd(b->mqds.readers));
 	if (r >= 0)
-		r = poll_also(b, b->holders_fd);
+		r = poll_also(b, PART_HOLDERS, b->holders_fd);
 	return r < 0 ? refuse(options, r, strerror(-r)) : 0;
 }
 

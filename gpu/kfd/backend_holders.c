@@ -21,6 +21,13 @@
 
 #define LATE_NS GUARD_DRIVER_CALL_NS
 #define MOST_HUNG 4u /* holders of one user's targets */
+/*
+ * A process that used the driver ends when nobody keeps it from that: any GPU process can (Linux
+ * 6.12 kfd_process_notifier_release). So many of one user's may be left.
+ */
+#define MOST_LEFT 16u
+#define LEFT_NS (2 * NSEC_PER_SEC) /* then one is taken for left */
+#define SLOW_NS (500 * NSEC_PER_MSEC) /* who answers later than that may hang */
 #define PROBE_NS (5 * NSEC_PER_SEC)
 #define CLOSE_NS (2 * NSEC_PER_SEC)
 
@@ -43,6 +50,7 @@ struct former { /* a holder that has ended, or will as soon as it can */
 	struct helper helper;
 	uid_t user;
 	bool hung;
+	uint64_t since_ns;
 };
 
 /* ---- answers ---- */
@@ -55,8 +63,8 @@ static void deliver(struct gpu_target *t, struct order *o)
 
 static void note_holds(struct gpu_target *t, const struct gpu_done *done)
 {
-	if (done->verb == GPU_SUSPEND)
-		t->holds |= done->result >= 0;
+	if (done->verb == GPU_SUSPEND || done->verb == GPU_RESUME)
+		t->holds = done->holds;
 	else if (done->verb != GPU_ATTACH)
 		t->holds = false;
 }
@@ -96,6 +104,7 @@ static void fail_all(struct gpu_target *t, int result, const char *why)
 		take_done(t, &done);
 	}
 	done.verb = GPU_ENDED;
+	done.cookie = 0;
 	done.result = result;
 	if (t->ended && !t->released)
 		take_done(t, &done);
@@ -112,10 +121,12 @@ static void forget_holder(struct gpu_target *t, bool hung)
 	t->gone = true;
 	t->holds = false;
 	epoll_ctl(t->b->holders_fd, EPOLL_CTL_DEL, t->helper.socket, NULL);
-	closep(&t->helper.socket);
-	t->helper.socket = -1;
+	helper_hang_up(&t->helper, &t->b->sockets);
 	if (f) {
-		*f = (struct former){ .helper = t->helper, .user = t->user, .hung = hung };
+		*f = (struct former){ .helper = t->helper,
+				      .user = t->user,
+				      .hung = hung,
+				      .since_ns = gkfd_now_ns(t->b->k) };
 		LIST_INSERT_HEAD(&t->b->former, f, link);
 	}
 	t->helper = HELPER_NONE;
@@ -162,10 +173,10 @@ static void bury_former(struct backend *b)
 	}
 }
 
-void holders_run(struct backend *b)
+void holders_run(struct backend *b, bool speak)
 {
 	struct epoll_event events[32];
-	int n = epoll_wait(b->holders_fd, events, ARRAY_SIZE(events), 0);
+	int n = speak ? epoll_wait(b->holders_fd, events, ARRAY_SIZE(events), 0) : 0;
 	uint64_t now_ns = gkfd_now_ns(b->k);
 	struct gpu_target *t;
 
@@ -262,13 +273,30 @@ static void target_freep(struct gpu_target **t)
 	target_free(*t);
 }
 
+/* Those that may hang count as well: it takes long to be sure. */
 static unsigned int count_hung(const struct backend *b, uid_t user)
 {
+	uint64_t now_ns = gkfd_now_ns(b->k);
+	const struct gpu_target *t;
+	const struct former *f;
+	unsigned int n = 0;
+
+	LIST_FOREACH(t, &b->targets, link)
+		n += t->user == user && !STAILQ_EMPTY(&t->sent) && now_ns - t->sent_ns >= SLOW_NS;
+
+	LIST_FOREACH(f, &b->former, link)
+		n += f->hung && f->user == user;
+	return n;
+}
+
+static unsigned int count_left(const struct backend *b, uid_t user)
+{
+	uint64_t now_ns = gkfd_now_ns(b->k);
 	const struct former *f;
 	unsigned int n = 0;
 
 	LIST_FOREACH(f, &b->former, link)
-		n += f->hung && f->user == user;
+		n += f->user == user && now_ns - f->since_ns >= LEFT_NS;
 	return n;
 }
 
@@ -287,7 +315,7 @@ static int start(struct gpu_target *t)
 	if (r < 0)
 		return r;
 	bury_former(t->b);
-	if (count_hung(t->b, t->user) >= MOST_HUNG)
+	if (count_hung(t->b, t->user) >= MOST_HUNG || count_left(t->b, t->user) >= MOST_LEFT)
 		return -EUSERS;
 	r = start_helper(t->b, &t->helper);
 	if (r >= 0 && epoll_ctl(t->b->holders_fd, EPOLL_CTL_ADD, t->helper.socket, &e) < 0)
@@ -459,7 +487,7 @@ static void end_all(struct backend *b)
 			shutdown(t->helper.socket, SHUT_WR);
 	while (any_left(b) && gkfd_now_ns(b->k) < until_ns) {
 		poll(&p, 1, (int)(CLOSE_NS / 10 / NSEC_PER_MSEC));
-		holders_run(b);
+		holders_run(b, true);
 	}
 }
 
@@ -485,6 +513,8 @@ void holders_close(struct backend *b)
 		closep(&f->helper.pidfd);
 		free(f);
 	}
+	drop_now(&b->sockets); /* else the end of this process does it */
+	free(b->sockets.fds);
 	closep(&b->holders_fd);
 	closep(&b->holder_program);
 }

@@ -7,6 +7,7 @@
 #include <sys/queue.h>
 
 #include "gpu/helpers/asks.h"
+#include "gpu/helpers/drop.h"
 #include "gpu/helpers/readers.h"
 #include "gpu/kfd/backend.h"
 #include "gpu/kfd/debugfs.h"
@@ -62,6 +63,7 @@ struct backend {
 	int holder_program; /* -1: targets have threads of ours */
 	int holders_fd;
 	LIST_HEAD(, former) former; /* holders */
+	struct drops sockets; /* theirs */
 
 	struct readers *readers; /* NULL: whatever is read cannot hang, and is read here */
 	struct asks *asks;
@@ -81,7 +83,6 @@ void mqds_done(struct backend *b);
 void mqds_read(struct backend *b);
 bool mqds_is_known(const struct backend *b); /* else it is still being read, and empty */
 const struct gkfd_mqds *mqds_list(const struct backend *b);
-void mqds_run(struct backend *b); /* takes what came in the meantime */
 /* Why it cannot be read, for people; NULL: it can be, or it is not known yet. */
 const char *mqds_problem(const struct backend *b);
 
@@ -134,7 +135,8 @@ bool act_holds(struct backend *b, pid_t pid);
 /* Asks the driver, too, which version it is. -ENOENT: the program is not installed. */
 int holders_open(struct backend *b);
 void holders_close(struct backend *b); /* lets everybody go */
-void holders_run(struct backend *b); /* takes what came back, gives up who hangs */
+/* Takes what came back, if any has something to say, and gives up who hangs. */
+void holders_run(struct backend *b, bool speak);
 int holders_attach(struct gpu_backend *base, pid_t pid, uint64_t start_ticks, uint64_t cookie,
 		   struct gpu_target **ret);
 int holders_suspend(struct gpu_target *t, const uint32_t *ids, size_t n, uint64_t longest_ns,

@@ -161,9 +161,10 @@ void look_at(struct gpu_backend *base, struct gpu_watch *const *watches, size_t 
 	b->awaited = 0;
 }
 
+/* Whatever it is that keeps it from being seen: only one that is gone has nothing to be seen. */
 static bool is_blind(const struct gpu_watch *w)
 {
-	return w->result == -ETIMEDOUT || w->result == -EUSERS || w->result == -EIO;
+	return w->result < 0 && w->result != -ESRCH;
 }
 
 static void hide(struct gpu_watch *w, size_t n)
@@ -187,14 +188,44 @@ int look_result(struct gpu_watch *w, const struct gpu_sample **ret)
 	return (int)(w->n_known + w->n_unseen);
 }
 
+static const char *why_blind(int error)
+{
+	switch (error) {
+	case -EUSERS:
+		return "too many processes of its user do not let themselves be read";
+	case -EPERM:
+	case -EACCES:
+		return "there is no right to read its memory";
+	case -EAGAIN:
+	case -ENOMEM:
+	case -EMFILE:
+	case -ENFILE:
+		return "the machine has no room for a process that reads it";
+	case -ENOSPC:
+	case -ENOBUFS:
+		return "its user has more queues than can be looked at";
+	default:
+		return "its memory does not let itself be read";
+	}
+}
+
+static bool any_hidden(const struct gpu_watch *w)
+{
+	for (size_t i = 0; i < w->n_known; i++) {
+		if (w->samples[i].state == GPU_UNSEEN)
+			return true;
+	}
+	return false;
+}
+
 const char *look_blind(const struct gpu_watch *w)
 {
 	const char *problem;
 
-	if (w->n_known && w->result == -EUSERS)
-		return "too many processes of its user do not let themselves be read";
 	if (w->n_known && is_blind(w))
-		return "its memory does not let itself be read";
+		return why_blind(w->result);
+	if (w->result == 1 && any_hidden(w))
+		return "the pointers of some of its queues cannot be read";
 	if (w->error < 0)
 		return "what sysfs says of its queues is not understood";
 	if (!w->n_unseen)

@@ -128,12 +128,6 @@ bool mqds_is_known(const struct backend *b)
 	return b->mqds.known;
 }
 
-void mqds_run(struct backend *b)
-{
-	if (b->mqds.readers)
-		readers_run(b->mqds.readers);
-}
-
 const char *mqds_problem(const struct backend *b)
 {
 	const struct mqds *m = &b->mqds;

@@ -161,6 +161,15 @@ static bool same_names(const char *a, const char *b)
 	return !*a && !*b;
 }
 
+static size_t count_names(const char *names)
+{
+	size_t n = 0;
+
+	for (; *names; names += strlen(names) + 1)
+		n++;
+	return n;
+}
+
 /* What is still being read may have it: then soon. */
 static void plan_retry(struct gpu_watch *w, bool changed)
 {
@@ -188,6 +197,7 @@ static int refresh(struct gpu_watch *w)
 	r = rebuild(w);
 	if (r < 0)
 		return r;
+	w->stale |= count_names(names) > w->n; /* one is listed before it has its files */
 	plan_retry(w, changed);
 	free(w->names);
 	w->names = steal_ptr(&names);

@@ -214,6 +214,11 @@ static struct gpu_sample last_sample(const struct seen *s)
 	};
 }
 
+static struct gpu_sample hidden_sample(const struct seen *s)
+{
+	return (struct gpu_sample){ .gpu = s->gpu, .queue = s->queue, .state = GPU_UNSEEN };
+}
+
 /* How many could not be read. */
 static size_t look_at_all(const struct looking *lk)
 {
@@ -224,6 +229,7 @@ static size_t look_at_all(const struct looking *lk)
 	for (size_t i = 0; i < l->n; i++) {
 		lk->samples[i] = last_sample(&l->seen[i]);
 		if (!is_read(l, i)) {
+			lk->samples[i] = hidden_sample(&l->seen[i]);
 			unread++;
 			continue;
 		}
@@ -260,7 +266,7 @@ int gkfd_look(struct gkfd *k, struct gkfd_look *l, struct gkfd_look_room *room, 
 	for (size_t i = 0; i < l->n; i++)
 		unknown += ret[i].state == GPU_UNKNOWN;
 	/* Of a process that is held nobody is on the GPU, finished or not. */
-	if (unknown > unread && !held)
+	if (unknown > 0 && !held)
 		settle_unknown(&lk);
 	if (unread > 0)
 		forget_memory(l);

@@ -111,7 +111,8 @@ static void on_turn(void *user, const struct pollfd *fds, size_t n)
 
 	if (fds[1].revents || (t->slot >= 0 && guard_fd(t->guard) < 0 && !guard_alive(t->guard)))
 		lose_guard(t);
-	target_beat(t, fds[0].revents ? GUARD_DRIVER_CALL_NS : GUARD_SILENCE_NS);
+	if (fds[0].revents)
+		target_beat(t, GUARD_DRIVER_CALL_NS);
 	if (fds[0].revents && t->session.enabled && gkfd_session_service(&t->session, &fail) < 0) {
 		target_note_failure(t, &fail);
 		resume_now(t); /* held wholly or not at all */
@@ -132,14 +133,17 @@ static void on_turn(void *user, const struct pollfd *fds, size_t n)
 	target_publish(t);
 }
 
-/* A turn too early costs nothing, one too late is a hold too long. */
+/*
+ * A turn too early costs nothing, one too late is a hold too long. Who holds nothing has only to
+ * say often enough that it is well.
+ */
 static int on_timeout(void *user)
 {
 	struct gkfd_target *t = user;
 	uint64_t now_ns, left_ns = GUARD_BEAT_NS;
 
 	if (!target_holding(t))
-		return t->slot >= 0 || t->vanished ? (int)(GUARD_BEAT_NS / NSEC_PER_MSEC) : -1;
+		return t->slot >= 0 || t->vanished ? (int)(2 * GUARD_BEAT_NS / NSEC_PER_MSEC) : -1;
 	now_ns = gkfd_now_ns(t->k);
 	if (t->resume_at_ns != UINT64_MAX)
 		left_ns = MIN(left_ns, t->resume_at_ns > now_ns ? t->resume_at_ns - now_ns : 0);

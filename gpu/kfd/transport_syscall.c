@@ -143,10 +143,11 @@ static int kernel_borrow(void *data, pid_t pid, unsigned int nth)
 	dev_t device;
 	int r = gkfd_syscall_device(data, &device);
 
-	return r < 0 ? r : (k->expendable ? borrow_here : borrow)(pid, device, nth, NULL);
+	return r < 0 ? r : (k->expendable ? borrow_here : borrow)(pid, device, nth);
 }
 
-static int open_tree(const struct kernel *k, enum gkfd_tree tree)
+/* Of a file in a tree; in one piece, as the kernel walks it faster than in two. */
+static int full_path(const struct kernel *k, enum gkfd_tree tree, const char *path, char **ret)
 {
 	static const char *const dirs[GKFD_TREE_COUNT] = {
 		[GKFD_TREE_SYSFS] = "/sys/class/kfd/kfd",
@@ -157,7 +158,13 @@ static int open_tree(const struct kernel *k, enum gkfd_tree tree)
 		[GKFD_TREE_SYS] = "/sys",
 	};
 
-	return open_below_root(k, dirs[tree], O_PATH | O_DIRECTORY);
+	if (!files_stay_inside(path))
+		return -EINVAL;
+	if (asprintf(ret, "%s%s/%s", k->root, dirs[tree], path) < 0) {
+		*ret = NULL; /* asprintf leaves it undefined */
+		return -ENOMEM;
+	}
+	return 0;
 }
 
 static bool is_link_of_proc(const char *path)
@@ -170,23 +177,25 @@ static bool is_link_of_proc(const char *path)
 static int kernel_read_file(void *data, enum gkfd_tree tree, const char *path, char **ret_text,
 			    size_t *ret_len)
 {
-	_cleanup_close_ int dir = open_tree(data, tree);
-	int r = -EINVAL;
+	_cleanup_free_ char *full = NULL;
+	int r = full_path(data, tree, path, &full);
 
-	if (dir < 0)
-		return dir;
+	if (r < 0)
+		return r;
+	r = -EINVAL;
 	if (tree == GKFD_TREE_PROC && is_link_of_proc(path))
-		r = files_read_link(dir, path, ret_text, ret_len);
+		r = files_read_link(AT_FDCWD, full, ret_text, ret_len);
 	if (r != -EINVAL)
 		return r;
-	return files_read(dir, path, GKFD_FILE_MAX_BYTES, ret_text, ret_len);
+	return files_read(AT_FDCWD, full, GKFD_FILE_MAX_BYTES, ret_text, ret_len);
 }
 
 static int kernel_list_dir(void *data, enum gkfd_tree tree, const char *path, char **ret_names)
 {
-	_cleanup_close_ int dir = open_tree(data, tree);
+	_cleanup_free_ char *full = NULL;
+	int r = full_path(data, tree, path, &full);
 
-	return dir < 0 ? dir : files_list(dir, path, ret_names);
+	return r < 0 ? r : files_list(AT_FDCWD, full, ret_names);
 }
 
 uint64_t gkfd_syscall_now_ns(void *data)

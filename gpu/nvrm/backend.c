@@ -23,6 +23,7 @@ static void backend_free(struct backend *b)
 	nvrm_act_free_targets(b);
 	nvrm_watch_free_all(b);
 	nvrm_finder_free(b->finder);
+	nvrm_free(b->finder_n);
 	asks_free(b->asks);
 	readers_free(b->readers);
 	closep(&b->fd);
@@ -77,6 +78,19 @@ static int backend_processes(struct gpu_backend *base, pid_t *ret, size_t max)
 	int r = nvrm_finder_look(finder);
 
 	return r < 0 ? r : nvrm_finder_list(finder, ret, max);
+}
+
+static const char *backend_problem(struct gpu_backend *base)
+{
+	struct backend *b = backend_of(base);
+	size_t n = nvrm_finder_unseen(b->finder);
+
+	if (n == 0)
+		return NULL;
+	snprintf(b->problem, sizeof(b->problem),
+		 "%zu process%s cannot be looked at: nobody knows whether %s a GPU open", n,
+		 n == 1 ? "" : "es", n == 1 ? "it has" : "they have");
+	return b->problem;
 }
 
 static int read_proc(void *user, const char *path, char **ret_text, size_t *ret_len)
@@ -147,6 +161,7 @@ static const struct gpu_ops ops = {
 	.look = nvrm_watch_look,
 	.looked = nvrm_watch_looked,
 	.blind = nvrm_watch_blind,
+	.problem = backend_problem,
 	.attach = nvrm_act_attach,
 	.suspend = nvrm_act_suspend,
 	.resume = nvrm_act_resume,
@@ -237,7 +252,7 @@ static int open_readers(struct backend *b, const struct nvrm_backend_options *op
 		return refuse(options, -errno, strerror(errno));
 	if (options->by_readers) {
 		r = readers_new(&(struct readers_options){ 0 }, &b->readers);
-		if (r == -ENOENT)
+		if (r == -ENOPKG)
 			return refuse(options, r,
 				      "the program " READER_PROGRAM " is not installed");
 	}
@@ -264,7 +279,7 @@ static int backend_init(struct backend *b, const struct nvrm_backend_options *op
 	b->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	if (b->wake_fd < 0)
 		return refuse(options, -errno, strerror(errno));
-	r = nvrm_finder_new(b->n, &b->finder);
+	r = nvrm_finder_new(b->finder_n ? b->finder_n : b->n, &b->finder);
 	if (r >= 0)
 		r = nvrm_work_start(b);
 	return r < 0 ? refuse(options, r, strerror(-r)) : 0;
@@ -278,10 +293,12 @@ int nvrm_backend_open(struct nvrm *n, const struct nvrm_backend_options *options
 
 	if (!b) {
 		nvrm_free(n);
+		nvrm_free(options->finder);
 		return refuse(options, -ENOMEM, strerror(ENOMEM));
 	}
 	b->base = (struct gpu_backend){ .ops = &ops, .caps = caps };
 	b->n = n;
+	b->finder_n = options->finder;
 	b->guard = options->guard;
 	b->fd = b->wake_fd = b->slot = -1;
 	pthread_mutex_init(&b->lock, NULL);

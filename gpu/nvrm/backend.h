@@ -12,6 +12,7 @@
 struct nvrm_backend_options {
 	struct guard *guard; /* NULL: only in tests */
 	bool by_readers; /* what processes control is read by others; else here, as in tests */
+	struct nvrm *finder; /* for the owner's thread alone, owned; NULL: it has the same */
 	bool untested; /* no self-test on a context of our own first */
 	/*
 	 * GPU_WHY_SIZE bytes for a line when it fails, or why there could be no self-test; else

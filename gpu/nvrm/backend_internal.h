@@ -7,8 +7,9 @@
  * in the list of what is done; what a watch shows is handed over as a copy.
  *
  * Looking into processes takes as long as they like, and ending holds must not wait for it. So the
- * worker looks a step of NVRM_STEP_ASKS at a time, and between two of them sees to holds whose time
- * is over and to every order that has come. Users take turns with their steps.
+ * worker looks a step of a few milliseconds at a time, and between two of them sees to holds whose
+ * time is over and to every order that has come. Users take turns with their steps. What lies in
+ * /proc the worker does not touch: it asks, and goes on with others until the answer comes.
  */
 #ifndef GPREEMPT_GPU_NVRM_BACKEND_INTERNAL_H
 #define GPREEMPT_GPU_NVRM_BACKEND_INTERNAL_H
@@ -25,6 +26,7 @@
 #include "gpu/nvrm/process.h"
 
 #define NEVER_NS UINT64_MAX
+#define OWN_POLLS 3 /* besides those of processes: woken, the guard dies, answers */
 /*
  * What no job of libcuda's comes near. So long a look goes on slowly, and nobody waits for it to be
  * attached.
@@ -125,6 +127,7 @@ struct proc {
 	uint64_t look_ns, look_after_ns; /* when its contexts are looked at next */
 	uint64_t looked; /* the last step for it */
 	unsigned int steps; /* of the look that is under way */
+	bool asks; /* it goes on when there is an answer */
 	struct named *named;
 	size_t n_named;
 };
@@ -135,7 +138,9 @@ struct backend {
 	struct guard *guard;
 
 	/* the owner's */
+	struct nvrm *finder_n; /* NULL: the same as the worker's, which then asks nobody */
 	struct nvrm_finder *finder;
+	char problem[GPU_WHY_SIZE];
 	LIST_HEAD(, gpu_target) targets;
 	pthread_t thread;
 	bool started;
@@ -161,6 +166,7 @@ struct backend {
 	struct pollfd *polls;
 	struct nvrm_process **batch;
 	uint64_t round;
+	uint64_t hear_ns; /* by then the transport is heard again */
 	int slot; /* of the guard; -1: nobody is attached */
 	bool guard_died;
 };
@@ -200,6 +206,8 @@ int nvrm_proc_get(struct backend *b, pid_t pid, struct proc **ret);
 void nvrm_proc_put(struct proc *x); /* frees it if nobody needs it */
 /* A step of looking into it. 1: its groups are others than before; 0; -EINPROGRESS. */
 int nvrm_proc_look(struct proc *x, struct nvrm_failure *ret_failure);
+/* Lets looks go on that have their answers. True: there are some. */
+bool nvrm_proc_go_on(struct backend *b);
 /* Tells the guard how to undo what may be done to it from now on; and no longer. */
 int nvrm_proc_entrust(struct proc *x, struct nvrm_failure *ret_failure);
 void nvrm_proc_distrust(struct proc *x);

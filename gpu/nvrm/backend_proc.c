@@ -7,7 +7,8 @@
 #include "util/macros.h"
 
 #define LONG_NS (10 * NSEC_PER_MSEC) /* between two steps of a long look */
-#define OWN_POLLS 2 /* besides those of processes: the worker is woken, the guard dies */
+#define STEP_NS (3 * NSEC_PER_MSEC) /* then it is over, however little was asked */
+#define STEP_PARTS 4u
 
 bool nvrm_gpu_set_has(const struct gpu_set *s, uint32_t gpu)
 {
@@ -184,9 +185,34 @@ const struct named *nvrm_proc_named(const struct proc *x, uint32_t queue)
 	return queue > 0 && queue <= x->n_named ? &x->named[queue - 1] : NULL;
 }
 
+static uint64_t now_ns(const struct proc *x)
+{
+	return x->b->n->transport->now_ns(x->b->n->data);
+}
+
+static struct nvrm_process *looked_at(const struct proc *x)
+{
+	return x->p ? x->p : x->opening;
+}
+
+/* What the driver is asked takes a few microseconds, unless somebody keeps it busy. */
+static int look_a_step(struct nvrm_process *p, const struct proc *x, struct nvrm_failure *f)
+{
+	uint64_t began_ns = now_ns(x);
+	int r = -EINPROGRESS;
+
+	for (unsigned int i = 0; i < STEP_PARTS && r == -EINPROGRESS; i++) {
+		unsigned int left = NVRM_STEP_ASKS / STEP_PARTS;
+
+		r = nvrm_process_look(p, &left, f);
+		if (nvrm_process_waits(p) || now_ns(x) - began_ns >= STEP_NS)
+			break;
+	}
+	return r;
+}
+
 static int look(struct proc *x, struct nvrm_failure *ret_failure)
 {
-	unsigned int left = NVRM_STEP_ASKS;
 	int r;
 
 	if (!x->p && !x->opening) {
@@ -194,7 +220,7 @@ static int look(struct proc *x, struct nvrm_failure *ret_failure)
 		if (r < 0)
 			return r;
 	}
-	return nvrm_process_look(x->p ? x->p : x->opening, &left, ret_failure);
+	return look_a_step(looked_at(x), x, ret_failure);
 }
 
 int nvrm_proc_look(struct proc *x, struct nvrm_failure *ret_failure)
@@ -208,13 +234,28 @@ int nvrm_proc_look(struct proc *x, struct nvrm_failure *ret_failure)
 	nvrm_work_leave(x->b);
 	x->steps = r == -EINPROGRESS ? x->steps + 1 : 0;
 	if (x->steps >= LONG_STEPS)
-		x->look_ns = x->b->n->transport->now_ns(x->b->n->data) + LONG_NS;
+		x->look_ns = now_ns(x) + LONG_NS;
+	x->asks = r == -EINPROGRESS && nvrm_process_waits(looked_at(x));
 	if (r < 0 || !x->opening)
 		return r;
 	x->p = steal_ptr(&x->opening);
 	/* Online work waits for none of these, and a second call to the firmware for them. */
 	x->p->spares_copies = true;
 	return 1;
+}
+
+bool nvrm_proc_go_on(struct backend *b)
+{
+	struct proc *x;
+	bool any = false;
+
+	LIST_FOREACH(x, &b->procs, link) {
+		bool asks = x->asks && looked_at(x) && nvrm_process_waits(looked_at(x));
+
+		any |= x->asks && !asks;
+		x->asks = asks;
+	}
+	return any;
 }
 
 int nvrm_proc_entrust(struct proc *x, struct nvrm_failure *ret_failure)

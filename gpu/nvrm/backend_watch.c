@@ -294,14 +294,14 @@ uint64_t nvrm_watch_look_around(struct backend *b)
 	struct proc *x, *due = NULL;
 
 	LIST_FOREACH(x, &b->procs, link)
-		if (!x->ended && x->look_ns <= now_ns && (!due || goes_first(x, due)))
+		if (!x->ended && !x->asks && x->look_ns <= now_ns && (!due || goes_first(x, due)))
 			due = x;
 	if (due) {
 		due->looked = due->user->looked = ++b->steps;
 		(due->owing ? pay : look_at)(due);
 	}
 	LIST_FOREACH(x, &b->procs, link)
-		if (!x->ended)
+		if (!x->ended && !x->asks)
 			next_ns = MIN(next_ns, x->look_ns);
 	return next_ns;
 }

@@ -163,18 +163,27 @@ static int guard_end_fd(const struct backend *b)
 	return b->guard && !b->guard_died ? guard_fd(b->guard) : -1;
 }
 
+static int answers_fd(const struct backend *b)
+{
+	const struct nvrm_transport *t = b->n->transport;
+
+	return t->answers_fd ? t->answers_fd(b->n->data) : -1;
+}
+
 /* Waits until @until_ns or until something happened, and sees to who ended. */
 static void look_out(struct backend *b, uint64_t until_ns)
 {
-	struct pollfd none[2], *polls = b->polls ? b->polls : none;
+	struct pollfd none[OWN_POLLS], *polls = b->polls ? b->polls : none;
 	uint64_t beat_ns = now_ns(b) + GUARD_BEAT_NS;
 	size_t n;
 
 	polls[0] = (struct pollfd){ .fd = b->wake_fd, .events = POLLIN };
 	polls[1] = (struct pollfd){ .fd = guard_end_fd(b), .events = POLLIN };
-	n = 2 + fill_polls(b, polls + 2);
+	polls[2] = (struct pollfd){ .fd = answers_fd(b), .events = POLLIN };
+	n = OWN_POLLS + fill_polls(b, polls + OWN_POLLS);
+	until_ns = MIN(until_ns, b->hear_ns);
 	wait_for(b, polls, n, b->slot >= 0 ? MIN(until_ns, beat_ns) : until_ns);
-	handle_ends(b, polls + 2);
+	handle_ends(b, polls + OWN_POLLS);
 	if (polls[1].revents)
 		lose_all(b);
 }
@@ -292,6 +301,16 @@ static void undo_all(struct backend *b)
 	follow_slot(b);
 }
 
+/* True: there is an answer that somebody has waited for. */
+static bool hear_answers(struct backend *b)
+{
+	const struct nvrm_transport *t = b->n->transport;
+	uint64_t in_ns = t->hear ? t->hear(b->n->data) : NEVER_NS;
+
+	b->hear_ns = in_ns == NEVER_NS ? NEVER_NS : now_ns(b) + in_ns;
+	return nvrm_proc_go_on(b);
+}
+
 static void *work(void *arg)
 {
 	struct backend *b = arg;
@@ -305,7 +324,7 @@ static void *work(void *arg)
 			break;
 		expire_ns = nvrm_hold_expire(b);
 		next_ns = run_orders(b) ? 0 : nvrm_watch_look_around(b);
-		next_ns = MIN(next_ns, expire_ns);
+		next_ns = hear_answers(b) ? 0 : MIN(next_ns, expire_ns);
 		follow_slot(b);
 	}
 	undo_all(b);

@@ -84,9 +84,11 @@ static void note_client(struct nvrm_search *s)
 }
 
 /* What was made through a descriptor of an ancestor's is all that one's. */
-static int try_number(struct nvrm_process *p, struct nvrm_search *s, unsigned int *left)
+static int try_number(struct nvrm_process *p, struct nvrm_search *s, struct nvrm_question *q,
+		      unsigned int *left)
 {
-	int r = s->own ? 0 : nvrm_client_is_inherited(p->n, p->pid, s->number, &s->ancestors, left);
+	int r = s->own ? 0 :
+			 nvrm_client_is_inherited(p->n, q, p->pid, s->number, &s->ancestors, left);
 
 	if (r < 0)
 		return r;
@@ -143,11 +145,23 @@ static bool find_number(struct nvrm_search *s)
 	return s->asks < MOST_ASKS;
 }
 
+/* What was asked about it is not for whoever asks next. */
+static int give_number_up(struct nvrm_process *p, struct nvrm_search *s, struct nvrm_question *q)
+{
+	if (s->trying) {
+		nvrm_forget(p->n, q);
+		nvrm_ancestors_done(p->n, &s->ancestors);
+		s->ancestors.asked = 0;
+	}
+	return 0;
+}
+
 /*
  * 1: the number is that of a client with channels; 0: there is none. Whose a number is is asked
  * once more after a pause: a control on a client that has gone would leave a line in the log.
  */
-static int search_client(struct nvrm_process *p, struct nvrm_search *s, unsigned int *left)
+static int search_client(struct nvrm_process *p, struct nvrm_search *s, struct nvrm_question *q,
+			 unsigned int *left)
 {
 	while (s->trying || find_number(s)) {
 		int r;
@@ -165,9 +179,9 @@ static int search_client(struct nvrm_process *p, struct nvrm_search *s, unsigned
 			nvrm_listing_done(&s->listing);
 		}
 		if (r == NVRM_THIS)
-			r = try_number(p, s, left);
+			r = try_number(p, s, q, left);
 		else if (r >= 0)
-			r = 0;
+			r = give_number_up(p, s, q);
 		if (r != 0)
 			return r;
 		s->trying = false;
@@ -203,7 +217,7 @@ static int fail_borrow(struct nvrm_failure *f, int r)
 static void give_back(struct nvrm_process *p, struct nvrm_search *s)
 {
 	if (s->fd >= 0)
-		p->n->transport->close_fd(p->n->data, steal_fd(&s->fd));
+		p->n->transport->drop_fd(p->n->data, steal_fd(&s->fd));
 }
 
 static int ask_newest(struct nvrm_process *p, struct nvrm_search *s, struct nvrm_failure *f)
@@ -216,31 +230,30 @@ static int ask_newest(struct nvrm_process *p, struct nvrm_search *s, struct nvrm
 }
 
 /* 1: there is another one whose client is to be searched for; 0: there is none. */
-static int next_descriptor(struct nvrm_process *p, struct nvrm_search *s, unsigned int *left,
-			   struct nvrm_failure *f)
+static int next_descriptor(struct nvrm_process *p, struct nvrm_search *s, struct nvrm_question *q,
+			   unsigned int *left, struct nvrm_failure *f)
 {
-	while (s->nth < MOST_DESCRIPTORS) {
-		int fd, r;
+	while (s->descriptors < MOST_DESCRIPTORS) {
+		int r;
 
 		if (*left == 0)
 			return -EINPROGRESS;
-		(*left)--;
-		fd = p->n->transport->borrow(p->n->data, p->pidfd, p->pid, s->nth, &s->fd_number);
-		if (fd == -ENOENT)
+		r = nvrm_next_copy(p->n, q, p->pid, &s->copies, left, &s->fd);
+		if (r == -EINPROGRESS)
+			return r;
+		s->missed |= s->copies.missed;
+		if (r < 0)
+			return fail_borrow(f, r);
+		if (r == 0)
 			return 0;
-		s->nth++;
-		if (fd == -EAGAIN) { /* it opens and closes them as we look */
-			s->missed = true;
-			continue;
-		}
-		if (fd < 0)
-			return fail_borrow(f, fd);
-		s->fd = fd;
+		if (nvrm_process_ended(p)) /* the pid may be another's */
+			return fail_borrow(f, -ESRCH);
+		*left -= MIN(*left, 1 + (unsigned int)p->n_clients);
 		s->descriptors++;
 		r = ask_newest(p, s, f);
 		if (r < 0)
 			return r;
-		if (!is_known(p, fd)) {
+		if (!is_known(p, s->fd)) {
 			plan(p, s);
 			return 1;
 		}
@@ -249,47 +262,38 @@ static int next_descriptor(struct nvrm_process *p, struct nvrm_search *s, unsign
 	return 0;
 }
 
-/* "": it cannot be read. */
-static void read_link(const struct nvrm_process *p, uint32_t number, char *ret, size_t size)
-{
-	char path[32];
-
-	snprintf(path, sizeof(path), "%d/fd/%u", (int)p->pid, number);
-	if (p->n->transport->files->read_link(p->n->data, path, ret, size) < 0)
-		ret[0] = '\0';
-}
-
 /* The descriptor stays borrowed with the client, which the process has from now on. */
 static int keep_client(struct nvrm_process *p, struct nvrm_search *s, struct nvrm_failure *f)
 {
 	struct nvrm_client *c = &p->clients[p->n_clients];
+	uint32_t at = s->copies.next - 1;
 
 	if (p->n_clients == NVRM_CLIENTS)
 		return fail_looking(f, -ENOSPC, "looking for its clients");
 	p->n_clients++;
 	*c = (struct nvrm_client){
 		.fd = steal_fd(&s->fd),
-		.fd_number = s->fd_number,
+		.fd_number = s->copies.numbers[at],
 		.handle = s->number,
 		.objects = s->listing.objects,
 		.guard_slot = -1,
 		.seen = p->looks,
 		.looked = p->looks,
 	};
-	read_link(p, c->fd_number, c->link, sizeof(c->link));
+	memcpy(c->link, s->copies.links[at], sizeof(c->link));
 	s->listing = (struct nvrm_listing){ 0 };
 	return 0;
 }
 
-static int look_at_descriptors(struct nvrm_process *p, struct nvrm_search *s, unsigned int *left,
-			       struct nvrm_failure *f)
+static int look_at_descriptors(struct nvrm_process *p, struct nvrm_search *s,
+			       struct nvrm_question *q, unsigned int *left, struct nvrm_failure *f)
 {
 	for (;;) {
-		int r = s->fd >= 0 ? 1 : next_descriptor(p, s, left, f);
+		int r = s->fd >= 0 ? 1 : next_descriptor(p, s, q, left, f);
 
 		if (r <= 0)
 			return r;
-		r = search_client(p, s, left);
+		r = search_client(p, s, q, left);
 		if (r == -EINPROGRESS)
 			return r;
 		if (r < 0)
@@ -301,18 +305,19 @@ static int look_at_descriptors(struct nvrm_process *p, struct nvrm_search *s, un
 	}
 }
 
-/* 1, 0 or -EINPROGRESS */
-static int has_gpu_open(struct nvrm_process *p, struct nvrm_search *s, unsigned int *left)
+/* 1, 0 or -EINPROGRESS; -errno */
+static int has_gpu_open(struct nvrm_process *p, struct nvrm_search *s, struct nvrm_question *q,
+			unsigned int *left, struct nvrm_failure *f)
 {
-	uint32_t fd;
 	int r;
 
 	if (s->gpu_open != -EINPROGRESS)
 		return s->gpu_open;
-	r = nvrm_find_gpu_fd(p->n->transport->files, p->n->data, p->pid, &s->position, left, &fd);
-	if (r != -EINPROGRESS)
-		s->gpu_open = r > 0;
-	return s->gpu_open;
+	r = nvrm_ask_gpu(p->n, q, p->pid, &s->position, left, NULL);
+	if (r < 0 && r != -EINPROGRESS)
+		return fail_looking(f, r, "looking at its descriptors");
+	s->gpu_open = r;
+	return r;
 }
 
 /* Descriptors, but nothing was made through them that could be found. */
@@ -322,22 +327,23 @@ static bool found_nothing(const struct nvrm_process *p, const struct nvrm_search
 }
 
 /* Also where the numbers began anew after the process had got its own. */
-static int look_round(struct nvrm_process *p, struct nvrm_search *s, unsigned int *left,
-		      struct nvrm_failure *f)
+static int look_round(struct nvrm_process *p, struct nvrm_search *s, struct nvrm_question *q,
+		      unsigned int *left, struct nvrm_failure *f)
 {
-	int r = look_at_descriptors(p, s, left, f);
+	int r = look_at_descriptors(p, s, q, left, f);
 
 	if (r < 0 || s->twice || !found_nothing(p, s) || p->floor)
 		return r;
 	if ((p->quest && p->quest->newest) || s->newest - NVRM_FIRST_CLIENT >= MOST_ASKS)
 		return 0;
-	r = has_gpu_open(p, s, left);
+	r = has_gpu_open(p, s, q, left, f);
 	if (r <= 0)
 		return r;
 	s->newest = LAST_CLIENT;
-	s->nth = 0;
+	nvrm_copies_done(p->n, &s->copies);
+	s->descriptors = 0;
 	s->twice = true;
-	return look_at_descriptors(p, s, left, f);
+	return look_at_descriptors(p, s, q, left, f);
 }
 
 /* ---- clients that are known ---- */
@@ -422,6 +428,8 @@ void nvrm_search_init(struct nvrm_process *p, struct nvrm_search *s, bool anew)
 void nvrm_search_done(struct nvrm_process *p, struct nvrm_search *s)
 {
 	give_back(p, s);
+	nvrm_copies_done(p->n, &s->copies);
+	nvrm_ancestors_done(p->n, &s->ancestors);
 	nvrm_listing_done(&s->listing);
 }
 
@@ -436,15 +444,15 @@ static void learn(struct nvrm_process *p, struct nvrm_search *s)
 		p->floor = s->lowest;
 }
 
-int nvrm_discover(struct nvrm_process *p, struct nvrm_search *s, unsigned int *left,
-		  struct nvrm_failure *ret_failure)
+int nvrm_discover(struct nvrm_process *p, struct nvrm_search *s, struct nvrm_question *q,
+		  unsigned int *left, struct nvrm_failure *ret_failure)
 {
 	int r = look_at_known(p, s, left, ret_failure);
 
 	if (r >= 0)
-		r = look_round(p, s, left, ret_failure);
+		r = look_round(p, s, q, left, ret_failure);
 	if (r >= 0 && found_nothing(p, s))
-		r = has_gpu_open(p, s, left);
+		r = has_gpu_open(p, s, q, left, ret_failure);
 	if (r < 0)
 		return r;
 	learn(p, s);
@@ -456,23 +464,39 @@ int nvrm_discover(struct nvrm_process *p, struct nvrm_search *s, unsigned int *l
 	return nvrm_fail(ret_failure, -ENOENT, NVRM_WHY_NO_CONTEXT, NULL);
 }
 
+static bool is_closed(const struct nvrm_client *c, const struct nvrm_words *w)
+{
+	for (uint32_t i = 0; i < w->n; i++)
+		if (w->numbers[i] == c->fd_number)
+			return strncmp(w->links[i], c->link, sizeof(c->link)) != 0;
+	return false; /* it came after the question */
+}
+
 /*
  * What it has closed lives, with all its memory, through our copy. Another file of the driver's may
  * have its number by now: that is left to the next search.
  */
-static bool has_closed(const struct nvrm_process *p, const struct nvrm_client *c)
+int nvrm_has_closed(struct nvrm_process *p, struct nvrm_question *q)
 {
-	char link[sizeof(c->link)];
+	int r;
 
-	read_link(p, c->fd_number, link, sizeof(link));
-	return strcmp(link, c->link) != 0;
+	if (q->state == NVRM_UNASKED) {
+		q->words = (struct nvrm_words){ .what = NVRM_ASK_LINKS, .pid = p->pid };
+		for (size_t i = 0; i < p->n_clients; i++)
+			q->words.numbers[q->words.n++] = p->clients[i].fd_number;
+	}
+	if (q->words.n == 0)
+		return 0;
+	r = nvrm_ask(p->n, q);
+	for (size_t i = 0; r == 0 && i < p->n_clients; i++)
+		r = is_closed(&p->clients[i], &q->words);
+	return r;
 }
 
 int nvrm_look_further(struct nvrm_process *p, unsigned int *left, struct nvrm_failure *ret_failure)
 {
 	for (size_t i = 0; i < p->n_clients; i++) {
-		if (has_closed(p, &p->clients[i]) ||
-		    nvrm_whose(p->n, p->clients[i].fd, p->clients[i].handle) != NVRM_THIS)
+		if (nvrm_whose(p->n, p->clients[i].fd, p->clients[i].handle) != NVRM_THIS)
 			return -ESTALE;
 	}
 	for (size_t i = 0; i < p->n_groups; i++) {

@@ -8,69 +8,83 @@
 
 #define MOST_DESCRIPTORS 64u
 
-static pid_t parent_of(struct nvrm *n, pid_t pid)
-{
-	struct nvrm_ident ident;
-
-	return nvrm_identify(n, pid, &ident) < 0 ? 0 : ident.parent;
-}
-
 /*
  * Who only borrows descriptors, as we do, has no GPU open; the caller may, and may have borrowed
  * those of its own children.
  */
-static int list_ancestors(struct nvrm *n, pid_t pid, struct nvrm_ancestors *a, unsigned int *left)
+static int list_ancestors(struct nvrm *n, struct nvrm_question *q, pid_t pid,
+			  struct nvrm_ancestors *a, unsigned int *left)
 {
-	if (!a->at)
-		a->at = parent_of(n, pid);
-	for (; a->at > 1 && a->passed < NVRM_ANCESTORS; a->passed++) {
-		uint32_t fd;
-		int r = a->at == getpid() ? 0 :
-					    nvrm_find_gpu_fd(n->transport->files, n->data, a->at,
-							     &a->position, left, &fd);
+	if (!a->at) { /* the process itself is asked for its parent only */
+		a->at = pid;
+		a->position = NVRM_LIST_END;
+	}
+	while (a->at > 1 && a->passed <= NVRM_ANCESTORS) {
+		pid_t parent;
+		int r = nvrm_ask_gpu(n, q, a->at, &a->position, left, &parent);
 
-		if (r == -EINPROGRESS)
+		if (r < 0)
 			return r;
 		if (r > 0)
 			a->pids[a->n++] = a->at;
-		a->position = 0;
-		a->at = parent_of(n, a->at);
+		a->passed++;
+		a->at = parent;
+		a->position = parent == getpid() ? NVRM_LIST_END : 0;
 	}
 	a->listed = true;
 	return 0;
 }
 
-static bool has_client(struct nvrm *n, pid_t pid, uint32_t client, unsigned int *left)
+/* 1, 0 or -errno; the copies are those of the process that is asked. */
+static int has_client(struct nvrm *n, struct nvrm_question *q, uint32_t client,
+		      struct nvrm_ancestors *a, unsigned int *left)
 {
-	_cleanup_close_ int pidfd = n->transport->pidfd(n->data, pid);
-	bool found = false;
+	while (a->n_copies < MOST_DESCRIPTORS) {
+		int fd, r;
+		bool found;
 
-	for (unsigned int nth = 0; pidfd >= 0 && !found && nth < MOST_DESCRIPTORS; nth++) {
-		int fd = n->transport->borrow(n->data, pidfd, pid, nth, NULL);
-
-		*left -= *left > 0;
-		if (fd == -EAGAIN)
-			continue;
-		if (fd < 0)
-			break;
-		found = nvrm_whose(n, fd, client) == NVRM_THIS;
-		n->transport->close_fd(n->data, fd);
-	}
-	return found;
-}
-
-int nvrm_client_is_inherited(struct nvrm *n, pid_t pid, uint32_t client, struct nvrm_ancestors *a,
-			     unsigned int *left)
-{
-	bool found = false;
-
-	if (!a->listed && list_ancestors(n, pid, a, left) == -EINPROGRESS)
-		return -EINPROGRESS;
-	for (; a->asked < a->n && !found; a->asked++) {
 		if (*left == 0)
 			return -EINPROGRESS;
-		found = has_client(n, a->pids[a->asked], client, left);
+		r = nvrm_next_copy(n, q, a->pids[a->asked], &a->copies, left, &fd);
+		if (r <= 0)
+			return r;
+		*left -= *left > 0;
+		a->n_copies++;
+		found = nvrm_whose(n, fd, client) == NVRM_THIS;
+		n->transport->drop_fd(n->data, fd);
+		if (found)
+			return 1;
 	}
-	a->asked = 0;
-	return found;
+	return 0;
+}
+
+/* Whose descriptors are not to be had has none that could have been inherited. */
+static bool is_out_of_reach(int r)
+{
+	return r == -EPERM || r == -EACCES || r == -ESRCH;
+}
+
+int nvrm_client_is_inherited(struct nvrm *n, struct nvrm_question *q, pid_t pid, uint32_t client,
+			     struct nvrm_ancestors *a, unsigned int *left)
+{
+	int r = a->listed ? 0 : list_ancestors(n, q, pid, a, left);
+
+	while (r == 0 && a->asked < a->n) {
+		r = has_client(n, q, client, a, left);
+		if (is_out_of_reach(r))
+			r = 0;
+		if (r < 0)
+			return r;
+		nvrm_ancestors_done(n, a);
+		a->asked++;
+	}
+	if (r >= 0)
+		a->asked = 0;
+	return r;
+}
+
+void nvrm_ancestors_done(struct nvrm *n, struct nvrm_ancestors *a)
+{
+	nvrm_copies_done(n, &a->copies);
+	a->n_copies = 0;
 }

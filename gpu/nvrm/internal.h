@@ -23,13 +23,12 @@ int nvrm_fail_status(struct nvrm_failure *ret, int status, const char *step, uin
 
 struct nvrm_ident {
 	pid_t parent;
-	uint64_t start_ticks;
 	char state;
 	char comm[64];
 };
 
 /* -ESRCH: no such process. */
-int nvrm_identify(struct nvrm *n, pid_t pid, struct nvrm_ident *ret);
+int nvrm_identify(const struct nvrm_transport *t, void *data, pid_t pid, struct nvrm_ident *ret);
 
 /* ---- process.c ---- */
 
@@ -54,6 +53,11 @@ int nvrm_client_is_there(struct nvrm *n, const struct nvrm_client *c);
 int nvrm_process_check(struct nvrm_process *p);
 /* As far as that can be done. */
 void nvrm_undo_all(struct nvrm_process *p);
+
+/* ---- shared.c ---- */
+
+/* As nvrm_is_mps_server(). */
+bool nvrm_looks_like_server(const struct nvrm_transport *t, void *data, pid_t pid);
 
 /* ---- groups.c ---- */
 

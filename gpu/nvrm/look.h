@@ -6,7 +6,8 @@
  * the process, and nothing that is found is used before the look is over.
  *
  * Each of these functions asks at most *left times, counts that down, and returns -EINPROGRESS
- * where it is to be called again. What is needed once per call is not counted.
+ * where it is to be called again: at once or, if the question is under way, when it is answered.
+ * What is needed once per call is not counted.
  */
 #ifndef GPREEMPT_GPU_NVRM_LOOK_H
 #define GPREEMPT_GPU_NVRM_LOOK_H
@@ -28,6 +29,29 @@ int nvrm_list_objects(struct nvrm *n, int fd, struct nvrm_listing *l, unsigned i
 int nvrm_list_further(struct nvrm *n, struct nvrm_client *c, unsigned int *left);
 void nvrm_listing_done(struct nvrm_listing *l);
 
+/* ---- copies.c ---- */
+
+struct nvrm_copies { /* of descriptors of a process, one after the other; zeroed at first */
+	uint64_t position;
+	uint32_t n, next;
+	int fds[NVRM_COPIES];
+	uint32_t numbers[NVRM_COPIES];
+	char links[NVRM_COPIES][BORROW_LINK];
+	bool missed; /* one that was closed as we looked */
+};
+
+/*
+ * 1: the next one, @ret_fd, is the caller's to drop; its number and link are at next - 1. 0: there
+ * are no more.
+ */
+int nvrm_next_copy(struct nvrm *n, struct nvrm_question *q, pid_t pid, struct nvrm_copies *c,
+		   unsigned int *left, int *ret_fd);
+void nvrm_copies_done(struct nvrm *n, struct nvrm_copies *c);
+
+/* 1: it has a GPU open; 0: it has not. @ret_parent may be NULL. */
+int nvrm_ask_gpu(struct nvrm *n, struct nvrm_question *q, pid_t pid, uint64_t *position,
+		 unsigned int *left, pid_t *ret_parent);
+
 /* ---- inherited.c ---- */
 
 #define NVRM_ANCESTORS 32
@@ -39,14 +63,17 @@ struct nvrm_ancestors { /* that have a GPU open; zeroed before the first is look
 	uint64_t position; /* among the descriptors of that one */
 	pid_t pids[NVRM_ANCESTORS];
 	size_t n, asked;
+	struct nvrm_copies copies; /* of the descriptors of the one that is asked */
+	unsigned int n_copies;
 };
 
 /*
  * A process forked with contexts has its parent's descriptors, and so the parent's clients seem to
  * be its own (workers that load data are forked so). 1: one of its ancestors has this client; 0.
  */
-int nvrm_client_is_inherited(struct nvrm *n, pid_t pid, uint32_t client, struct nvrm_ancestors *a,
-			     unsigned int *left);
+int nvrm_client_is_inherited(struct nvrm *n, struct nvrm_question *q, pid_t pid, uint32_t client,
+			     struct nvrm_ancestors *a, unsigned int *left);
+void nvrm_ancestors_done(struct nvrm *n, struct nvrm_ancestors *a);
 
 /* ---- discover.c ---- */
 
@@ -58,9 +85,8 @@ struct nvrm_search { /* nvrm_search_init() */
 	bool anew; /* also for all objects of the clients that are known */
 	struct nvrm_listing listing; /* of the client that is looked at */
 
-	unsigned int nth; /* descriptor of the process */
-	int fd; /* a copy of it; -1: none */
-	uint32_t fd_number; /* what it is there */
+	struct nvrm_copies copies; /* of the descriptors of the process */
+	int fd; /* the one that is looked at; -1: none */
 	struct nvrm_range ranges[NVRM_QUEST_CLIENTS + 1];
 	size_t n_ranges, range;
 	uint32_t number, asks;
@@ -82,27 +108,31 @@ struct nvrm_search { /* nvrm_search_init() */
 void nvrm_search_init(struct nvrm_process *p, struct nvrm_search *s, bool anew);
 void nvrm_search_done(struct nvrm_process *p, struct nvrm_search *s);
 /* Looks for all clients. */
-int nvrm_discover(struct nvrm_process *p, struct nvrm_search *s, unsigned int *left,
-		  struct nvrm_failure *ret_failure);
+int nvrm_discover(struct nvrm_process *p, struct nvrm_search *s, struct nvrm_question *q,
+		  unsigned int *left, struct nvrm_failure *ret_failure);
+/* 1: it has closed a descriptor that we have a copy of; 0: it has not. */
+int nvrm_has_closed(struct nvrm_process *p, struct nvrm_question *q);
 /* Looks at the known ones for what is new. -ESTALE: a group is gone. */
 int nvrm_look_further(struct nvrm_process *p, unsigned int *left, struct nvrm_failure *ret_failure);
 
 /* ---- shared.c ---- */
 
-#define NVRM_SHARING_PAGE 64
+#define NVRM_SHARING_PAGE NVRM_ASKED_PIDS
 
 struct nvrm_sharing { /* zeroed before it begins */
 	bool begun;
 	uid_t owner; /* of the process */
 	uint64_t position; /* in the list of all processes */
-	uint32_t pids[NVRM_SHARING_PAGE];
-	int n, next;
+	uint32_t pids[NVRM_SHARING_PAGE]; /* that can be of interest */
+	uint64_t suspects; /* a bit for each that is, whatever it looks like */
+	bool asked; /* what the others look like */
+	uint32_t n, next;
 	struct nvrm_process *other; /* that is looked into */
 };
 
 /* -EOPNOTSUPP with NVRM_WHY_SHARED: it shares a group with another process, by MPS. */
-int nvrm_check_shared(struct nvrm_process *p, struct nvrm_sharing *s, unsigned int *left,
-		      struct nvrm_failure *ret_failure);
+int nvrm_check_shared(struct nvrm_process *p, struct nvrm_sharing *s, struct nvrm_question *q,
+		      unsigned int *left, struct nvrm_failure *ret_failure);
 void nvrm_sharing_done(struct nvrm_sharing *s);
 
 #endif

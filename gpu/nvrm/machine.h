@@ -40,10 +40,11 @@ int nvrm_finder_new(struct nvrm *n, struct nvrm_finder **ret);
 void nvrm_finder_free(struct nvrm_finder *f); /* accepts NULL */
 /*
  * Looks for them: a little, for who asks again and again and must not wait (1: there is more to
- * look at), or at everything there is.
+ * look at), or, where nothing is asked of others, at everything there is.
  */
 int nvrm_finder_look(struct nvrm_finder *f);
 int nvrm_finder_look_at_all(struct nvrm_finder *f);
+size_t nvrm_finder_unseen(const struct nvrm_finder *f); /* nvrm_scan_unseen() */
 /* Those that were found: pids, ascending; how many, of which @max at most are written. */
 int nvrm_finder_list(struct nvrm_finder *f, pid_t *ret, size_t max);
 

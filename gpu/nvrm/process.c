@@ -10,6 +10,7 @@
 #include "util/macros.h"
 
 #define RESCAN_NS (30 * NSEC_PER_SEC)
+#define HEAR_MS 20
 #define RESCAN_EMPTY_NS (1 * NSEC_PER_SEC) /* a new context may use new clients */
 
 static void forget_groups(struct nvrm_process *p, uint32_t client)
@@ -32,8 +33,8 @@ void nvrm_client_drop(struct nvrm_process *p, size_t i)
 	forget_groups(p, c->handle);
 	p->entrusted = false; /* so that it is told as a change */
 	if (c->guard_slot >= 0)
-		guard_disarm(p->guard, c->guard_slot); /* it has a copy of the descriptor */
-	p->n->transport->close_fd(p->n->data, c->fd);
+		guard_disarm(p->guard, c->guard_slot); /* its copy is not to be the last one */
+	p->n->transport->drop_fd(p->n->data, c->fd);
 	nvrm_objects_done(&c->objects);
 	p->n_clients--;
 	memmove(c, c + 1, (p->n_clients - i) * sizeof(*c));
@@ -111,11 +112,12 @@ void nvrm_undo_all(struct nvrm_process *p)
 
 /* ---- looks ---- */
 
-enum stage { FURTHER, DISCOVER, GROUPS, SHARED };
+enum stage { CLOSED, FURTHER, DISCOVER, GROUPS, SHARED };
 
 struct nvrm_look {
 	enum stage stage;
 	bool changed; /* its groups */
+	struct nvrm_question question;
 	struct nvrm_search search;
 	struct nvrm_sharing sharing;
 };
@@ -124,6 +126,7 @@ static void end_look(struct nvrm_process *p)
 {
 	if (!p->look)
 		return;
+	nvrm_forget(p->n, &p->look->question);
 	nvrm_search_done(p, &p->look->search);
 	nvrm_sharing_done(&p->look->sharing);
 	free(steal_ptr(&p->look));
@@ -142,10 +145,20 @@ static int begin_look(struct nvrm_process *p)
 	if (!p->look)
 		return -ENOMEM;
 	p->look->search.fd = -1;
-	p->look->stage = FURTHER;
+	p->look->question.blamed = p->pid;
+	if (p->n->transport->files->owner(p->n->data, p->pid, &p->look->question.user) < 0)
+		p->look->question.user = READERS_SYSTEM;
 	if (!p->opened)
 		begin_discovery(p);
 	return 0;
+}
+
+bool nvrm_process_waits(const struct nvrm_process *p)
+{
+	const struct nvrm_look *l = p->look;
+
+	return l && (l->question.state == NVRM_ASKED ||
+		     (l->sharing.other && nvrm_process_waits(l->sharing.other)));
 }
 
 static bool is_due(const struct nvrm_process *p)
@@ -154,6 +167,21 @@ static bool is_due(const struct nvrm_process *p)
 	uint64_t wait_ns = p->n_groups > 0 ? RESCAN_NS : RESCAN_EMPTY_NS;
 
 	return now_ns - p->found_ns >= wait_ns;
+}
+
+static int check_closed(struct nvrm_process *p, struct nvrm_failure *f)
+{
+	int r = nvrm_has_closed(p, &p->look->question);
+
+	if (r == -EINPROGRESS)
+		return r;
+	if (r < 0)
+		return nvrm_fail(f, r, NVRM_WHY_SYSTEM, "looking at its descriptors");
+	p->doubtful |= r > 0;
+	p->look->stage = FURTHER;
+	if (p->doubtful)
+		begin_discovery(p);
+	return 0;
 }
 
 static int look_further(struct nvrm_process *p, unsigned int *left, struct nvrm_failure *f)
@@ -174,7 +202,7 @@ static int look_further(struct nvrm_process *p, unsigned int *left, struct nvrm_
 
 static int discover(struct nvrm_process *p, unsigned int *left, struct nvrm_failure *f)
 {
-	int r = nvrm_discover(p, &p->look->search, left, f);
+	int r = nvrm_discover(p, &p->look->search, &p->look->question, left, f);
 
 	if (r == -EINPROGRESS)
 		return r;
@@ -199,12 +227,24 @@ static int update_groups(struct nvrm_process *p, struct nvrm_failure *f)
 	return r;
 }
 
+/*
+ * The reader that was to look hangs, has died or could not be started; it was not the process that
+ * was gone or refused. What is known of a process that is open stays as it is, or its owner could
+ * end every hold of it.
+ */
+static bool is_unanswered(const struct nvrm_process *p, int r)
+{
+	if (!p->opened || r >= 0 || p->look->question.result != r)
+		return false;
+	return r != -ESRCH && r != -EPERM && r != -EACCES && r != -ENODEV && r != -ENOENT;
+}
+
 /* Nothing stays done to a process that may not, or could not, be freed by the guard. */
 static int check(struct nvrm_process *p, unsigned int *left, struct nvrm_failure *f)
 {
-	int r = nvrm_check_shared(p, &p->look->sharing, left, f);
+	int r = nvrm_check_shared(p, &p->look->sharing, &p->look->question, left, f);
 
-	if (r == -EINPROGRESS)
+	if (r == -EINPROGRESS || is_unanswered(p, r))
 		return r;
 	for (size_t i = 0; r >= 0 && i < p->n_groups; i++)
 		p->groups[i].checked = true;
@@ -222,7 +262,9 @@ static int go_on(struct nvrm_process *p, unsigned int *left, struct nvrm_failure
 {
 	int r = 0;
 
-	if (p->look->stage == FURTHER)
+	if (p->look->stage == CLOSED)
+		r = check_closed(p, f);
+	if (r >= 0 && p->look->stage == FURTHER)
 		r = look_further(p, left, f);
 	if (r >= 0 && p->look->stage == DISCOVER)
 		r = discover(p, left, f);
@@ -255,6 +297,8 @@ int nvrm_process_look(struct nvrm_process *p, unsigned int *left, struct nvrm_fa
 		return r;
 	if (nvrm_process_ended(p))
 		return fail_ended(p, ret_failure);
+	if (p->look && is_unanswered(p, r))
+		r = 0;
 	end_look(p);
 	if (r < 0 && ret_failure)
 		*ret_failure = failure;
@@ -265,6 +309,14 @@ int nvrm_process_look(struct nvrm_process *p, unsigned int *left, struct nvrm_fa
 	return r;
 }
 
+static void wait_for_answer(struct nvrm *n)
+{
+	struct pollfd answer = { .fd = n->transport->answers_fd(n->data), .events = POLLIN };
+
+	poll(&answer, 1, HEAR_MS);
+	n->transport->hear(n->data);
+}
+
 int nvrm_process_refresh(struct nvrm_process *p, struct nvrm_failure *ret_failure)
 {
 	int r;
@@ -273,6 +325,8 @@ int nvrm_process_refresh(struct nvrm_process *p, struct nvrm_failure *ret_failur
 		unsigned int left = UINT_MAX;
 
 		r = nvrm_process_look(p, &left, ret_failure);
+		if (r == -EINPROGRESS && nvrm_process_waits(p))
+			wait_for_answer(p->n);
 	} while (r == -EINPROGRESS);
 	return r;
 }
@@ -295,41 +349,21 @@ static void process_closep(struct nvrm_process **p)
 	nvrm_process_close(*p);
 }
 
-/* The pidfd comes first: what is read after it, and before its end, is the same process's. */
-static int identify(struct nvrm_process *p, struct nvrm_failure *f)
-{
-	struct nvrm_ident ident;
-	int r;
-
-	p->pidfd = p->n->transport->pidfd(p->n->data, p->pid);
-	if (p->pidfd == -ESRCH)
-		return nvrm_fail(f, -ESRCH, NVRM_WHY_EXITED, NULL);
-	if (p->pidfd < 0)
-		return nvrm_fail(f, p->pidfd, NVRM_WHY_SYSTEM, "opening the process");
-	r = nvrm_identify(p->n, p->pid, &ident);
-	if (r == -ESRCH)
-		return nvrm_fail(f, r, NVRM_WHY_EXITED, NULL);
-	if (r < 0)
-		return nvrm_fail(f, r, NVRM_WHY_SYSTEM, "reading what the process is");
-	p->start_ticks = ident.start_ticks;
-	return 0;
-}
-
 int nvrm_process_begin_plain(struct nvrm *n, pid_t pid, struct nvrm_process **ret,
 			     struct nvrm_failure *ret_failure)
 {
 	_cleanup_(process_closep) struct nvrm_process *p = calloc(1, sizeof(*p));
-	int r;
 
 	if (!p)
 		return nvrm_fail(ret_failure, -ENOMEM, NVRM_WHY_SYSTEM, NULL);
 	p->n = n;
 	p->pid = pid;
-	p->pidfd = -1;
 	p->plain = true;
-	r = identify(p, ret_failure);
-	if (r < 0)
-		return r;
+	p->pidfd = n->transport->pidfd(n->data, pid);
+	if (p->pidfd == -ESRCH)
+		return nvrm_fail(ret_failure, -ESRCH, NVRM_WHY_EXITED, NULL);
+	if (p->pidfd < 0)
+		return nvrm_fail(ret_failure, p->pidfd, NVRM_WHY_SYSTEM, "opening the process");
 	*ret = steal_ptr(&p);
 	return 0;
 }
@@ -366,7 +400,7 @@ static int open_begun(struct nvrm_process *p, struct nvrm_process **ret, struct 
 int nvrm_process_find(struct nvrm *n, pid_t pid, struct nvrm_process **ret,
 		      struct nvrm_failure *ret_failure)
 {
-	struct nvrm_process *p;
+	struct nvrm_process *p = NULL;
 	int r = nvrm_process_begin_plain(n, pid, &p, ret_failure);
 
 	return r < 0 ? r : open_begun(p, ret, ret_failure);
@@ -375,7 +409,7 @@ int nvrm_process_find(struct nvrm *n, pid_t pid, struct nvrm_process **ret,
 int nvrm_process_open(struct nvrm *n, pid_t pid, struct guard *guard, struct nvrm_process **ret,
 		      struct nvrm_failure *ret_failure)
 {
-	struct nvrm_process *p;
+	struct nvrm_process *p = NULL;
 	int r = nvrm_process_begin(n, pid, guard, NULL, &p, ret_failure);
 
 	return r < 0 ? r : open_begun(p, ret, ret_failure);

@@ -41,7 +41,7 @@ struct nvrm_group {
 struct nvrm_client {
 	int fd;
 	uint32_t fd_number; /* what it is in the process, */
-	char link[32]; /* and what that points to, cut off; "": not known */
+	char link[BORROW_LINK]; /* and what that points to, cut off */
 	uint32_t handle;
 	struct nvrm_objects objects;
 	uint32_t swept; /* handles below this were looked at once more */
@@ -65,7 +65,6 @@ struct nvrm_look;
 struct nvrm_process {
 	struct nvrm *n;
 	pid_t pid;
-	uint64_t start_ticks;
 	int pidfd;
 	struct guard *guard; /* NULL: nobody undoes what we leave */
 	struct nvrm_client clients[NVRM_CLIENTS];
@@ -107,6 +106,8 @@ int nvrm_process_begin(struct nvrm *n, pid_t pid, struct guard *guard, struct nv
  * them. Else as nvrm_process_refresh(); who could not be opened is only good for being closed.
  */
 int nvrm_process_look(struct nvrm_process *p, unsigned int *left, struct nvrm_failure *ret_failure);
+/* The look that is under way cannot go on before an answer comes (nvrm_transport.hear). */
+bool nvrm_process_waits(const struct nvrm_process *p);
 /*
  * Forgets groups and channels that have gone, without looking for others: for who has to go on at
  * once.

@@ -6,13 +6,10 @@
 #include "gpu/nvrm/internal.h"
 #include "util/macros.h"
 
-/* Counted from the state, which is the 3rd field of "stat": the start time is the 22nd. */
-#define START_AFTER_STATE 19
-
 /* A command may hold blanks and brackets: it ends at the last bracket. */
 static int parse_stat(char *text, struct nvrm_ident *ret)
 {
-	char *open = strchr(text, '('), *close = strrchr(text, ')'), *field, *end;
+	char *open = strchr(text, '('), *close = strrchr(text, ')');
 	struct nvrm_ident ident;
 
 	if (!open || !close || close < open || close[1] != ' ' || !close[2])
@@ -21,23 +18,11 @@ static int parse_stat(char *text, struct nvrm_ident *ret)
 	ident.state = close[2];
 	ident.parent = close[3] == ' ' ? (pid_t)strtol(close + 4, NULL, 10) : 0;
 	snprintf(ident.comm, sizeof(ident.comm), "%s", open + 1);
-	field = close + 2;
-	for (int i = 0; i < START_AFTER_STATE; i++) {
-		field = strchr(field, ' ');
-		if (!field)
-			return -EBADMSG;
-		field++;
-	}
-	if (*field < '0' || *field > '9')
-		return -EBADMSG;
-	ident.start_ticks = strtoull(field, &end, 10);
-	if (*end && *end != ' ' && *end != '\n')
-		return -EBADMSG;
 	*ret = ident;
 	return 0;
 }
 
-int nvrm_identify(struct nvrm *n, pid_t pid, struct nvrm_ident *ret)
+int nvrm_identify(const struct nvrm_transport *t, void *data, pid_t pid, struct nvrm_ident *ret)
 {
 	_cleanup_free_ char *text = NULL;
 	char path[32];
@@ -45,7 +30,7 @@ int nvrm_identify(struct nvrm *n, pid_t pid, struct nvrm_ident *ret)
 	int r;
 
 	snprintf(path, sizeof(path), "%d/stat", (int)pid);
-	r = n->transport->read_proc(n->data, path, &text, &len);
+	r = t->read_proc(data, path, &text, &len);
 	if (r < 0)
 		return r == -ENOENT ? -ESRCH : r;
 	return parse_stat(text, ret);

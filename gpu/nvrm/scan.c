@@ -5,10 +5,12 @@
 #include <string.h>
 #include <sys/queue.h>
 
+#include "gpu/nvrm/rm.h"
 #include "util/macros.h"
 
 #define PAGE 1024u /* processes listed at once */
 #define CHUNK 64u /* descriptors read before it is another user's turn */
+#define CHUNK_OF_OTHERS 2048u /* the same, of a reader: some milliseconds */
 #define BUCKETS 4096u
 
 /* Who has no GPU open is looked at again ever more seldom. */
@@ -28,6 +30,9 @@ struct seen { /* a process */
 	uint64_t position; /* of the look that is under way; 0: none is */
 	uint64_t step; /* in which a look began last */
 	uint64_t wait_ns, due_ns; /* it is looked at again then */
+	LIST_ENTRY(seen) of_asked;
+	struct nvrm_question *question; /* that is under way, or NULL */
+	bool unseen; /* nothing came of the last one */
 };
 
 struct user {
@@ -39,8 +44,9 @@ struct user {
 };
 
 struct nvrm_scan {
-	const struct nvrm_proc_files *files;
-	void *data;
+	struct nvrm *n;
+	LIST_HEAD(, seen) asked;
+	size_t n_unseen;
 	LIST_HEAD(, seen) buckets[BUCKETS];
 	TAILQ_HEAD(, user) users; /* the same */
 	size_t n_users, n_gpu;
@@ -61,7 +67,7 @@ static bool is_gpu(const char *path)
 	       number[strspn(number, "0123456789")] == '\0';
 }
 
-static bool is_gpu_fd(const struct nvrm_proc_files *files, void *data, pid_t pid, uint32_t fd)
+bool nvrm_is_gpu_fd(const struct nvrm_proc_files *files, void *data, pid_t pid, uint32_t fd)
 {
 	char path[64], target[64];
 
@@ -86,7 +92,7 @@ int nvrm_find_gpu_fd(const struct nvrm_proc_files *files, void *data, pid_t pid,
 			return n;
 		*left -= (unsigned int)n;
 		for (int i = 0; i < n; i++) {
-			if (!is_gpu_fd(files, data, pid, fds[i]))
+			if (!nvrm_is_gpu_fd(files, data, pid, fds[i]))
 				continue;
 			*ret_fd = fds[i];
 			return 1;
@@ -147,6 +153,11 @@ static void set_uses_gpu(struct nvrm_scan *s, struct seen *x, bool uses)
 
 /* ---- processes ---- */
 
+static int owner(const struct nvrm_scan *s, pid_t pid, uid_t *ret)
+{
+	return s->n->transport->files->owner(s->n->data, pid, ret);
+}
+
 static struct seen *find(struct nvrm_scan *s, pid_t pid)
 {
 	struct seen *x;
@@ -167,7 +178,7 @@ static int meet(struct nvrm_scan *s, pid_t pid)
 		x->round = s->round;
 		return 0;
 	}
-	if (s->files->owner(s->data, pid, &uid) < 0)
+	if (owner(s, pid, &uid) < 0)
 		return 0; /* it has ended */
 	x = calloc(1, sizeof(*x));
 	u = x ? user_of(s, uid) : NULL;
@@ -182,8 +193,18 @@ static int meet(struct nvrm_scan *s, pid_t pid)
 	return 0;
 }
 
+static void end_question(struct nvrm_scan *s, struct seen *x)
+{
+	nvrm_forget(s->n, x->question);
+	LIST_REMOVE(x, of_asked);
+	free(steal_ptr(&x->question));
+}
+
 static void forget(struct nvrm_scan *s, struct seen *x)
 {
+	if (x->question)
+		end_question(s, x);
+	s->n_unseen -= x->unseen;
 	s->n_gpu -= x->uses_gpu;
 	LIST_REMOVE(x, of_bucket);
 	leave(s, x);
@@ -203,13 +224,18 @@ static void forget_all_but(struct nvrm_scan *s, uint64_t round)
 	}
 }
 
+static int list(struct nvrm_scan *s, uint32_t *ret, size_t max)
+{
+	return s->n->transport->files->list(s->n->data, "", &s->position, ret, max);
+}
+
 /* Who is in a list that was read to its end is there, and nobody else. */
 static int list_processes(struct nvrm_scan *s, unsigned int left)
 {
 	uint32_t pids[PAGE];
 
 	while (left > 0) {
-		int n = s->files->list(s->data, "", &s->position, pids, MIN(left, PAGE)), r = 0;
+		int n = list(s, pids, MIN(left, PAGE)), r = 0;
 
 		for (int i = 0; i < n && r >= 0; i++)
 			r = pids[i] > 0 && pids[i] <= INT32_MAX ? meet(s, (pid_t)pids[i]) : 0;
@@ -236,7 +262,7 @@ static void follow_owner(struct nvrm_scan *s, struct seen *x)
 	struct user *u;
 	uid_t uid;
 
-	if (s->files->owner(s->data, x->pid, &uid) < 0 || uid == x->user->uid)
+	if (owner(s, x->pid, &uid) < 0 || uid == x->user->uid)
 		return;
 	u = user_of(s, uid);
 	if (!u)
@@ -245,39 +271,103 @@ static void follow_owner(struct nvrm_scan *s, struct seen *x)
 	join(x, u);
 }
 
-/* Of whose descriptors nothing is known has none as far as we are concerned. */
-static bool is_hidden(int r)
+/* Others read for us: what they have read is not of our budget. */
+static bool by_others(const struct nvrm_scan *s)
 {
-	return r == -ENOENT || r == -ESRCH || r == -EACCES || r == -EPERM;
+	const struct nvrm_transport *t = s->n->transport;
+
+	return t->answers_fd && t->answers_fd(s->n->data) >= 0;
 }
 
-static void look(struct nvrm_scan *s, struct seen *x, uint64_t now_ns)
+static void set_unseen(struct nvrm_scan *s, struct seen *x, bool unseen)
 {
-	unsigned int most, chunk;
-	int r;
+	s->n_unseen = s->n_unseen - x->unseen + unseen;
+	x->unseen = unseen;
+}
 
-	s->left--;
-	x->step = s->step;
-	if (x->uses_gpu && !x->position && is_gpu_fd(s->files, s->data, x->pid, x->gpu_fd))
+static void take(struct nvrm_scan *s, struct seen *x, int r, uint64_t now_ns)
+{
+	const struct nvrm_words *w = &x->question->words;
+
+	set_unseen(s, x, r < 0); /* what the process itself is the reason of is no error */
+	x->position = r == 0 && w->position != NVRM_LIST_END ? w->position : 0;
+	if (x->position)
 		return;
-	if (!x->position)
-		follow_owner(s, x);
-	most = chunk = MIN(s->left, CHUNK);
-	r = nvrm_find_gpu_fd(s->files, s->data, x->pid, &x->position, &chunk, &x->gpu_fd);
-	s->left -= most - chunk;
-	if (r == -EINPROGRESS)
-		return;
-	x->position = 0;
-	if (r >= 0 || is_hidden(r)) /* else we are short of something: it is not known */
+	if (r >= 0) /* else we are short of something: it is not known */
 		set_uses_gpu(s, x, r > 0);
+	if (r > 0)
+		x->gpu_fd = w->numbers[0];
 	x->wait_ns = x->wait_ns ? MIN(x->wait_ns * 2, AGAIN_LAST_NS) : AGAIN_FIRST_NS;
 	if (r > 0)
 		x->wait_ns = 0;
 	x->due_ns = now_ns + x->wait_ns;
 }
 
+static int ask(struct nvrm_scan *s, struct seen *x)
+{
+	struct nvrm_question *q = calloc(1, sizeof(*q));
+
+	if (!q)
+		return -ENOMEM;
+	q->blamed = x->pid;
+	q->user = x->user->uid;
+	q->words = (struct nvrm_words){
+		.what = NVRM_ASK_GPU,
+		.pid = x->pid,
+		.position = x->position,
+		.left = by_others(s) ? CHUNK_OF_OTHERS : MIN(s->left, CHUNK),
+		.n = x->uses_gpu,
+		.numbers = { x->gpu_fd },
+	};
+	x->question = q;
+	LIST_INSERT_HEAD(&s->asked, x, of_asked);
+	return nvrm_ask(s->n, q);
+}
+
+static void look(struct nvrm_scan *s, struct seen *x, uint64_t now_ns)
+{
+	int r;
+
+	s->left--;
+	x->step = s->step;
+	if (!x->position && !x->uses_gpu)
+		follow_owner(s, x);
+	r = ask(s, x);
+	if (r == -EINPROGRESS || !x->question)
+		return;
+	if (!by_others(s))
+		s->left -= MIN(s->left, CHUNK) - x->question->words.left;
+	take(s, x, r, now_ns);
+	end_question(s, x);
+}
+
+size_t nvrm_scan_take(struct nvrm_scan *s, uint64_t now_ns)
+{
+	struct seen *x = LIST_FIRST(&s->asked), *next;
+	size_t n = 0;
+
+	for (; x; x = next) {
+		int r = nvrm_ask(s->n, x->question);
+
+		next = LIST_NEXT(x, of_asked);
+		n += r == -EINPROGRESS;
+		if (r == -EINPROGRESS)
+			continue;
+		take(s, x, r, now_ns);
+		end_question(s, x);
+	}
+	return n;
+}
+
+size_t nvrm_scan_unseen(const struct nvrm_scan *s)
+{
+	return s->n_unseen;
+}
+
 static bool is_due(const struct nvrm_scan *s, const struct seen *x, uint64_t now_ns)
 {
+	if (x->question)
+		return false;
 	if (x->position)
 		return true;
 	return x->step != s->step && (x->uses_gpu || now_ns >= x->due_ns);
@@ -320,6 +410,7 @@ int nvrm_scan_step(struct nvrm_scan *s, uint64_t now_ns, const struct nvrm_scan_
 {
 	int r;
 
+	nvrm_scan_take(s, now_ns);
 	s->listed = false;
 	r = list_processes(s, budget->processes);
 	if (r < 0)
@@ -386,14 +477,13 @@ int nvrm_scan_list(const struct nvrm_scan *s, pid_t *ret, size_t max)
 
 /* ---- beginning and ending ---- */
 
-int nvrm_scan_new(const struct nvrm_proc_files *files, void *data, struct nvrm_scan **ret)
+int nvrm_scan_new(struct nvrm *n, struct nvrm_scan **ret)
 {
 	struct nvrm_scan *s = calloc(1, sizeof(*s));
 
 	if (!s)
 		return -ENOMEM;
-	s->files = files;
-	s->data = data;
+	s->n = n;
 	s->round = 1;
 	TAILQ_INIT(&s->users);
 	*ret = s;

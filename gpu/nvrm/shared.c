@@ -30,12 +30,12 @@
 #define ROOT 0u
 
 /* The kernel keeps no more of the name than the control daemon has in common with it. */
-static bool is_called_server(struct nvrm *n, pid_t pid)
+static bool is_called_server(const struct nvrm_transport *t, void *data, pid_t pid)
 {
 	static const char name[] = "nvidia-cuda-mps";
 	struct nvrm_ident ident;
 
-	return nvrm_identify(n, pid, &ident) >= 0 && ident.state != 'Z' &&
+	return nvrm_identify(t, data, pid, &ident) >= 0 && ident.state != 'Z' &&
 	       !strncmp(ident.comm, name, sizeof(name) - 1);
 }
 
@@ -53,17 +53,22 @@ static bool is_servers_file(char *path)
 	return !strcmp(name + 1, "nvidia-cuda-mps-server");
 }
 
-bool nvrm_is_mps_server(struct nvrm *n, pid_t pid)
+bool nvrm_looks_like_server(const struct nvrm_transport *t, void *data, pid_t pid)
 {
 	char path[32], file[PATH_MAX];
 	int r;
 
 	snprintf(path, sizeof(path), "%d/exe", (int)pid);
-	r = n->transport->files->read_link(n->data, path, file, sizeof(file));
+	r = t->files->read_link(data, path, file, sizeof(file));
 	/* Who may not be asked for it can be asked for his name only. */
 	if (r == -EACCES || r == -EPERM)
-		return is_called_server(n, pid);
+		return is_called_server(t, data, pid);
 	return r >= 0 && is_servers_file(file);
+}
+
+bool nvrm_is_mps_server(struct nvrm *n, pid_t pid)
+{
+	return nvrm_looks_like_server(n->transport, n->data, pid);
 }
 
 static bool share_a_group(const struct nvrm_process *a, const struct nvrm_process *b)
@@ -101,82 +106,130 @@ static int look_into_other(const struct nvrm_process *p, struct nvrm_sharing *s,
 	return r;
 }
 
+enum interest { NONE, IF_SERVER, SUSPECT };
+
 /* Whether the process can be its server, or its client. */
-static bool is_of_interest(const struct nvrm_process *p, uid_t owner, pid_t pid)
+static enum interest interest_in(const struct nvrm_process *p, uid_t owner, pid_t pid)
 {
 	uid_t uid;
 
-	if (p->n->transport->files->owner(p->n->data, pid, &uid) < 0)
-		return false;
+	if (pid == p->pid || p->n->transport->files->owner(p->n->data, pid, &uid) < 0)
+		return NONE;
 	if (p->serves && (owner == ROOT || uid == owner))
-		return true;
-	return (uid == ROOT || uid == owner) && nvrm_is_mps_server(p->n, pid);
+		return SUSPECT;
+	return uid == ROOT || uid == owner ? IF_SERVER : NONE;
 }
 
 /* 1: as above, of one that cannot even be begun with; 0: see whether there is s->other. */
-static int consider(const struct nvrm_process *p, struct nvrm_sharing *s, pid_t pid)
+static int consider(const struct nvrm_process *p, struct nvrm_sharing *s)
 {
 	struct nvrm_failure failure = { 0 };
+	uint32_t at = s->next++;
 	int r;
 
-	if (pid == p->pid || !is_of_interest(p, s->owner, pid))
+	if (!(s->suspects >> at & 1))
 		return 0;
-	r = nvrm_process_begin_plain(p->n, pid, &s->other, &failure);
+	r = nvrm_process_begin_plain(p->n, (pid_t)s->pids[at], &s->other, &failure);
 	return r < 0 ? is_shared(p, NULL, r, &failure) : 0;
 }
 
-/* How many there are in the page; 0: all have been gone through. */
-static int next_page(struct nvrm *n, struct nvrm_sharing *s)
+/* 1: there is a page with processes to be asked about; 0: all have been gone through. */
+static int next_page(const struct nvrm_process *p, struct nvrm_sharing *s, unsigned int *left)
 {
+	uint32_t pids[NVRM_SHARING_PAGE];
+
 	s->n = s->next = 0;
-	while (s->n == 0 && s->position != NVRM_LIST_END)
-		s->n = n->transport->files->list(n->data, "", &s->position, s->pids,
-						 NVRM_SHARING_PAGE);
-	return s->n;
+	s->suspects = 0;
+	s->asked = false;
+	while (s->n == 0 && s->position != NVRM_LIST_END) {
+		int n;
+
+		if (*left == 0)
+			return -EINPROGRESS;
+		n = p->n->transport->files->list(p->n->data, "", &s->position, pids,
+						 MIN(*left, NVRM_SHARING_PAGE));
+		if (n < 0)
+			return n;
+		*left -= MAX(1u, (unsigned int)n);
+		for (int i = 0; i < n; i++) {
+			enum interest interest = interest_in(p, s->owner, (pid_t)pids[i]);
+
+			if (interest == SUSPECT)
+				s->suspects |= 1ull << s->n;
+			if (interest != NONE)
+				s->pids[s->n++] = pids[i];
+		}
+	}
+	return s->n > 0;
+}
+
+static int ask_servers(struct nvrm *n, struct nvrm_question *q, const uint32_t *pids,
+		       uint32_t n_pids)
+{
+	if (q->state == NVRM_UNASKED) {
+		q->words = (struct nvrm_words){ .what = NVRM_ASK_SERVERS, .n = n_pids };
+		memcpy(q->words.numbers, pids, n_pids * sizeof(*pids));
+	}
+	return nvrm_ask(n, q);
+}
+
+/* Suspects are not asked for what they look like, unless others are. */
+static int ask_page(struct nvrm *n, struct nvrm_sharing *s, struct nvrm_question *q)
+{
+	bool all = s->suspects == UINT64_MAX >> (NVRM_SHARING_PAGE - s->n);
+	int r = all ? 0 : ask_servers(n, q, s->pids, s->n);
+
+	if (r < 0)
+		return r;
+	if (!all)
+		s->suspects |= q->words.servers;
+	s->asked = true;
+	return 0;
 }
 
 /* 1, 0, -EINPROGRESS or -errno */
 static int compare_with_all(const struct nvrm_process *p, struct nvrm_sharing *s,
-			    unsigned int *left)
+			    struct nvrm_question *q, unsigned int *left)
 {
 	for (;;) {
 		int r = s->other ? look_into_other(p, s, left) : 0;
 
 		if (r == 0 && s->next == s->n) {
-			r = next_page(p->n, s);
+			r = next_page(p, s, left);
 			if (r <= 0)
 				return r;
 			r = 0;
 		}
-		if (r == 0 && *left == 0)
-			r = -EINPROGRESS;
-		if (r != 0)
-			return r;
-		(*left)--;
-		r = consider(p, s, (pid_t)s->pids[s->next++]);
+		if (r == 0 && !s->asked)
+			r = ask_page(p->n, s, q);
+		if (r == 0)
+			r = consider(p, s);
 		if (r != 0)
 			return r;
 	}
 }
 
-static int begin(struct nvrm_process *p, struct nvrm_sharing *s)
+static int begin(struct nvrm_process *p, struct nvrm_sharing *s, struct nvrm_question *q)
 {
+	uint32_t pid = (uint32_t)p->pid;
 	int r = p->n->transport->files->owner(p->n->data, p->pid, &s->owner);
 
+	if (r >= 0)
+		r = ask_servers(p->n, q, &pid, 1);
 	if (r < 0)
 		return r;
-	p->serves = nvrm_is_mps_server(p->n, p->pid);
+	p->serves = q->words.servers;
 	s->begun = true;
 	return 0;
 }
 
-int nvrm_check_shared(struct nvrm_process *p, struct nvrm_sharing *s, unsigned int *left,
-		      struct nvrm_failure *ret_failure)
+int nvrm_check_shared(struct nvrm_process *p, struct nvrm_sharing *s, struct nvrm_question *q,
+		      unsigned int *left, struct nvrm_failure *ret_failure)
 {
-	int r = s->begun ? 0 : begin(p, s);
+	int r = s->begun ? 0 : begin(p, s, q);
 
 	if (r >= 0)
-		r = compare_with_all(p, s, left);
+		r = compare_with_all(p, s, q, left);
 	if (r == -EINPROGRESS || r == 0)
 		return r;
 	if (r < 0)

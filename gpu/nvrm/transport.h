@@ -4,7 +4,8 @@
  * (nvrm_transport_syscall) and, in tests, a scripted one. Descriptors are what ioctl and close_fd
  * of the same table take, and nothing else.
  *
- * All calls return 0 or a count, or -errno, and may come from several threads at once.
+ * All calls return 0 or a count, or -errno. They may come from several threads at once, but ask(),
+ * forget(), hear() and drop_fd() from one only.
  */
 #ifndef GPREEMPT_GPU_NVRM_TRANSPORT_H
 #define GPREEMPT_GPU_NVRM_TRANSPORT_H
@@ -14,6 +15,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "gpu/nvrm/question.h"
 #include "gpu/nvrm/scan.h"
 
 struct nvrm_transport {
@@ -29,11 +31,15 @@ struct nvrm_transport {
 	/* Turns readable when @pid exits. A real descriptor, also of a script. */
 	int (*pidfd)(void *data, pid_t pid);
 	/*
-	 * A copy of the @nth descriptor that process has open on the control device, by its number.
-	 * The right to it is the right to trace it: -EPERM, -EACCES. -ENOENT: it has no more.
-	 * @ret_number: what it is there; or NULL.
+	 * Copies of descriptors that process has open on the control device, as
+	 * borrow_some_here(), up to NVRM_COPIES; to be dropped. @device is the transport's own way
+	 * to name it. Whoever has its pidfd asks that afterwards whether it still was the same
+	 * process.
 	 */
-	int (*borrow)(void *data, int pidfd, pid_t pid, unsigned int nth, uint32_t *ret_number);
+	int (*borrow)(void *data, pid_t pid, uint64_t device, struct borrow_place *at,
+		      struct borrowed *ret);
+	/* As close_fd, of a copy: it may be the last one, and closing that may take long. */
+	void (*drop_fd)(void *data, int fd);
 
 	/*
 	 * A whole file below /proc, by its path there ("driver/nvidia/version", "7/stat"), NUL
@@ -49,10 +55,28 @@ struct nvrm_transport {
 	const struct nvrm_proc_files *files;
 
 	uint64_t (*now_ns)(void *data); /* CLOCK_MONOTONIC */
+
+	/*
+	 * Has a question answered, at once or until hear() was called. NULL: all four are, and
+	 * questions are answered here (nvrm_ask).
+	 */
+	void (*ask)(void *data, struct nvrm_question *q);
+	void (*forget)(void *data, struct nvrm_question *q);
+	/*
+	 * Readable when there is something to hear; -1: there never is. Hearing sees to copies that
+	 * were dropped, too, and tells how long it may take until the next time.
+	 */
+	int (*answers_fd)(void *data);
+	uint64_t (*hear)(void *data);
 };
 
 /* The kernel. Files are looked up below @root ("" or NULL: the real ones); NULL on ENOMEM. */
 extern const struct nvrm_transport nvrm_transport_syscall;
 void *nvrm_syscall_new(const char *root);
+/*
+ * Has questions answered by readers and copies closed by children, from now on; else they are seen
+ * to here. -ENOPKG: the program is not installed.
+ */
+int nvrm_syscall_by_readers(void *data);
 
 #endif

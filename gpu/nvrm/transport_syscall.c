@@ -3,7 +3,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
-#include <poll.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/stat.h>
@@ -24,6 +23,7 @@
 
 struct kernel {
 	char *root;
+	struct nvrm_readers *readers; /* NULL: none */
 };
 
 void *nvrm_syscall_new(const char *root)
@@ -40,10 +40,18 @@ void *nvrm_syscall_new(const char *root)
 	return k;
 }
 
+int nvrm_syscall_by_readers(void *data)
+{
+	struct kernel *k = data;
+
+	return nvrm_readers_new(&k->readers);
+}
+
 static void kernel_close(void *data)
 {
 	struct kernel *k = data;
 
+	nvrm_readers_free(k->readers);
 	free(k->root);
 	free(k);
 }
@@ -91,23 +99,70 @@ static int kernel_pidfd(void *data, pid_t pid)
 	return fd < 0 ? -errno : fd;
 }
 
-static int kernel_borrow(void *data, int pidfd, pid_t pid, unsigned int nth, uint32_t *ret_number)
+static int kernel_borrow(void *data, pid_t pid, uint64_t device, struct borrow_place *at,
+			 struct borrowed *ret)
+{
+	return borrow_some_here(pid, (dev_t)device, at, ret, NVRM_COPIES);
+}
+
+static void kernel_drop_fd(void *data, int fd)
+{
+	struct kernel *k = data;
+
+	if (k->readers)
+		nvrm_readers_drop(k->readers, fd);
+	else
+		close(fd);
+}
+
+static int find_device(const struct kernel *k, uint64_t *ret)
 {
 	_cleanup_free_ char *path = NULL;
-	int r = below_root(data, "/dev/nvidiactl", &path);
-	struct pollfd end = { .fd = pidfd, .events = POLLIN };
+	int r = below_root(k, "/dev/nvidiactl", &path);
 	struct stat device;
 
 	if (r < 0)
 		return r;
 	if (stat(path, &device) < 0)
 		return errno == ENOENT ? -ENODEV : -errno;
-	r = borrow(pid, device.st_rdev, nth, ret_number);
-	if (r >= 0 && poll(&end, 1, 0) != 0) { /* the pid may be another's */
-		close(r);
-		return -ESRCH;
+	*ret = device.st_rdev;
+	return 0;
+}
+
+/* Also without readers of ours, what could hang for ever is done by one. */
+static void kernel_ask(void *data, struct nvrm_question *q)
+{
+	struct kernel *k = data;
+	bool copies = q->words.what == NVRM_ASK_COPIES;
+	int r = copies ? find_device(k, &q->words.device) : 0;
+
+	if (r >= 0 && k->readers) {
+		nvrm_readers_ask(k->readers, q);
+	} else if (r >= 0 && copies) {
+		nvrm_readers_ask_now(q);
+	} else {
+		q->result = r < 0 ? r : nvrm_answer(&nvrm_transport_syscall, k, &q->words, NULL);
+		q->state = NVRM_ANSWERED;
 	}
-	return r;
+}
+
+static void kernel_forget(void *data, struct nvrm_question *q)
+{
+	nvrm_readers_forget(q);
+}
+
+static int kernel_answers_fd(void *data)
+{
+	struct kernel *k = data;
+
+	return k->readers ? nvrm_readers_fd(k->readers) : -1;
+}
+
+static uint64_t kernel_hear(void *data)
+{
+	struct kernel *k = data;
+
+	return k->readers ? nvrm_readers_hear(k->readers) : UINT64_MAX;
 }
 
 static int open_proc(const struct kernel *k)
@@ -258,8 +313,13 @@ const struct nvrm_transport nvrm_transport_syscall = {
 	.close_fd = kernel_close_fd,
 	.pidfd = kernel_pidfd,
 	.borrow = kernel_borrow,
+	.drop_fd = kernel_drop_fd,
 	.read_proc = kernel_read_proc,
 	.list_proc = kernel_list_proc,
 	.files = &kernel_files,
 	.now_ns = kernel_now_ns,
+	.ask = kernel_ask,
+	.forget = kernel_forget,
+	.answers_fd = kernel_answers_fd,
+	.hear = kernel_hear,
 };

@@ -135,7 +135,8 @@ static int fuzz_pidfd(void *data, pid_t pid)
 	return fcntl(((struct driver *)data)->exit_fd, F_DUPFD_CLOEXEC, 0);
 }
 
-static int fuzz_borrow(void *data, int pidfd, pid_t pid, unsigned int nth, uint32_t *ret_number)
+static int fuzz_borrow(void *data, pid_t pid, uint64_t device, struct borrow_place *at,
+		       struct borrowed *ret)
 {
 	struct driver *d = data;
 	uint8_t what = next(d);
@@ -144,11 +145,16 @@ static int fuzz_borrow(void *data, int pidfd, pid_t pid, unsigned int nth, uint3
 		return -EPERM;
 	if (what == 0xfe)
 		return -ESRCH;
-	if (nth > 1 || ++d->borrowed > BORROWED_MAX)
-		return -ENOENT;
-	if (ret_number)
-		*ret_number = nth;
-	return give_fd(d);
+	PROMISE(at->left > 0 && at->position != BORROW_END);
+	at->left--;
+	at->missed = what % 16 == 0;
+	at->position = what % 4 ? at->position + 1 : BORROW_END;
+	if (++d->borrowed > BORROWED_MAX)
+		at->position = BORROW_END;
+	if (what % 2)
+		return 0;
+	ret[0] = (struct borrowed){ .fd = give_fd(d), .number = what };
+	return 1;
 }
 
 /* Most questions are answered; @good is what it says then. */
@@ -314,6 +320,7 @@ static const struct nvrm_transport transport = {
 	.close_fd = fuzz_close_fd,
 	.pidfd = fuzz_pidfd,
 	.borrow = fuzz_borrow,
+	.drop_fd = fuzz_close_fd,
 	.read_proc = fuzz_read_proc,
 	.list_proc = fuzz_list_proc,
 	.files = &files,

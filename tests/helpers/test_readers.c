@@ -9,12 +9,16 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ptrace.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
 #include "gpu/helpers/asks.h"
 #include "gpu/helpers/helper.h"
@@ -178,31 +182,127 @@ static void a_process_that_hung_one_is_left_alone_for_a_while(void **state)
 	assert_true(q.reader > reader);
 }
 
+/* ---- readers that do not even end ---- */
+
+static pid_t newest_child(void)
+{
+	char path[64];
+	pid_t newest = 0, pid;
+	FILE *f;
+
+	snprintf(path, sizeof(path), "/proc/self/task/%d/children", getpid());
+	f = fopen(path, "re");
+	assert_non_null(f);
+	while (fscanf(f, "%d", &pid) == 1)
+		newest = MAX(newest, pid);
+	fclose(f);
+	return newest;
+}
+
+/* Whoever traces a process can keep it from its end, also when it was killed. */
+static pid_t hang_for_ever(struct readers *r, struct question *q, bool apart, pid_t pid)
+{
+	pid_t reader;
+
+	ask(r, q, ALICE, pid, "hang");
+	readers_cancel(r, &q->task);
+	q->task.apart = apart;
+	readers_post(r, &q->task);
+	readers_run(r);
+	reader = newest_child();
+	assert_int_equal(ptrace(PTRACE_SEIZE, reader, NULL, (void *)PTRACE_O_TRACEEXIT), 0);
+	await(r, q);
+	assert_int_equal(q->result, -ETIMEDOUT);
+	return reader;
+}
+
+static void let_it_end(pid_t reader)
+{
+	while (ptrace(PTRACE_CONT, reader, NULL, NULL) < 0) /* it is on its way */
+		sched_yield();
+}
+
 static void so_many_may_hang_and_no_more(void **state)
 {
 	struct readers_options options = { .patience_ns = PATIENCE_NS, .most_hung = 2 };
 	struct readers *r;
 	struct question q, other;
+	pid_t stuck[2];
 
 	assert_int_equal(readers_new(&options, &r), 0);
-	ask(r, &q, ALICE, 1, "hang");
-	await(r, &q);
-	ask(r, &q, ALICE, 2, "hang");
-	await(r, &q);
-	assert_int_equal(q.result, -ETIMEDOUT);
-	/* These end when they are killed, which the real ones need not: then they count no more. */
+	for (size_t i = 0; i < ARRAY_SIZE(stuck); i++)
+		stuck[i] = hang_for_ever(r, &q, false, (pid_t)i + 1);
 	ask(r, &q, ALICE, 3, "echo");
 	ask(r, &other, BOB, 4, "echo");
 	await(r, &q);
 	await(r, &other);
-	assert_true(q.result == -EUSERS || q.result == 0);
+	assert_int_equal(q.result, -EUSERS);
 	assert_int_equal(other.result, 0);
-	while (q.result == -EUSERS) {
+	assert_int_equal(readers_hung(r), 2);
+	for (size_t i = 0; i < ARRAY_SIZE(stuck); i++)
+		let_it_end(stuck[i]);
+	do { /* then they count no more */
 		ask(r, &q, ALICE, 3, "echo");
 		await(r, &q);
-	}
+	} while (q.result == -EUSERS);
 	assert_int_equal(q.result, 0);
-	assert_int_equal(readers_hung(r), 0);
+	readers_free(r);
+}
+
+/* Whoever ends does not wait for those that hang, and has forgotten whose they were. */
+static void readers_end_while_some_hang(void **state)
+{
+	struct readers_options options = { .patience_ns = PATIENCE_NS };
+	struct readers *r;
+	struct question q;
+	siginfo_t info;
+	pid_t stuck;
+
+	assert_int_equal(readers_new(&options, &r), 0);
+	stuck = hang_for_ever(r, &q, false, 1);
+	let_it_end(stuck);
+	do /* until they are looked at a last time */
+		assert_int_equal(waitid(P_PID, (id_t)stuck, &info, WEXITED | WNOWAIT | __WALL), 0);
+	while (info.si_code != CLD_KILLED);
+	readers_free(r);
+}
+
+/* What is known of a process by the kernel is not waited for behind its memory, and vice versa. */
+static void a_user_has_two_readers_that_do_not_wait_for_each_other(void **state)
+{
+	struct readers_options options = { .patience_ns = PATIENCE_NS, .most_hung = 1 };
+	struct readers *r;
+	struct question q;
+	pid_t stuck;
+
+	assert_int_equal(readers_new(&options, &r), 0);
+	stuck = hang_for_ever(r, &q, true, 1);
+	ask(r, &q, ALICE, 2, "echo");
+	await(r, &q);
+	assert_int_equal(q.result, 0);
+	let_it_end(stuck);
+	readers_free(r);
+}
+
+/* Whoever has many user ids does not fill the machine with readers. */
+static void so_many_run_and_no_more(void **state)
+{
+	struct readers_options options = { .patience_ns = LONG_NS, .most = 2 };
+	struct question q, busy[2], late;
+	struct readers *r;
+
+	assert_int_equal(readers_new(&options, &r), 0);
+	for (uid_t user = ALICE; user < ALICE + 5; user++) {
+		ask(r, &q, user, 1, "echo");
+		await(r, &q);
+		assert_int_equal(q.result, 0); /* one that has nothing to do makes room */
+	}
+	ask(r, &busy[0], ALICE, 1, "hang");
+	ask(r, &busy[1], BOB, 2, "hang");
+	readers_run(r);
+	ask(r, &late, BOB + 1, 3, "echo");
+	await(r, &late);
+	assert_int_equal(late.result, -EUSERS);
 	readers_free(r);
 }
 
@@ -316,6 +416,36 @@ static void more_than_one_request_holds_goes_with_the_next(void **state)
 	}
 }
 
+/* Closing a socket of ours closes files of strangers there. */
+static void what_older_kernels_would_wait_for_is_not_closed_here(void **state)
+{
+	assert_true(helper_may_close("6.12.117+deb12-amd64"));
+	assert_true(helper_may_close("6.9.0"));
+	assert_true(helper_may_close("10.0-rc1"));
+	assert_false(helper_may_close("6.8.0-90-generic"));
+	assert_false(helper_may_close("5.15.0"));
+	assert_false(helper_may_close("nobody knows"));
+}
+
+/* What is in a message may be the last copy of somebody's file. */
+static void a_message_that_nobody_read_is_dropped_elsewhere(void **state)
+{
+	struct drops drops = { 0 };
+	struct helper h = HELPER_NONE;
+	int ends[2];
+
+	assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends), 0);
+	assert_int_equal(send(ends[1], "x", 1, 0), 1);
+	h.socket = ends[0];
+	helper_hang_up(&h, &drops);
+	assert_int_equal(h.socket, -1);
+	assert_int_equal(drops.n_fds, 1);
+	assert_int_equal(send(ends[1], "x", 1, MSG_NOSIGNAL), -1);
+	assert_true(drop_now(&drops));
+	free(drops.fds);
+	close(ends[1]);
+}
+
 static void nothing_is_left_behind(void **state)
 {
 	size_t fds = count_fds();
@@ -343,7 +473,7 @@ static void a_program_that_is_not_there_is_said_to_be_so(void **state)
 	struct readers *r;
 
 	setenv("GPREEMPT_HELPERS", "/nonexistent", 1);
-	assert_int_equal(readers_new(&(struct readers_options){ 0 }, &r), -ENOENT);
+	assert_int_equal(readers_new(&(struct readers_options){ 0 }, &r), -ENOPKG);
 	setenv("GPREEMPT_HELPERS", before, 1);
 }
 
@@ -473,6 +603,9 @@ int main(void)
 		T(one_that_hangs_keeps_nobody_else_waiting),
 		T(a_process_that_hung_one_is_left_alone_for_a_while),
 		cmocka_unit_test(so_many_may_hang_and_no_more),
+		cmocka_unit_test(readers_end_while_some_hang),
+		cmocka_unit_test(a_user_has_two_readers_that_do_not_wait_for_each_other),
+		cmocka_unit_test(so_many_run_and_no_more),
 		T(one_that_crashes_is_replaced),
 		T(one_that_only_needs_a_processor_is_waited_for),
 		T(what_is_cancelled_is_not_told),
@@ -480,6 +613,8 @@ int main(void)
 		T(descriptors_that_nobody_wants_are_closed),
 		T(an_answer_that_does_not_fit_is_an_error),
 		T(more_than_one_request_holds_goes_with_the_next),
+		cmocka_unit_test(what_older_kernels_would_wait_for_is_not_closed_here),
+		cmocka_unit_test(a_message_that_nobody_read_is_dropped_elsewhere),
 		cmocka_unit_test(nothing_is_left_behind),
 		cmocka_unit_test(a_program_that_is_not_there_is_said_to_be_so),
 		cmocka_unit_test(a_program_that_others_could_have_put_there_is_not_run),

@@ -38,6 +38,8 @@ static int counted_read_file(void *data, enum gkfd_tree tree, const char *path, 
 		if (rig->no_mqds)
 			return -EACCES;
 	}
+	if (rig->no_queue_files && tree == GKFD_TREE_SYSFS && strstr(path, "/queues/"))
+		return -ENOENT;
 	return gkfd_transport_model.read_file(data, tree, path, ret_text, ret_len);
 }
 
@@ -51,6 +53,16 @@ static int refusing_ext(void *data, unsigned long request, void *arg)
 	return gkfd_transport_model.ext(data, request, arg);
 }
 
+static int refusing_read_mem(void *data, pid_t pid, struct gkfd_span *spans, size_t n)
+{
+	int r = the_rig->mem_error ? the_rig->mem_error :
+				     gkfd_transport_model.read_mem(data, pid, spans, n);
+
+	for (size_t i = 0; i < MIN(n, the_rig->mem_holes); i++)
+		spans[i].ok = false;
+	return r;
+}
+
 int rig_try(struct rig *rig, const char *spec, enum gkfd_way way, char *why)
 {
 	_cleanup_free_ char *reason = NULL;
@@ -62,6 +74,7 @@ int rig_try(struct rig *rig, const char *spec, enum gkfd_way way, char *why)
 	rig->table.ioctl = gated_ioctl;
 	rig->table.read_file = counted_read_file;
 	rig->table.ext = refusing_ext;
+	rig->table.read_mem = refusing_read_mem;
 	assert_int_equal(pipe2(rig->gate, O_CLOEXEC), 0);
 	assert_int_equal(pipe2(rig->at_gate, O_CLOEXEC), 0);
 	assert_int_equal(model_new_preset(spec, &m, &reason), 0);

@@ -30,6 +30,9 @@ struct rig {
 	unsigned int mqds_reads;
 	bool no_mqds;
 	pid_t no_stats; /* of this process; -1: of all */
+	bool no_queue_files; /* queues are listed, but have no files yet */
+	int mem_error; /* of every read of memory; 0: none */
+	size_t mem_holes; /* so many spans of each cannot be read, the first ones */
 	bool mqds_blocked; /* reading them waits for the gate */
 };
 

@@ -315,6 +315,62 @@ static void what_cannot_be_known_is_said_to_be_so(void **state)
 	}
 }
 
+/* The kernel makes a directory before the files in it. */
+static void a_queue_that_is_just_being_made_is_found_soon(void **state)
+{
+	struct rig *rig = *state;
+	struct gpu_watch *w;
+	size_t n;
+
+	rig->no_queue_files = true;
+	w = watch(rig, ONLINE);
+	ops_of(rig)->queues(w, &n);
+	assert_int_equal(n, 0);
+	rig->no_queue_files = false;
+	rig_advance(rig, 60 * NSEC_PER_MSEC);
+	assert_int_equal(ops_of(rig)->refresh(w), 1);
+	ops_of(rig)->queues(w, &n);
+	assert_int_equal(n, 2);
+}
+
+static void whatever_keeps_it_from_being_read_is_told(void **state)
+{
+	static const int errors[] = { -ETIMEDOUT, -EUSERS, -EIO,     -EPERM,   -EACCES, -ENOMEM,
+				      -EMFILE,	  -ENOSPC, -ENOBUFS, -EBADMSG, -EAGAIN };
+	struct rig *rig = *state;
+	struct gpu_watch *w = watch(rig, ONLINE);
+	const struct gpu_sample *samples;
+
+	for (size_t i = 0; i < ARRAY_SIZE(errors); i++) {
+		rig->mem_error = errors[i];
+		assert_int_equal(look(rig, w, &samples), 2);
+		assert_int_equal(samples[0].state, GPU_UNSEEN);
+		assert_non_null(ops_of(rig)->blind(w));
+	}
+	rig->mem_error = -ESRCH;
+	assert_int_equal(look(rig, w, &samples), -ESRCH);
+	rig->mem_error = 0;
+	assert_int_equal(look(rig, w, &samples), 2);
+	assert_null(ops_of(rig)->blind(w));
+}
+
+static void pointers_that_cannot_be_read_are_told(void **state)
+{
+	struct rig *rig = *state;
+	struct gpu_watch *w = watch(rig, ONLINE);
+	const struct gpu_sample *samples;
+
+	rig->mem_holes = 1;
+	assert_int_equal(look(rig, w, &samples), 2);
+	assert_int_equal(samples[0].state, GPU_UNSEEN);
+	assert_int_equal(samples[1].state, GPU_IDLE);
+	assert_non_null(ops_of(rig)->blind(w));
+	rig->mem_holes = 0;
+	assert_int_equal(look(rig, w, &samples), 2);
+	assert_int_equal(samples[0].state, GPU_IDLE);
+	assert_null(ops_of(rig)->blind(w));
+}
+
 /* More than are followed at a time. */
 static void many_queues_are_all_looked_at(void **state)
 {
@@ -355,6 +411,9 @@ int main(void)
 		T(the_long_file_is_read_once_for_all),
 		T(a_queue_missed_at_first_is_found_later),
 		T(what_cannot_be_known_is_said_to_be_so),
+		T(a_queue_that_is_just_being_made_is_found_soon),
+		T(whatever_keeps_it_from_being_read_is_told),
+		T(pointers_that_cannot_be_read_are_told),
 		T(many_queues_are_all_looked_at),
 	};
 

@@ -2,11 +2,13 @@
 /* Holders: processes that trace real jobs, over a driver that obliges. */
 #include <errno.h>
 #include <poll.h>
+#include <sched.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <string.h>
+#include <sys/ptrace.h>
 #include <sys/wait.h>
 
 #include <cmocka.h>
@@ -45,12 +47,20 @@ static int read_file(void *data, enum gkfd_tree tree, const char *path, char **r
 	return r;
 }
 
+static uint64_t later_ns; /* than it is */
+
+static uint64_t now_ns(void *data)
+{
+	return gkfd_syscall_now_ns(data) + later_ns;
+}
+
 static void open_backend(struct fixture *f)
 {
 	struct gkfd *k = script_gkfd(script_new(&gkfd_trace_syscall));
 
 	f->table = *k->transport;
 	f->table.read_file = read_file;
+	f->table.now_ns = now_ns;
 	k->transport = &f->table;
 	assert_int_equal(gkfd_backend_open(
 				 k, &(struct gkfd_backend_options){ .by_holders = true }, &f->b),
@@ -63,6 +73,7 @@ static int setup(void **state)
 	struct gkfd_proc_ident ident;
 	struct gkfd *k;
 
+	later_ns = 0;
 	job_start(&f->job);
 	f->board = board_of(f->job.pid);
 	k = script_gkfd(script_new(&gkfd_trace_syscall));
@@ -365,6 +376,97 @@ static void a_holder_that_hangs_keeps_nobody(void **state)
 	job_end(&other.job);
 }
 
+/* For longer than any driver call takes: then the job is not waited for any more. */
+static void one_that_hangs_for_too_long_is_given_up(void **state)
+{
+	struct fixture *f = *state;
+
+	attach(f);
+	f->board->hangs = 1;
+	assert_int_equal(f->b->ops->suspend(f->t, NULL, 0, 0, 2), 0);
+	later_ns = GUARD_DRIVER_CALL_NS + 1;
+	expect(f, GPU_SUSPEND, 2, -ETIMEDOUT);
+	expect(f, GPU_ENDED, 0, -ETIMEDOUT);
+	assert_int_equal(f->b->ops->suspend(f->t, NULL, 0, 0, 3), -ECANCELED);
+	f->board->hangs = 0;
+	await_untraced(f); /* it lets go when it can */
+}
+
+/* No more of one user's jobs are attached while so many do not answer. */
+static void so_many_may_hang_and_no_more(void **state)
+{
+	struct fixture *f = *state;
+	struct fixture others[4] = { 0 };
+	struct gpu_target *t;
+
+	for (size_t i = 0; i < ARRAY_SIZE(others); i++) {
+		others[i].b = f->b;
+		job_start(&others[i].job);
+		others[i].board = board_of(others[i].job.pid);
+		attach(&others[i]);
+		others[i].board->hangs = 1;
+		assert_int_equal(f->b->ops->suspend(others[i].t, NULL, 0, 0, 2), 0);
+	}
+	later_ns = 600 * NSEC_PER_MSEC;
+	assert_int_equal(f->b->ops->attach(f->b, f->job.pid, f->start_ticks, 1, &t), -EUSERS);
+	for (size_t i = 0; i < ARRAY_SIZE(others); i++)
+		others[i].board->hangs = 0;
+	for (size_t i = 0; i < ARRAY_SIZE(others); i++)
+		assert_int_equal(next(f).result, 0);
+	attach(f);
+	for (size_t i = 0; i < ARRAY_SIZE(others); i++) {
+		f->b->ops->release(others[i].t, 5);
+		expect(&others[i], GPU_RELEASE, 5, 0);
+		board_remove(others[i].job.pid);
+		job_end(&others[i].job);
+	}
+}
+
+/* True when it is about to end: whoever traces it can keep it there. Else its signals go on. */
+static bool is_ending(pid_t holder)
+{
+	int status;
+
+	if (waitpid(holder, &status, WNOHANG | __WALL) != holder)
+		return false;
+	if (status >> 16 == PTRACE_EVENT_EXIT)
+		return true;
+	ptrace(PTRACE_CONT, holder, NULL, (void *)(intptr_t)WSTOPSIG(status));
+	return false;
+}
+
+static pid_t leave_one(struct fixture *f)
+{
+	struct gpu_done done;
+	pid_t holder;
+
+	attach(f);
+	holder = holder_of(f);
+	assert_int_equal(ptrace(PTRACE_SEIZE, holder, NULL, (void *)PTRACE_O_TRACEEXIT), 0);
+	assert_int_equal(f->b->ops->release(f->t, 5), 0);
+	while (!is_ending(holder))
+		sched_yield();
+	assert_int_equal(f->b->ops->take(f->b, &done), 1);
+	assert_int_equal(done.verb, GPU_RELEASE);
+	return holder;
+}
+
+static void so_many_may_be_left_and_no_more(void **state)
+{
+	struct fixture *f = *state;
+	pid_t left[16];
+
+	for (size_t i = 0; i < ARRAY_SIZE(left); i++)
+		left[i] = leave_one(f);
+	later_ns = 3 * NSEC_PER_SEC;
+	assert_int_equal(f->b->ops->attach(f->b, f->job.pid, f->start_ticks, 1, &f->t), -EUSERS);
+	for (size_t i = 0; i < ARRAY_SIZE(left); i++)
+		assert_int_equal(ptrace(PTRACE_CONT, left[i], NULL, NULL), 0);
+	while (f->b->ops->attach(f->b, f->job.pid, f->start_ticks, 1, &f->t) == -EUSERS)
+		sched_yield();
+	expect(f, GPU_ATTACH, 1, 0);
+}
+
 static void our_own_holders_are_no_jobs(void **state)
 {
 	struct fixture *f = *state;
@@ -395,6 +497,9 @@ int main(void)
 		T(so_they_do_when_somebody_has_copies_of_its_descriptors),
 		T(the_end_of_the_job_is_told),
 		T(a_holder_that_hangs_keeps_nobody),
+		T(one_that_hangs_for_too_long_is_given_up),
+		T(so_many_may_hang_and_no_more),
+		T(so_many_may_be_left_and_no_more),
 		T(our_own_holders_are_no_jobs),
 	};
 

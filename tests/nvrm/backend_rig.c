@@ -12,18 +12,32 @@
 
 #define PATIENCE_MS 20000
 
-void bed_make(struct bed *bed, bool guarded)
+static void make(struct bed *bed, bool guarded, bool later)
 {
 	struct nvrm_backend_options options = { .untested = true };
 
 	*bed = (struct bed){ .fds = count_fds() };
 	bed->fake = fake_rm_new();
+	if (later) {
+		options.finder = fake_rm_nvrm(bed->fake);
+		fake_rm_answer_later(bed->fake);
+	}
 	fake_rm_set_real_time(bed->fake, true);
 	fake_rm_job(bed->fake, JOB);
 	if (guarded)
 		assert_int_equal(guard_start(&bed->guard), 0);
 	options.guard = bed->guard;
 	assert_int_equal(nvrm_backend_open(fake_rm_nvrm(bed->fake), &options, &bed->b), 0);
+}
+
+void bed_make(struct bed *bed, bool guarded)
+{
+	make(bed, guarded, false);
+}
+
+void bed_make_later(struct bed *bed)
+{
+	make(bed, false, true);
 }
 
 void bed_unmake(struct bed *bed)
@@ -58,6 +72,16 @@ static int set_up(void **state, bool guarded)
 int bed_setup(void **state)
 {
 	return set_up(state, false);
+}
+
+int bed_setup_later(void **state)
+{
+	struct bed *bed = malloc(sizeof(*bed));
+
+	assert_non_null(bed);
+	bed_make_later(bed);
+	*state = bed;
+	return 0;
 }
 
 int bed_setup_guarded(void **state)

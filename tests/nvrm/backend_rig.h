@@ -23,10 +23,12 @@ struct bed {
 
 /* With one job; @guarded: with a guard of its own. */
 void bed_make(struct bed *bed, bool guarded);
+void bed_make_later(struct bed *bed); /* questions about processes are answered later */
 /* Fails the test if something is left, or was done that must never be. */
 void bed_unmake(struct bed *bed);
 int bed_setup(void **state);
 int bed_setup_guarded(void **state);
+int bed_setup_later(void **state);
 int bed_teardown(void **state);
 
 const struct gpu_ops *bed_ops(const struct bed *bed);

@@ -287,44 +287,132 @@ static int fake_pidfd(void *data, pid_t pid)
 	return call.result;
 }
 
-static int copy_nth(struct fake_rm *f, int pidfd, pid_t pid, unsigned int nth, uint32_t *ret_number)
+static int copy_some(struct fake_rm *f, pid_t pid, struct borrow_place *at, struct borrowed *ret)
 {
-	struct pollfd exited = { .fd = pidfd, .events = POLLIN };
 	struct fake_process *p = fake_process(f, pid);
+	uint64_t end = p ? p->n_numbers + p->n_plain : 0;
+	int n = 0;
 
-	if (poll(&exited, 1, 0) < 0 || (exited.revents & POLLNVAL)) {
-		f->sins.misuse++;
-		return -EBADF;
-	}
-	if (!p || exited.revents)
+	if (!p)
 		return -ESRCH;
 	if (f->caller != 0 && f->caller != p->uid)
 		return -EPERM;
-	for (unsigned int i = 0; i < p->n_numbers; i++) {
-		if (!p->numbers[i].path[0] || p->numbers[i].file < 0 || nth-- > 0)
+	for (; n < (int)NVRM_COPIES && at->left && at->position < end; at->position++, at->left--) {
+		const struct fake_number *x = &p->numbers[MIN(at->position, FAKE_NUMBERS - 1)];
+
+		if (at->position >= p->n_numbers || !x->path[0] || x->file < 0)
 			continue;
-		f->files[p->numbers[i].file].refs++;
-		if (ret_number)
-			*ret_number = FAKE_FIRST_NUMBER + i;
-		return give_fd(f, p->numbers[i].file);
+		f->files[x->file].refs++;
+		ret[n].fd = give_fd(f, x->file);
+		ret[n].number = FAKE_FIRST_NUMBER + (uint32_t)at->position;
+		snprintf(ret[n++].link, BORROW_LINK, "%.*s", BORROW_LINK - 1, x->path);
 	}
-	return -ENOENT;
+	if (at->position >= end)
+		at->position = BORROW_END;
+	return n;
 }
 
-static int fake_borrow(void *data, int pidfd, pid_t pid, unsigned int nth, uint32_t *ret_number)
+static int fake_borrow(void *data, pid_t pid, uint64_t device, struct borrow_place *at,
+		       struct borrowed *ret)
 {
 	struct fake_rm *f = data;
 	struct fake_call call = { .op = FAKE_BORROW };
 	struct fake_fault fault;
+	int r;
 
 	pthread_mutex_lock(&f->lock);
 	if (fake_enter(f, &call, &fault))
-		call.result = -fault.error;
+		r = -fault.error;
 	else
-		call.result = copy_nth(f, pidfd, pid, nth, ret_number);
+		r = copy_some(f, pid, at, ret);
+	call.result = MIN(r, 0);
 	fake_leave(f, &call);
 	pthread_mutex_unlock(&f->lock);
-	return call.result;
+	return r;
+}
+
+int fake_rm_borrow(struct fake_rm *f, pid_t pid)
+{
+	struct borrowed copies[NVRM_COPIES];
+	struct borrow_place at = { .left = FAKE_NUMBERS };
+	int n = fake_borrow(f, pid, 0, &at, copies);
+
+	for (int i = 1; i < n; i++)
+		fake_close_fd(f, copies[i].fd);
+	return n < 0 ? n : (n > 0 ? copies[0].fd : -ENOENT);
+}
+
+/* ---- questions that are answered later ---- */
+
+static const struct nvrm_transport transport;
+
+static void fake_ask(void *data, struct nvrm_question *q)
+{
+	struct fake_rm *f = data;
+	uint64_t one = 1;
+
+	pthread_mutex_lock(&f->lock);
+	fake_must(f->n_asked < FAKE_ASKED, "too many questions");
+	f->asked[f->n_asked++] = q;
+	fake_must(write(f->answers_fd, &one, sizeof(one)) == sizeof(one), "no answer");
+	pthread_mutex_unlock(&f->lock);
+}
+
+static void fake_forget(void *data, struct nvrm_question *q)
+{
+	struct fake_rm *f = data;
+	size_t kept = 0;
+
+	pthread_mutex_lock(&f->lock);
+	for (size_t i = 0; i < f->n_asked; i++)
+		if (f->asked[i] != q)
+			f->asked[kept++] = f->asked[i];
+	fake_must(kept + 1 == f->n_asked, "what nobody asked is forgotten");
+	f->n_asked = kept;
+	pthread_mutex_unlock(&f->lock);
+}
+
+static int fake_answers_fd(void *data)
+{
+	return ((struct fake_rm *)data)->answers_fd;
+}
+
+/* The next one that is answered, if only with a failure. */
+static struct nvrm_question *next_asked(struct fake_rm *f)
+{
+	struct nvrm_question *q = NULL;
+	size_t kept = 0;
+
+	pthread_mutex_lock(&f->lock);
+	for (size_t i = 0; i < f->n_asked; i++)
+		if (!q && (f->gives_up || f->asked[i]->blamed != f->silent))
+			q = f->asked[i];
+		else
+			f->asked[kept++] = f->asked[i];
+	f->n_asked = kept;
+	pthread_mutex_unlock(&f->lock);
+	return q;
+}
+
+static uint64_t fake_hear(void *data)
+{
+	struct fake_rm *f = data;
+	struct nvrm_question *q;
+	uint64_t count;
+
+	while (read(f->answers_fd, &count, sizeof(count)) > 0)
+		;
+	while ((q = next_asked(f))) {
+		bool silent;
+
+		pthread_mutex_lock(&f->lock);
+		silent = q->blamed == f->silent;
+		f->given_up += silent;
+		pthread_mutex_unlock(&f->lock);
+		q->result = silent ? -ETIMEDOUT : nvrm_answer(&transport, f, &q->words, q->fds);
+		q->state = NVRM_ANSWERED;
+	}
+	return fake_rm_unanswered(f) ? NSEC_PER_MSEC : UINT64_MAX;
 }
 
 static uint64_t fake_now_ns(void *data)
@@ -345,25 +433,67 @@ static void fake_close(void *data)
 {
 }
 
-static const struct nvrm_transport transport = {
-	.name = "fake",
-	.close = fake_close,
-	.open = fake_open,
-	.ioctl = fake_rm_ioctl,
-	.close_fd = fake_close_fd,
-	.pidfd = fake_pidfd,
-	.borrow = fake_borrow,
-	.read_proc = fake_rm_read_proc,
-	.list_proc = fake_rm_list_proc,
-	.files = &fake_rm_files,
-	.now_ns = fake_now_ns,
+#define CALLS \
+	.name = "fake", .close = fake_close, .open = fake_open, .ioctl = fake_rm_ioctl, \
+	.close_fd = fake_close_fd, .pidfd = fake_pidfd, .borrow = fake_borrow, \
+	.drop_fd = fake_close_fd, .read_proc = fake_rm_read_proc, .list_proc = fake_rm_list_proc, \
+	.files = &fake_rm_files, .now_ns = fake_now_ns
+
+static const struct nvrm_transport transport = { CALLS };
+static const struct nvrm_transport slow_transport = {
+	CALLS,
+	.ask = fake_ask,
+	.forget = fake_forget,
+	.answers_fd = fake_answers_fd,
+	.hear = fake_hear,
 };
+
+void fake_rm_answer_later(struct fake_rm *f)
+{
+	f->answers_later = true;
+	f->answers_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	fake_must(f->answers_fd >= 0, "no eventfd");
+}
+
+void fake_rm_silence(struct fake_rm *f, pid_t pid)
+{
+	pthread_mutex_lock(&f->lock);
+	f->silent = pid;
+	pthread_mutex_unlock(&f->lock);
+}
+
+void fake_rm_give_up(struct fake_rm *f)
+{
+	pthread_mutex_lock(&f->lock);
+	f->gives_up = true;
+	pthread_mutex_unlock(&f->lock);
+}
+
+size_t fake_rm_given_up(struct fake_rm *f)
+{
+	size_t n;
+
+	pthread_mutex_lock(&f->lock);
+	n = f->given_up;
+	pthread_mutex_unlock(&f->lock);
+	return n;
+}
+
+size_t fake_rm_unanswered(struct fake_rm *f)
+{
+	size_t n;
+
+	pthread_mutex_lock(&f->lock);
+	n = f->n_asked;
+	pthread_mutex_unlock(&f->lock);
+	return n;
+}
 
 struct nvrm *fake_rm_nvrm(struct fake_rm *f)
 {
 	struct nvrm *n = NULL;
 
-	fake_must(nvrm_new(&transport, f, &n) == 0, "no nvrm");
+	fake_must(nvrm_new(f->answers_later ? &slow_transport : &transport, f, &n) == 0, "no nvrm");
 	return n;
 }
 

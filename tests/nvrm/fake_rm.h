@@ -24,6 +24,16 @@ struct fake_rm *fake_rm_new(void);
 void fake_rm_free(struct fake_rm *f);
 /* To be freed before the fake. */
 struct nvrm *fake_rm_nvrm(struct fake_rm *f);
+/* From the next one on questions about processes are answered when they are heard. */
+void fake_rm_answer_later(struct fake_rm *f);
+/* And those that come of looking into that process are not answered at all; 0: all are. */
+void fake_rm_silence(struct fake_rm *f, pid_t pid);
+size_t fake_rm_unanswered(struct fake_rm *f);
+/* Those fail with -ETIMEDOUT from now on; how many did. */
+void fake_rm_give_up(struct fake_rm *f);
+size_t fake_rm_given_up(struct fake_rm *f);
+/* A copy of the first descriptor of the driver that the process has. */
+int fake_rm_borrow(struct fake_rm *f, pid_t pid);
 /* Another descriptor of the same file, as one sent to another process; to be closed as others. */
 int fake_rm_dup(struct fake_rm *f, int fd);
 

@@ -15,6 +15,7 @@
 #define FAKE_NUMBERS 1100 /* descriptors of a process */
 #define FAKE_FIRST_PLAIN (1u << 20) /* the number of the first that is of no driver */
 #define FAKE_FAULTS 8
+#define FAKE_ASKED 64
 #define FAKE_CALLS (1u << 20) /* that are noted */
 #define FAKE_FIRST_NUMBER 3
 
@@ -91,6 +92,13 @@ struct fake_rm {
 
 	struct fake_pending faults[FAKE_FAULTS];
 	size_t n_faults;
+	bool answers_later;
+	int answers_fd;
+	struct nvrm_question *asked[FAKE_ASKED];
+	size_t n_asked;
+	pid_t silent;
+	bool gives_up;
+	size_t given_up;
 	uint32_t blocked_cmd;
 	unsigned int waiting;
 

@@ -52,6 +52,8 @@ void fake_rm_free(struct fake_rm *f)
 	for (int fd = 0; fd < FAKE_FDS; fd++)
 		if (f->fds[fd] >= 0)
 			close(fd);
+	if (f->answers_later)
+		close(f->answers_fd);
 	pthread_mutex_destroy(&f->lock);
 	pthread_cond_destroy(&f->changed);
 	free(f->version);

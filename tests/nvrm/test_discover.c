@@ -37,7 +37,6 @@ static void a_job_has_four_groups_on_its_gpu(void **state)
 	struct nvrm_process *p = rig_open(r, JOB);
 
 	assert_int_equal(p->pid, JOB);
-	assert_int_equal(p->start_ticks, 1000);
 	assert_int_equal(p->n_clients, 1);
 	assert_int_equal(p->clients[0].handle, client);
 	assert_int_equal(p->n_groups, 4);

@@ -43,7 +43,7 @@ static int setup(void **state)
 	f->client = fake_rm_job(f->fake, JOB);
 	f->channel = first_channel(f, f->client);
 	f->pidfd = f->n->transport->pidfd(f->n->data, JOB);
-	f->fd = f->n->transport->borrow(f->n->data, f->pidfd, JOB, 0, NULL);
+	f->fd = fake_rm_borrow(f->fake, JOB);
 	assert_true(f->pidfd >= 0 && f->fd >= 0);
 	*state = f;
 	return 0;
@@ -158,7 +158,7 @@ static void a_copy_of_a_descriptor_keeps_the_client_of_the_dead(void **state)
 	fake_rm_exit(f->fake, JOB);
 	assert_int_equal(poll(&end, 1, 0), 1);
 	assert_int_equal(fake_rm_pinned(f->fake), 1);
-	assert_int_equal(f->n->transport->borrow(f->n->data, f->pidfd, JOB, 0, NULL), -ESRCH);
+	assert_int_equal(fake_rm_borrow(f->fake, JOB), -ESRCH);
 	f->n->transport->close_fd(f->n->data, f->fd);
 	assert_int_equal(fake_rm_pinned(f->fake), 1);
 	f->n->transport->close_fd(f->n->data, copy);

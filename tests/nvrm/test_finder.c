@@ -219,6 +219,59 @@ static void whatever_fails_and_whoever_ends_meanwhile_nothing_is_kept(void **sta
 	nvrm_finder_free(NULL);
 }
 
+/* ---- answers that come later ---- */
+
+static void answer_later(struct fixture *f)
+{
+	nvrm_finder_free(f->finder);
+	nvrm_free(f->r->n);
+	fake_rm_answer_later(f->r->fake);
+	f->r->n = fake_rm_nvrm(f->r->fake);
+	assert_int_equal(nvrm_finder_new(f->r->n, &f->finder), 0);
+}
+
+static void who_answers_is_found_and_who_does_not_delays_nobody(void **state)
+{
+	struct fixture *f = *state;
+
+	answer_later(f);
+	spawn_idlers(f);
+	fake_rm_silence(f->r->fake, 100);
+	fake_rm_job(f->r->fake, JOB);
+	for (int i = 0; i < 3; i++) {
+		assert_int_equal(list(f), 1);
+		assert_int_equal(f->pids[0], JOB);
+		assert_int_equal(fake_rm_unanswered(f->r->fake), 1);
+		fake_rm_advance(f->r->fake, NSEC_PER_SEC);
+	}
+	assert_int_equal(nvrm_finder_unseen(f->finder), 0);
+}
+
+static void who_was_found_stays_so_though_nobody_answers_and_that_is_told(void **state)
+{
+	struct fixture *f = *state;
+
+	answer_later(f);
+	fake_rm_job(f->r->fake, JOB);
+	assert_int_equal(list(f), 1);
+	fake_rm_silence(f->r->fake, JOB);
+	fake_rm_give_up(f->r->fake);
+	for (int i = 0; i < 3; i++) {
+		fake_rm_advance(f->r->fake, NSEC_PER_SEC);
+		assert_int_equal(list(f), 1);
+		assert_int_equal(nvrm_finder_unseen(f->finder), 1);
+	}
+	fake_rm_silence(f->r->fake, 0);
+	fake_rm_advance(f->r->fake, 60 * NSEC_PER_SEC);
+	assert_int_equal(list(f), 1);
+	assert_int_equal(nvrm_finder_unseen(f->finder), 0);
+	fake_rm_silence(f->r->fake, JOB);
+	assert_int_equal(list(f), 1);
+	fake_rm_exit(f->r->fake, JOB);
+	assert_int_equal(list(f), 0);
+	assert_int_equal(nvrm_finder_unseen(f->finder), 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -234,6 +287,8 @@ int main(void)
 		CASE(whose_files_may_not_be_seen_is_no_error),
 		CASE(a_list_that_cannot_be_had_is_an_error_and_forgets_nobody),
 		CASE(whatever_fails_and_whoever_ends_meanwhile_nothing_is_kept),
+		CASE(who_answers_is_found_and_who_does_not_delays_nobody),
+		CASE(who_was_found_stays_so_though_nobody_answers_and_that_is_told),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL) != 0;

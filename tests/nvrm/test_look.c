@@ -46,6 +46,8 @@ static int look(struct rig *r, struct nvrm_process *p, unsigned int asks, struct
 		calls = fake_rm_count(r->fake, FAKE_ANY, 0);
 		ret->most = MAX(ret->most, calls);
 		ret->n++;
+		if (nvrm_process_waits(p))
+			r->n->transport->hear(r->n->data);
 	} while (result == -EINPROGRESS);
 	return result;
 }
@@ -71,6 +73,44 @@ static void steps_find_what_one_look_finds(void **state)
 	}
 	nvrm_process_close(q);
 	nvrm_process_close(p);
+}
+
+static void answer_later(struct rig *r)
+{
+	fake_rm_answer_later(r->fake);
+	nvrm_free(r->n);
+	r->n = fake_rm_nvrm(r->fake);
+}
+
+static void a_look_waits_for_its_answers(void **state)
+{
+	struct rig *r = *state;
+	struct nvrm_process *p;
+	struct steps steps;
+
+	answer_later(r);
+	fake_rm_job(r->fake, JOB);
+	p = begin(r, JOB);
+	assert_false(nvrm_process_waits(p));
+	for (int i = 0; i < 3; i++) { /* until it is heard nothing is asked again */
+		assert_int_equal(step(r, p, NVRM_STEP_ASKS), -EINPROGRESS);
+		assert_true(nvrm_process_waits(p));
+		assert_int_equal(fake_rm_unanswered(r->fake), 1);
+		assert_int_equal(fake_rm_count(r->fake, FAKE_BORROW, 0), 0);
+	}
+	assert_int_equal(look(r, p, NVRM_STEP_ASKS, &steps), 1);
+	assert_false(nvrm_process_waits(p));
+	assert_int_equal(p->n_groups, 4);
+	nvrm_process_close(p);
+}
+
+static void whoever_waits_for_a_process_hears_it(void **state)
+{
+	struct rig *r = *state;
+
+	answer_later(r);
+	fake_rm_job(r->fake, JOB);
+	nvrm_process_close(rig_open(r, JOB));
 }
 
 static void a_job_takes_few_steps(void **state)
@@ -162,6 +202,33 @@ static void ancestors_descriptors_are_read_in_steps(void **state)
 		fake_rm_client(r->fake, JOB, fake_rm_open_file(r->fake, JOB, "/dev/nvidiactl")),
 		FAKE_GPU, 8);
 	check_steps(r, 1);
+}
+
+/* Those of an ancestor that has as many clients as it likes. */
+static void ancestors_copies_are_asked_in_steps(void **state)
+{
+	struct rig *r = *state;
+	struct nvrm_process *p;
+	size_t most = 0;
+	int result;
+
+	fake_rm_job(r->fake, OTHER);
+	for (int i = 0; i < 60; i++)
+		fake_rm_open_file(r->fake, OTHER, "/dev/nvidiactl");
+	fake_rm_fork(r->fake, OTHER, JOB);
+	fake_rm_context(
+		r->fake,
+		fake_rm_client(r->fake, JOB, fake_rm_open_file(r->fake, JOB, "/dev/nvidiactl")),
+		FAKE_GPU, 8);
+	p = begin(r, JOB);
+	do {
+		fake_rm_forget_calls(r->fake);
+		result = step(r, p, 8);
+		most = MAX(most, fake_rm_count(r->fake, FAKE_IOCTL, FAKE_CMD_SHARE));
+	} while (result == -EINPROGRESS);
+	assert_int_equal(result, 1);
+	assert_in_range(most, 1, 2 * 8);
+	nvrm_process_close(p);
 }
 
 static void its_own_descriptors_are_read_in_steps(void **state)
@@ -344,6 +411,8 @@ static void look_in_steps(struct rig *r)
 	for (int looks = 0; looks < 2; looks++) {
 		do {
 			result = step(r, p, NVRM_STEP_ASKS);
+			if (nvrm_process_waits(p))
+				r->n->transport->hear(r->n->data);
 			if (p->opened) {
 				nvrm_hold(&p, 1, FAKE_GPU, NULL, &r->failure);
 				nvrm_let_go(&p, 1, FAKE_GPU, &r->failure);
@@ -358,14 +427,24 @@ static void look_in_steps(struct rig *r)
 
 static const struct rig_scene stepping = { a_job_among_others, look_in_steps, NULL };
 
+static void a_job_that_is_answered_later(struct rig *r)
+{
+	answer_later(r);
+	a_job_among_others(r);
+}
+
+static const struct rig_scene asking = { a_job_that_is_answered_later, look_in_steps, NULL };
+
 static void whoever_ends_at_whatever_call_leaves_nothing(void **state)
 {
 	rig_try_all(&stepping, &(struct fake_fault){ .exits = JOB });
+	rig_try_all(&asking, &(struct fake_fault){ .exits = JOB });
 }
 
 static void any_call_may_fail_in_any_step(void **state)
 {
 	rig_try_all(&stepping, &(struct fake_fault){ .error = EIO });
+	rig_try_all(&asking, &(struct fake_fault){ .error = EIO });
 	rig_try_all(&stepping,
 		    &(struct fake_fault){ .op = FAKE_IOCTL, .status = NVRM_INVALID_CLIENT });
 }
@@ -375,11 +454,14 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 #define CASE(name) cmocka_unit_test_setup_teardown(name, rig_setup, rig_teardown)
 		CASE(steps_find_what_one_look_finds),
+		CASE(a_look_waits_for_its_answers),
+		CASE(whoever_waits_for_a_process_hears_it),
 		CASE(a_job_takes_few_steps),
 		CASE(clients_far_away_are_searched_in_steps),
 		CASE(clients_without_channels_are_listed_in_steps),
 		CASE(objects_without_number_are_listed_in_steps),
 		CASE(ancestors_descriptors_are_read_in_steps),
+		CASE(ancestors_copies_are_asked_in_steps),
 		CASE(its_own_descriptors_are_read_in_steps),
 		CASE(who_frees_its_client_between_two_steps_has_none),
 		CASE(a_client_freed_while_it_is_listed_again_is_forgotten),

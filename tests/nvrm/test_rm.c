@@ -11,25 +11,25 @@
 #include "tests/nvrm/rig.h"
 #include "util/macros.h"
 
-struct borrowed {
+struct loan {
 	struct rig *r;
 	int fd, pidfd;
 	uint32_t client;
 };
 
-static struct borrowed borrow(struct rig *r, pid_t pid)
+static struct loan lend(struct rig *r, pid_t pid)
 {
-	struct borrowed b = { .r = r };
+	struct loan b = { .r = r };
 
 	b.client = fake_rm_job(r->fake, pid);
 	b.pidfd = r->n->transport->pidfd(r->n->data, pid);
 	assert_true(b.pidfd >= 0);
-	b.fd = r->n->transport->borrow(r->n->data, b.pidfd, pid, 0, NULL);
+	b.fd = fake_rm_borrow(r->fake, pid);
 	assert_true(b.fd >= 0);
 	return b;
 }
 
-static void give_back(struct borrowed *b)
+static void give_back(struct loan *b)
 {
 	b->r->n->transport->close_fd(b->r->n->data, b->fd);
 	close(b->pidfd);
@@ -53,7 +53,7 @@ static void a_new_client_is_the_newest_and_ends_with_its_descriptor(void **state
 static void whose_a_client_is_is_asked_without_a_line_in_the_log(void **state)
 {
 	struct rig *r = *state;
-	struct borrowed b = borrow(r, JOB);
+	struct loan b = lend(r, JOB);
 	uint32_t other = fake_rm_job(r->fake, OTHER);
 
 	assert_int_equal(nvrm_whose(r->n, b.fd, b.client), NVRM_THIS);
@@ -68,7 +68,7 @@ static void whose_a_client_is_is_asked_without_a_line_in_the_log(void **state)
 static void whose_with_an_answer_nobody_knows_is_an_error(void **state)
 {
 	struct rig *r = *state;
-	struct borrowed b = borrow(r, JOB);
+	struct loan b = lend(r, JOB);
 
 	fake_rm_fault(r->fake,
 		      &(struct fake_fault){ .cmd = FAKE_CMD_SHARE, .status = NVRM_GPU_IS_LOST });
@@ -81,7 +81,7 @@ static void whose_with_an_answer_nobody_knows_is_an_error(void **state)
 static void an_object_has_a_class_and_a_parent(void **state)
 {
 	struct rig *r = *state;
-	struct borrowed b = borrow(r, JOB);
+	struct loan b = lend(r, JOB);
 	uint32_t class = 1, parent = 1;
 
 	assert_int_equal(nvrm_get_object(r->n, b.fd, b.client, SUBDEVICE, &class, &parent), 0);
@@ -97,7 +97,7 @@ static void an_object_has_a_class_and_a_parent(void **state)
 static void an_object_that_goes_between_two_questions_is_none(void **state)
 {
 	struct rig *r = *state;
-	struct borrowed b = borrow(r, JOB);
+	struct loan b = lend(r, JOB);
 	uint32_t class = 1, parent = 1;
 
 	fake_rm_fault(r->fake, &(struct fake_fault){ .cmd = NVRM_CTRL_GET_HANDLE_INFO,
@@ -113,7 +113,7 @@ static void an_object_that_goes_between_two_questions_is_none(void **state)
 static void a_subdevice_knows_its_gpu_and_a_group_its_number(void **state)
 {
 	struct rig *r = *state;
-	struct borrowed b = borrow(r, JOB);
+	struct loan b = lend(r, JOB);
 	uint32_t gpu = 0, id = 0;
 
 	assert_int_equal(nvrm_get_gpu(r->n, b.fd, b.client, SUBDEVICE, &gpu), NVRM_OK);
@@ -128,7 +128,7 @@ static void a_subdevice_knows_its_gpu_and_a_group_its_number(void **state)
 static void a_slice_is_read_and_set(void **state)
 {
 	struct rig *r = *state;
-	struct borrowed b = borrow(r, JOB);
+	struct loan b = lend(r, JOB);
 	uint64_t us = 0;
 
 	assert_int_equal(nvrm_get_timeslice(r->n, b.fd, b.client, COMPUTE_GROUP, &us), NVRM_OK);
@@ -143,7 +143,7 @@ static void a_slice_is_read_and_set(void **state)
 static void channels_are_disabled_and_enabled(void **state)
 {
 	struct rig *r = *state;
-	struct borrowed b = borrow(r, JOB);
+	struct loan b = lend(r, JOB);
 	struct nvrm_disable_channels call = { .disable = 1, .n = 1 };
 	struct nvrm_objects objects = { 0 };
 
@@ -164,7 +164,7 @@ static void channels_are_disabled_and_enabled(void **state)
 static void a_client_of_another_file_is_refused(void **state)
 {
 	struct rig *r = *state;
-	struct borrowed b = borrow(r, JOB);
+	struct loan b = lend(r, JOB);
 	uint32_t other = fake_rm_job(r->fake, OTHER), class, parent;
 
 	assert_int_equal(nvrm_get_object(r->n, b.fd, other, SUBDEVICE, &class, &parent),
@@ -174,12 +174,12 @@ static void a_client_of_another_file_is_refused(void **state)
 
 /* ---- every wrapper in turn ---- */
 
-static int call_whose(struct borrowed *b)
+static int call_whose(struct loan *b)
 {
 	return nvrm_whose(b->r->n, b->fd, b->client);
 }
 
-static int call_new_client(struct borrowed *b)
+static int call_new_client(struct loan *b)
 {
 	uint32_t client = 7;
 	int r = nvrm_new_client(b->r->n, b->fd, &client);
@@ -188,7 +188,7 @@ static int call_new_client(struct borrowed *b)
 	return r;
 }
 
-static int call_object(struct borrowed *b)
+static int call_object(struct loan *b)
 {
 	uint32_t class = 7, parent = 7;
 	int r = nvrm_get_object(b->r->n, b->fd, b->client, SUBDEVICE, &class, &parent);
@@ -198,7 +198,7 @@ static int call_object(struct borrowed *b)
 	return r;
 }
 
-static int call_gpu(struct borrowed *b)
+static int call_gpu(struct loan *b)
 {
 	uint32_t gpu = 7;
 	int r = nvrm_get_gpu(b->r->n, b->fd, b->client, SUBDEVICE, &gpu);
@@ -207,7 +207,7 @@ static int call_gpu(struct borrowed *b)
 	return r;
 }
 
-static int call_group_id(struct borrowed *b)
+static int call_group_id(struct loan *b)
 {
 	uint32_t id = 7;
 	int r = nvrm_get_group_id(b->r->n, b->fd, b->client, COMPUTE_GROUP, &id);
@@ -216,7 +216,7 @@ static int call_group_id(struct borrowed *b)
 	return r;
 }
 
-static int call_get_slice(struct borrowed *b)
+static int call_get_slice(struct loan *b)
 {
 	uint64_t us = 7;
 	int r = nvrm_get_timeslice(b->r->n, b->fd, b->client, COMPUTE_GROUP, &us);
@@ -225,24 +225,24 @@ static int call_get_slice(struct borrowed *b)
 	return r;
 }
 
-static int call_set_slice(struct borrowed *b)
+static int call_set_slice(struct loan *b)
 {
 	return nvrm_set_timeslice(b->r->n, b->fd, b->client, COMPUTE_GROUP, 1);
 }
 
-static int call_preempt(struct borrowed *b)
+static int call_preempt(struct loan *b)
 {
 	return nvrm_preempt(b->r->n, b->fd, b->client, COMPUTE_GROUP, true);
 }
 
-static int call_disable(struct borrowed *b)
+static int call_disable(struct loan *b)
 {
 	struct nvrm_disable_channels call = { .disable = 1 };
 
 	return nvrm_disable_channels(b->r->n, b->fd, b->client, SUBDEVICE, &call);
 }
 
-static int (*const wrappers[])(struct borrowed *b) = {
+static int (*const wrappers[])(struct loan *b) = {
 	call_new_client, call_object,  call_gpu,     call_group_id, call_get_slice,
 	call_set_slice,	 call_preempt, call_disable, call_whose,
 };
@@ -250,7 +250,7 @@ static int (*const wrappers[])(struct borrowed *b) = {
 static void what_the_driver_answers_is_passed_on_and_results_are_left_alone(void **state)
 {
 	struct rig *r = *state;
-	struct borrowed b = borrow(r, JOB);
+	struct loan b = lend(r, JOB);
 
 	for (size_t i = 0; i < ARRAY_SIZE(wrappers); i++) {
 		int status;

@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "gpu/nvrm/scan.h"
+#include "gpu/nvrm/rm.h"
 #include "util/macros.h"
 
 #define CROWDS 8
@@ -31,6 +31,7 @@ struct world {
 	int list_error; /* of directories of descriptors */
 	size_t lists, links, owners; /* calls */
 	uint64_t now_ns;
+	struct nvrm n;
 	struct nvrm_scan *scan;
 };
 
@@ -107,6 +108,7 @@ static int owner(void *data, pid_t pid, uid_t *ret)
 }
 
 static const struct nvrm_proc_files files = { list, read_link, owner };
+static const struct nvrm_transport transport = { .files = &files };
 
 static int setup(void **state)
 {
@@ -114,7 +116,8 @@ static int setup(void **state)
 
 	assert_non_null(w);
 	w->now_ns = NSEC_PER_SEC;
-	assert_int_equal(nvrm_scan_new(&files, w, &w->scan), 0);
+	w->n = (struct nvrm){ .transport = &transport, .data = w };
+	assert_int_equal(nvrm_scan_new(&w->n, &w->scan), 0);
 	*state = w;
 	return 0;
 }

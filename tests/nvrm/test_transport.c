@@ -15,7 +15,7 @@
 
 #include <cmocka.h>
 
-#include "gpu/nvrm/transport.h"
+#include "gpu/nvrm/rm.h"
 #include "tests/kfd/counts.h"
 #include "util/macros.h"
 
@@ -30,6 +30,7 @@ struct world {
 	void *data;
 	pid_t child;
 	int pidfd;
+	struct nvrm_question q;
 	size_t fds;
 };
 
@@ -157,6 +158,18 @@ static int teardown(void **state)
 	return 0;
 }
 
+static int ask_copies(struct world *w, pid_t pid, uint64_t position)
+{
+	struct nvrm n = { .transport = t, .data = w->data };
+
+	w->q.user = geteuid();
+	w->q.blamed = pid;
+	w->q.words = (struct nvrm_words){
+		.what = NVRM_ASK_COPIES, .pid = pid, .position = position, .left = 512
+	};
+	return nvrm_ask(&n, &w->q);
+}
+
 static void the_device_is_opened_below_the_root(void **state)
 {
 	struct world *w = *state;
@@ -174,25 +187,58 @@ static void the_device_is_opened_below_the_root(void **state)
 	path_of(w, "dev/nvidiactl", path, sizeof(path));
 	remove(path);
 	assert_int_equal(t->open(w->data), -ENOENT);
-	assert_int_equal(t->borrow(w->data, w->pidfd, w->child, 0, NULL), -ENODEV);
+	assert_int_equal(ask_copies(w, w->child, 0), -ENODEV);
+}
+
+static void check_copy(struct world *w, uint32_t i, const struct stat *device)
+{
+	struct stat got;
+	int fd = w->q.fds[i];
+
+	assert_int_equal(fstat(fd, &got), 0);
+	assert_true(got.st_rdev == device->st_rdev);
+	assert_int_equal(fcntl(fd, F_GETFD) & FD_CLOEXEC, FD_CLOEXEC);
+	assert_string_equal(w->q.words.links[i], DEVICE);
+	t->drop_fd(w->data, fd);
 }
 
 static void descriptors_on_the_device_are_borrowed_and_no_others(void **state)
 {
 	struct world *w = *state;
-	struct stat device, got;
+	struct stat device;
 
 	assert_int_equal(stat(DEVICE, &device), 0);
-	for (unsigned int nth = 0; nth < CHILD_FDS; nth++) {
-		int fd = t->borrow(w->data, w->pidfd, w->child, nth, NULL);
-
-		assert_true(fd >= 0);
-		assert_int_equal(fstat(fd, &got), 0);
-		assert_true(got.st_rdev == device.st_rdev);
-		assert_int_equal(fcntl(fd, F_GETFD) & FD_CLOEXEC, FD_CLOEXEC);
-		t->close_fd(w->data, fd);
+	assert_int_equal(ask_copies(w, w->child, 0), CHILD_FDS);
+	assert_true(w->q.words.position == BORROW_END);
+	for (uint32_t i = 0; i < CHILD_FDS; i++) {
+		assert_int_equal(w->q.words.numbers[i], FIRST_FD + 2 * i);
+		check_copy(w, i, &device);
 	}
-	assert_int_equal(t->borrow(w->data, w->pidfd, w->child, CHILD_FDS, NULL), -ENOENT);
+}
+
+/* Where it stopped, also in the middle of descriptors of no interest. */
+static void descriptors_are_borrowed_a_few_at_a_time(void **state)
+{
+	struct world *w = *state;
+	struct stat device;
+	struct borrow_place at = { 0 };
+	uint32_t n = 0;
+
+	assert_int_equal(stat(DEVICE, &device), 0);
+	while (at.position != BORROW_END) {
+		struct borrowed copies[NVRM_COPIES];
+		int r;
+
+		at.left = 2;
+		r = t->borrow(w->data, w->child, device.st_rdev, &at, copies);
+		assert_in_range(r, 0, 2);
+		for (int i = 0; i < r; i++) {
+			assert_int_equal(copies[i].number, FIRST_FD + 2 * n++);
+			close(copies[i].fd);
+		}
+		assert_false(at.missed);
+	}
+	assert_int_equal(n, CHILD_FDS);
 }
 
 static void the_end_is_told_and_nothing_is_borrowed_after_it(void **state)
@@ -204,7 +250,7 @@ static void the_end_is_told_and_nothing_is_borrowed_after_it(void **state)
 	assert_int_equal(poll(&end, 1, 0), 0);
 	end_child(w);
 	assert_int_equal(poll(&end, 1, -1), 1);
-	assert_int_equal(t->borrow(w->data, w->pidfd, gone, 0, NULL), -ESRCH);
+	assert_int_equal(ask_copies(w, gone, 0), -ESRCH);
 	assert_int_equal(t->pidfd(w->data, gone), -ESRCH);
 }
 
@@ -370,6 +416,7 @@ int main(void)
 #define CASE(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 		CASE(the_device_is_opened_below_the_root),
 		CASE(descriptors_on_the_device_are_borrowed_and_no_others),
+		CASE(descriptors_are_borrowed_a_few_at_a_time),
 		CASE(the_end_is_told_and_nothing_is_borrowed_after_it),
 		CASE(files_are_read_and_links_as_what_they_point_to),
 		CASE(directories_are_listed),

@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: MIT */
+#include <errno.h>
+#include <string.h>
+
+#include "gpu/nvrm/look.h"
+#include "util/macros.h"
+
+/* Those that were read, also by others: so a look at any number of them comes to steps. */
+static void count_down(unsigned int *left, unsigned int unused)
+{
+	*left -= MIN(*left, NVRM_STEP_ASKS - MIN(unused, NVRM_STEP_ASKS));
+}
+
+static int ask_copies(struct nvrm *n, struct nvrm_question *q, pid_t pid, struct nvrm_copies *c,
+		      unsigned int *left)
+{
+	int r;
+
+	if (q->state == NVRM_UNASKED)
+		q->words = (struct nvrm_words){ .what = NVRM_ASK_COPIES,
+						.pid = pid,
+						.position = c->position,
+						.left = NVRM_STEP_ASKS };
+	r = nvrm_ask(n, q);
+	if (r < 0)
+		return r;
+	count_down(left, q->words.left);
+	c->position = q->words.position;
+	c->missed |= q->words.missed;
+	c->n = q->words.n;
+	c->next = 0;
+	memcpy(c->fds, q->fds, sizeof(c->fds));
+	memcpy(c->numbers, q->words.numbers, sizeof(c->numbers));
+	memcpy(c->links, q->words.links, sizeof(c->links));
+	return 0;
+}
+
+int nvrm_next_copy(struct nvrm *n, struct nvrm_question *q, pid_t pid, struct nvrm_copies *c,
+		   unsigned int *left, int *ret_fd)
+{
+	while (c->next == c->n) {
+		int r;
+
+		if (c->position == BORROW_END)
+			return 0;
+		if (*left == 0)
+			return -EINPROGRESS;
+		r = ask_copies(n, q, pid, c, left);
+		if (r < 0)
+			return r;
+	}
+	*ret_fd = c->fds[c->next++];
+	return 1;
+}
+
+void nvrm_copies_done(struct nvrm *n, struct nvrm_copies *c)
+{
+	while (c->next < c->n)
+		n->transport->drop_fd(n->data, c->fds[c->next++]);
+	*c = (struct nvrm_copies){ 0 };
+}
+
+int nvrm_ask_gpu(struct nvrm *n, struct nvrm_question *q, pid_t pid, uint64_t *position,
+		 unsigned int *left, pid_t *ret_parent)
+{
+	int r;
+
+	do {
+		if (*left == 0)
+			return -EINPROGRESS;
+		if (q->state == NVRM_UNASKED)
+			q->words = (struct nvrm_words){ .what = ret_parent ? NVRM_ASK_PARENT :
+									     NVRM_ASK_GPU,
+							.pid = pid,
+							.position = *position,
+							.left = NVRM_STEP_ASKS };
+		r = nvrm_ask(n, q);
+		if (r < 0)
+			return r;
+		count_down(left, q->words.left);
+		*position = q->words.position;
+		if (ret_parent)
+			*ret_parent = q->words.parent;
+	} while (r == 0 && *position != NVRM_LIST_END);
+	return r;
+}

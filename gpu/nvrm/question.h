@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What is asked about a process, where its owner decides how long that takes: its files in /proc,
+ * copies of its descriptors. To read a link there, or what a process is, is to have a share of its
+ * file or of its memory for a moment; if the process lets go of it just then, whoever reads does
+ * what there is to do at the last close, and waits for it. So a daemon has it asked by a process
+ * that nobody needs (gpu/helpers/readers.h), and goes on with other things until the answer comes.
+ */
+#ifndef GPREEMPT_GPU_NVRM_QUESTION_H
+#define GPREEMPT_GPU_NVRM_QUESTION_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "gpu/helpers/borrow.h"
+
+#define NVRM_COPIES READER_FDS /* descriptors with one answer */
+#define NVRM_ASKED_PIDS 64u /* with one question */
+
+enum nvrm_what {
+	/* Copies of its descriptors of the control device. */
+	NVRM_ASK_COPIES,
+	/* Whether it has a GPU open, and as which descriptor; numbers[0] is tried first, if any. */
+	NVRM_ASK_GPU,
+	/* The same, and its parent. */
+	NVRM_ASK_PARENT,
+	/* What some of its descriptors point to. */
+	NVRM_ASK_LINKS,
+	/* Which processes look like servers of MPS. */
+	NVRM_ASK_SERVERS,
+};
+
+/* As it goes to a reader and comes back. */
+struct nvrm_words {
+	uint32_t what;
+	int32_t pid;
+	uint64_t device; /* with NVRM_ASK_COPIES; the transport's */
+	uint64_t
+		position; /* among its descriptors, and where to go on; NVRM_LIST_END: at the end */
+	uint32_t left; /* that may be read; what was not used */
+	uint32_t n; /* numbers; copies of the answer */
+	uint32_t numbers[NVRM_ASKED_PIDS]; /* of descriptors or processes */
+
+	/* the answer's */
+	uint32_t missed; /* a descriptor was closed as it was copied */
+	int32_t parent; /* 0: not known */
+	uint64_t servers; /* a bit for each */
+	char links[NVRM_COPIES][BORROW_LINK]; /* ""; cannot be read */
+};
+
+enum nvrm_question_state { NVRM_UNASKED, NVRM_ASKED, NVRM_ANSWERED };
+
+struct nvrm_question { /* zeroed before the first */
+	enum nvrm_question_state state;
+	pid_t blamed; /* the process that is looked into: it is left alone if nothing comes back */
+	uid_t user; /* whose it is */
+	struct nvrm_words words;
+	int fds[NVRM_COPIES]; /* words.n of them with NVRM_ASK_COPIES, the asker's to drop */
+	int result; /* a GPU: 1, or 0, where position tells whether that is all; or -errno */
+	void *under_way; /* the transport's */
+};
+
+struct nvrm;
+struct nvrm_transport;
+
+/*
+ * Asks, or asks for the answer: -EINPROGRESS as long as there is none. Then a question is left as
+ * it is, and nvrm_ask() called again when the transport has heard something.
+ */
+int nvrm_ask(struct nvrm *n, struct nvrm_question *q);
+/* It is not waited for any more, whatever comes. */
+void nvrm_forget(struct nvrm *n, struct nvrm_question *q);
+
+/* Finds out here and now; as nvrm_question.result. */
+int nvrm_answer(const struct nvrm_transport *t, void *data, struct nvrm_words *w, int *ret_fds);
+
+/* ---- by a reader; @user is the data of nvrm_transport_syscall ---- */
+
+int nvrm_question_serve(void *user, pid_t pid, const void *request, size_t len,
+			struct reader_room *room);
+
+/* ---- its owner; one thread at a time ---- */
+
+struct nvrm_readers;
+
+int nvrm_readers_new(struct nvrm_readers **ret); /* -ENOPKG: the program is not installed */
+void nvrm_readers_free(struct nvrm_readers *r); /* accepts NULL */
+void nvrm_readers_ask(struct nvrm_readers *r, struct nvrm_question *q);
+void nvrm_readers_forget(struct nvrm_question *q);
+void nvrm_readers_drop(struct nvrm_readers *r, int fd);
+int nvrm_readers_fd(const struct nvrm_readers *r);
+uint64_t nvrm_readers_hear(struct nvrm_readers *r);
+/* For whoever has nothing else to do: one question, waiting for it, but not for ever. */
+void nvrm_readers_ask_now(struct nvrm_question *q);
+
+#endif
