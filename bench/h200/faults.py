@@ -203,6 +203,7 @@ def copy_for_others(rig):
     to = rig.new_file('programs')
     os.mkdir(to, 0o755)
     shutil.copy(rig.gpreempt, to)
+    shutil.copy(rig.program('cmd/gpreempt-reader/gpreempt-reader'), to)
     if rig.lib:
         for name in os.listdir(rig.lib):
             shutil.copy(os.path.join(rig.lib, name), to)

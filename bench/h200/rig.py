@@ -74,6 +74,14 @@ def cpu_s(pid):
     return used / 1e9
 
 
+def name_of(pid):
+    try:
+        with open(f'/proc/{pid}/comm', encoding='utf-8') as f:
+            return f.read().strip()
+    except OSError:
+        return ''
+
+
 def children(pid):
     found = []
     for name in filter(str.isdigit, os.listdir('/proc')):
@@ -98,6 +106,7 @@ def last_json(text):
 class Rig:
     def __init__(self, build, lib, log):
         self.build, self.lib, self.log = os.path.abspath(build), lib and os.path.abspath(lib), log
+        os.environ['GPREEMPT_HELPERS'] = os.path.join(self.build, 'cmd')
         self.dir = tempfile.mkdtemp(prefix='gpreempt-h200-')
         os.chmod(self.dir, 0o755)
         # Linux pins no pages for a device that belong to a file on a disk.
@@ -316,10 +325,10 @@ class Daemon:
         return json.loads(said)
 
     def guard(self):
-        """The one process beside it."""
-        found = children(self.pid)
+        """The one process of that name beside it."""
+        found = [pid for pid in children(self.pid) if name_of(pid) == 'gpreempt-guard']
         if len(found) != 1:
-            raise Failed(f'gpreemptd has {len(found)} children, a guard is one')
+            raise Failed(f'gpreemptd has {len(found)} guards')
         return found[0]
 
     def cpu(self):
