@@ -205,6 +205,7 @@ static int init_gpu(struct sim_gpu *gpu)
 	if (!gpu->adev.pdev)
 		return -ENODEV;
 	sim_reset_init(gpu);
+	sim_sleep_init(gpu);
 	gpu->reset_domain.wq = alloc_ordered_workqueue("kfdsim-reset%u", 0, gpu->index);
 	if (!gpu->reset_domain.wq)
 		return -ENOMEM;

@@ -362,6 +362,9 @@ void sim_irq_sdma_trap(struct sim_gpu *gpu, const struct sim_queue *q, u32 conte
 /* reset.c */
 void sim_reset_init(struct sim_gpu *gpu);
 
+/* sleep.c */
+void sim_sleep_init(struct sim_gpu *gpu);
+
 /*
  * counters.c: never NULL; the entry may become another process's at the next call. PASIDs are used
  * again: when queues are mapped the process is looked up anew.
