@@ -6,6 +6,7 @@
 #include "cmd/gpreemptd/scheduler_internal.h"
 
 #define BLIND_NS NSEC_PER_SEC
+#define BLIND_AGAIN_NS (10 * NSEC_PER_SEC) /* between two events: a job may come and go */
 
 /*
  * Packets are consumed before they are done, so that the end of the last one may not be seen. An
@@ -82,21 +83,35 @@ static const char *problem_of(const struct scheduler *s, int listed, char *buf, 
 	return newcomers_problem(s, buf, size);
 }
 
+/* Or not yet to be told. */
+static bool sight_is_told(const struct scheduler *s)
+{
+	if (strcmp(s->blind, s->blind_told) == 0)
+		return true;
+	if (!s->blind[0])
+		return s->now_ns - s->blind_ns < BLIND_NS;
+	return s->blind_told_ns && s->now_ns - s->blind_told_ns < BLIND_AGAIN_NS;
+}
+
 void observe_sight(struct scheduler *s, int listed)
 {
 	char buf[sizeof(s->blind)];
 	const char *why = problem_of(s, listed, buf, sizeof(buf));
-	bool was_blind = s->blind[0];
 
-	if (strncmp(s->blind, why ? why : "", sizeof(s->blind) - 1) == 0)
-		return;
 	snprintf(s->blind, sizeof(s->blind), "%s", why ? why : "");
 	if (why)
+		s->blind_ns = s->now_ns;
+	if (sight_is_told(s))
+		return;
+	snprintf(s->blind_told, sizeof(s->blind_told), "%s", s->blind);
+	if (why) {
+		s->blind_told_ns = s->now_ns;
 		events_tell(s->parts.events, &(struct wire_event){ .kind = WIRE_BLIND },
 			    "work goes unseen: %s", why);
-	else if (was_blind)
+	} else {
 		events_tell(s->parts.events, &(struct wire_event){ .kind = WIRE_SEES },
 			    "work is seen again");
+	}
 }
 
 /*

@@ -200,10 +200,10 @@ static void describe(struct scheduler *s, struct job *j, struct wire_job *ret)
 	};
 	memcpy(ret->history, j->history, sizeof(ret->history));
 	describe_process(j->process, ret);
-	if (!s->caps.counts_progress)
-		leave_out_work(ret);
-	else if (j->process->blind_told)
+	if (j->process->blind_told)
 		tell_blind(s, j->process, ret);
+	else if (!s->caps.counts_progress)
+		leave_out_work(ret);
 }
 
 /* What stands for a process that has no jobs is listed for want of those. */

@@ -238,6 +238,8 @@ struct scheduler {
 	uint64_t cgroups_ns; /* when it is to be seen which of those of requests are gone */
 	uint64_t wake_ns; /* of the engine */
 	char blind[sizeof(((struct wire_status *)0)->blind)]; /* why work goes unseen, or "" */
+	char blind_told[sizeof(((struct wire_status *)0)->blind)]; /* the same in the last event */
+	uint64_t blind_ns, blind_told_ns; /* the last time it was so, was told to be so */
 	bool attach_due, gpus_due, step_due, slices_due; /* something changed they judge by */
 	bool lost; /* a look found nobody */
 	uint32_t targets; /* not yet released */

@@ -87,6 +87,24 @@ int readers_user_of(pid_t pid, uid_t *ret)
 	return 0;
 }
 
+const char *readers_why(int result)
+{
+	switch (result) {
+	case -EUSERS:
+		return "too many processes of its user do not let themselves be read";
+	case -EPERM:
+	case -EACCES:
+		return "there is no right to read it";
+	case -EAGAIN:
+	case -ENOMEM:
+	case -EMFILE:
+	case -ENFILE:
+		return "the machine has no room for a process that reads it";
+	default:
+		return "it does not let itself be read";
+	}
+}
+
 static void finish(struct readers_task *t, struct readers_answer *answer)
 {
 	t->crew = NULL;

@@ -68,6 +68,9 @@ struct readers_task {
 	bool sent;
 };
 
+/* Such a result, or what kept a reader from beginning, for people. */
+const char *readers_why(int result);
+
 /* -ENOPKG: the program is not installed. */
 int readers_new(const struct readers_options *options, struct readers **ret);
 /* What is under way is forgotten: its done() is not called. Accepts NULL. */

@@ -190,23 +190,9 @@ int look_result(struct gpu_watch *w, const struct gpu_sample **ret)
 
 static const char *why_blind(int error)
 {
-	switch (error) {
-	case -EUSERS:
-		return "too many processes of its user do not let themselves be read";
-	case -EPERM:
-	case -EACCES:
-		return "there is no right to read its memory";
-	case -EAGAIN:
-	case -ENOMEM:
-	case -EMFILE:
-	case -ENFILE:
-		return "the machine has no room for a process that reads it";
-	case -ENOSPC:
-	case -ENOBUFS:
+	if (error == -ENOSPC || error == -ENOBUFS)
 		return "its user has more queues than can be looked at";
-	default:
-		return "its memory does not let itself be read";
-	}
+	return readers_why(error);
 }
 
 static bool any_hidden(const struct gpu_watch *w)

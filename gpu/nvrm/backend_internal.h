@@ -90,6 +90,7 @@ struct gpu_watch {
 	struct gpu_queue *fresh; /* to become queues, where there is news */
 	size_t n_fresh;
 	bool news, ended;
+	int unanswered; /* as the process has it */
 	bool left; /* by the owner: it is the worker's to free */
 
 	struct proc *proc; /* the worker's; NULL: not seen by it yet */
@@ -128,6 +129,7 @@ struct proc {
 	uint64_t looked; /* the last step for it */
 	unsigned int steps; /* of the look that is under way */
 	bool asks; /* it goes on when there is an answer */
+	int unanswered; /* of the last look, as nvrm_process has it */
 	struct named *named;
 	size_t n_named;
 };

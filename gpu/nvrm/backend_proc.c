@@ -229,6 +229,8 @@ int nvrm_proc_look(struct proc *x, struct nvrm_failure *ret_failure)
 
 	nvrm_work_enter(x->b);
 	r = look(x, ret_failure);
+	if (r != -EINPROGRESS)
+		x->unanswered = looked_at(x) ? looked_at(x)->unanswered : 0;
 	if (r < 0 && r != -EINPROGRESS)
 		nvrm_process_close(steal_ptr(&x->opening));
 	nvrm_work_leave(x->b);

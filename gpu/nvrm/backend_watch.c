@@ -96,7 +96,6 @@ const struct gpu_queue *nvrm_watch_queues(const struct gpu_watch *w, size_t *ret
 }
 
 /* Nobody can see what waits on these GPUs. */
-/* There is nothing to be seen. */
 void nvrm_watch_look(struct gpu_backend *base, struct gpu_watch *const *watches, size_t n)
 {
 }
@@ -108,7 +107,12 @@ int nvrm_watch_looked(struct gpu_watch *w, const struct gpu_sample **ret)
 
 const char *nvrm_watch_blind(const struct gpu_watch *w)
 {
-	return NULL;
+	int unanswered;
+
+	pthread_mutex_lock(&w->b->lock);
+	unanswered = w->unanswered;
+	pthread_mutex_unlock(&w->b->lock);
+	return unanswered ? readers_why(unanswered) : NULL;
 }
 
 /* ---- the worker's ---- */
@@ -136,6 +140,7 @@ static void show(struct proc *x, struct gpu_watch *w)
 	struct gpu_queue *fresh = calloc(x->n_named + 1, sizeof(*fresh));
 
 	w->ended = x->ended;
+	w->unanswered = x->unanswered;
 	if (!fresh)
 		return; /* it keeps what it has, until something changes again */
 	free(w->fresh);
@@ -165,7 +170,7 @@ static void begin(struct gpu_watch *w)
 		return;
 	}
 	w->proc->n_watches++;
-	if (w->proc->p)
+	if (w->proc->p || w->proc->unanswered)
 		show(w->proc, w);
 }
 
@@ -262,6 +267,7 @@ static void look_at(struct proc *x)
 {
 	uint64_t last_ns = x->t ? LOOK_ATTACHED_NS : LOOK_LAST_NS;
 	struct nvrm_failure failure = { 0 };
+	int was_unanswered = x->unanswered;
 	int r = nvrm_proc_look(x, &failure);
 	bool changed = r == 1;
 
@@ -271,6 +277,8 @@ static void look_at(struct proc *x)
 	}
 	if (changed)
 		r = follow(x, &failure);
+	else if (x->unanswered != was_unanswered)
+		nvrm_watch_show(x);
 	if (r < 0)
 		fail(x, r, &failure);
 	x->look_after_ns = changed ? LOOK_FIRST_NS : MIN(2 * x->look_after_ns, last_ns);

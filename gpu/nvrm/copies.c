@@ -17,10 +17,10 @@ static int ask_copies(struct nvrm *n, struct nvrm_question *q, pid_t pid, struct
 	int r;
 
 	if (q->state == NVRM_UNASKED)
-		q->words = (struct nvrm_words){ .what = NVRM_ASK_COPIES,
-						.pid = pid,
-						.position = c->position,
-						.left = NVRM_STEP_ASKS };
+		nvrm_question_about(n, q, pid,
+				    &(struct nvrm_words){ .what = NVRM_ASK_COPIES,
+							  .position = c->position,
+							  .left = NVRM_STEP_ASKS });
 	r = nvrm_ask(n, q);
 	if (r < 0)
 		return r;
@@ -63,17 +63,17 @@ void nvrm_copies_done(struct nvrm *n, struct nvrm_copies *c)
 int nvrm_ask_gpu(struct nvrm *n, struct nvrm_question *q, pid_t pid, uint64_t *position,
 		 unsigned int *left, pid_t *ret_parent)
 {
+	uint32_t what = ret_parent ? NVRM_ASK_PARENT : NVRM_ASK_GPU;
 	int r;
 
 	do {
 		if (*left == 0)
 			return -EINPROGRESS;
 		if (q->state == NVRM_UNASKED)
-			q->words = (struct nvrm_words){ .what = ret_parent ? NVRM_ASK_PARENT :
-									     NVRM_ASK_GPU,
-							.pid = pid,
-							.position = *position,
-							.left = NVRM_STEP_ASKS };
+			nvrm_question_about(n, q, pid,
+					    &(struct nvrm_words){ .what = what,
+								  .position = *position,
+								  .left = NVRM_STEP_ASKS });
 		r = nvrm_ask(n, q);
 		if (r < 0)
 			return r;

@@ -192,12 +192,26 @@ static int search_client(struct nvrm_process *p, struct nvrm_search *s, struct n
 
 /* ---- descriptors ---- */
 
-static bool is_known(struct nvrm_process *p, int fd)
+/* What the process calls the descriptor that is looked at. */
+static void name_descriptor(struct nvrm_client *c, const struct nvrm_copies *copies)
+{
+	uint32_t at = copies->next - 1;
+
+	c->fd_number = copies->numbers[at];
+	memcpy(c->link, copies->links[at], sizeof(c->link));
+}
+
+/* It may have been given another number since: it is known by the first it has now. */
+static bool is_known(struct nvrm_process *p, const struct nvrm_search *s)
 {
 	for (size_t i = 0; i < p->n_clients; i++) {
-		if (nvrm_whose(p->n, fd, p->clients[i].handle) != NVRM_THIS)
+		struct nvrm_client *c = &p->clients[i];
+
+		if (nvrm_whose(p->n, s->fd, c->handle) != NVRM_THIS)
 			continue;
-		p->clients[i].seen = p->looks;
+		if (c->seen != p->looks)
+			name_descriptor(c, &s->copies);
+		c->seen = p->looks;
 		return true;
 	}
 	return false;
@@ -253,7 +267,7 @@ static int next_descriptor(struct nvrm_process *p, struct nvrm_search *s, struct
 		r = ask_newest(p, s, f);
 		if (r < 0)
 			return r;
-		if (!is_known(p, s->fd)) {
+		if (!is_known(p, s)) {
 			plan(p, s);
 			return 1;
 		}
@@ -266,21 +280,19 @@ static int next_descriptor(struct nvrm_process *p, struct nvrm_search *s, struct
 static int keep_client(struct nvrm_process *p, struct nvrm_search *s, struct nvrm_failure *f)
 {
 	struct nvrm_client *c = &p->clients[p->n_clients];
-	uint32_t at = s->copies.next - 1;
 
 	if (p->n_clients == NVRM_CLIENTS)
 		return fail_looking(f, -ENOSPC, "looking for its clients");
 	p->n_clients++;
 	*c = (struct nvrm_client){
 		.fd = steal_fd(&s->fd),
-		.fd_number = s->copies.numbers[at],
 		.handle = s->number,
 		.objects = s->listing.objects,
 		.guard_slot = -1,
 		.seen = p->looks,
 		.looked = p->looks,
 	};
-	memcpy(c->link, s->copies.links[at], sizeof(c->link));
+	name_descriptor(c, &s->copies);
 	s->listing = (struct nvrm_listing){ 0 };
 	return 0;
 }
@@ -480,13 +492,14 @@ int nvrm_has_closed(struct nvrm_process *p, struct nvrm_question *q)
 {
 	int r;
 
+	if (p->n_clients == 0 && q->state == NVRM_UNASKED)
+		return 0;
 	if (q->state == NVRM_UNASKED) {
-		q->words = (struct nvrm_words){ .what = NVRM_ASK_LINKS, .pid = p->pid };
+		nvrm_question_about(p->n, q, p->pid,
+				    &(struct nvrm_words){ .what = NVRM_ASK_LINKS });
 		for (size_t i = 0; i < p->n_clients; i++)
 			q->words.numbers[q->words.n++] = p->clients[i].fd_number;
 	}
-	if (q->words.n == 0)
-		return 0;
 	r = nvrm_ask(p->n, q);
 	for (size_t i = 0; r == 0 && i < p->n_clients; i++)
 		r = is_closed(&p->clients[i], &q->words);

@@ -117,6 +117,7 @@ enum stage { CLOSED, FURTHER, DISCOVER, GROUPS, SHARED };
 struct nvrm_look {
 	enum stage stage;
 	bool changed; /* its groups */
+	int unanswered; /* as nvrm_process has it */
 	struct nvrm_question question;
 	struct nvrm_search search;
 	struct nvrm_sharing sharing;
@@ -145,9 +146,6 @@ static int begin_look(struct nvrm_process *p)
 	if (!p->look)
 		return -ENOMEM;
 	p->look->search.fd = -1;
-	p->look->question.blamed = p->pid;
-	if (p->n->transport->files->owner(p->n->data, p->pid, &p->look->question.user) < 0)
-		p->look->question.user = READERS_SYSTEM;
 	if (!p->opened)
 		begin_discovery(p);
 	return 0;
@@ -169,9 +167,28 @@ static bool is_due(const struct nvrm_process *p)
 	return now_ns - p->found_ns >= wait_ns;
 }
 
+/*
+ * The reader that was to look hangs, has died or could not be started; it was not the process that
+ * was gone or refused. What is known of one that is open stays then, and the look goes on without
+ * the answer, or the owner of a process could end every hold of it: 0. Else @r.
+ */
+static int bear_silence(struct nvrm_process *p, int r)
+{
+	int answered = p->look->question.result;
+
+	if (r >= 0 || r == -EINPROGRESS || r != answered || r == -ESRCH || r == -EPERM ||
+	    r == -EACCES || r == -ENODEV || r == -ENOENT)
+		return r;
+	p->look->unanswered = r;
+	if (!p->opened)
+		return r;
+	p->look->question.result = 0; /* the driver may say the same for another reason */
+	return 0;
+}
+
 static int check_closed(struct nvrm_process *p, struct nvrm_failure *f)
 {
-	int r = nvrm_has_closed(p, &p->look->question);
+	int r = bear_silence(p, nvrm_has_closed(p, &p->look->question));
 
 	if (r == -EINPROGRESS)
 		return r;
@@ -206,11 +223,12 @@ static int discover(struct nvrm_process *p, unsigned int *left, struct nvrm_fail
 
 	if (r == -EINPROGRESS)
 		return r;
+	r = bear_silence(p, r);
 	if (r < 0 && p->opened && (f->why == NVRM_WHY_NO_CONTEXT || f->why == NVRM_WHY_NOT_FOUND))
 		r = 0; /* it has ended all its contexts, and may begin others */
-	if (r < 0)
+	if (r < 0 || p->look->unanswered)
 		p->doubtful |= p->look->search.anew;
-	else
+	if (r >= 0)
 		p->look->stage = GROUPS;
 	return r;
 }
@@ -227,27 +245,18 @@ static int update_groups(struct nvrm_process *p, struct nvrm_failure *f)
 	return r;
 }
 
-/*
- * The reader that was to look hangs, has died or could not be started; it was not the process that
- * was gone or refused. What is known of a process that is open stays as it is, or its owner could
- * end every hold of it.
- */
-static bool is_unanswered(const struct nvrm_process *p, int r)
-{
-	if (!p->opened || r >= 0 || p->look->question.result != r)
-		return false;
-	return r != -ESRCH && r != -EPERM && r != -EACCES && r != -ENODEV && r != -ENOENT;
-}
-
 /* Nothing stays done to a process that may not, or could not, be freed by the guard. */
 static int check(struct nvrm_process *p, unsigned int *left, struct nvrm_failure *f)
 {
-	int r = nvrm_check_shared(p, &p->look->sharing, &p->look->question, left, f);
+	int shared = nvrm_check_shared(p, &p->look->sharing, &p->look->question, left, f);
+	int r = bear_silence(p, shared);
 
-	if (r == -EINPROGRESS || is_unanswered(p, r))
+	if (r == -EINPROGRESS)
 		return r;
-	for (size_t i = 0; r >= 0 && i < p->n_groups; i++)
+	for (size_t i = 0; shared >= 0 && i < p->n_groups; i++) {
+		p->look->changed |= !p->groups[i].checked; /* it can be held from now on */
 		p->groups[i].checked = true;
+	}
 	if (r >= 0) {
 		r = nvrm_entrust(p);
 		if (r < 0)
@@ -256,6 +265,16 @@ static int check(struct nvrm_process *p, unsigned int *left, struct nvrm_failure
 	if (r < 0)
 		nvrm_undo_all(p);
 	return r;
+}
+
+/* Whoever looks like a server may have a client by now, and its groups be the same. */
+static bool is_to_check(const struct nvrm_process *p)
+{
+	bool unchecked = false;
+
+	for (size_t i = 0; i < p->n_groups; i++)
+		unchecked |= !p->groups[i].checked;
+	return !p->plain && (p->look->changed || p->serves || unchecked);
 }
 
 static int go_on(struct nvrm_process *p, unsigned int *left, struct nvrm_failure *f)
@@ -270,8 +289,7 @@ static int go_on(struct nvrm_process *p, unsigned int *left, struct nvrm_failure
 		r = discover(p, left, f);
 	if (r >= 0 && p->look->stage == GROUPS)
 		r = update_groups(p, f);
-	/* Whoever looks like a server may have a client by now, and its groups be the same. */
-	if (r >= 0 && !p->plain && (p->look->changed || p->serves))
+	if (r >= 0 && is_to_check(p))
 		r = check(p, left, f);
 	return r < 0 ? r : p->look->changed;
 }
@@ -297,8 +315,7 @@ int nvrm_process_look(struct nvrm_process *p, unsigned int *left, struct nvrm_fa
 		return r;
 	if (nvrm_process_ended(p))
 		return fail_ended(p, ret_failure);
-	if (p->look && is_unanswered(p, r))
-		r = 0;
+	p->unanswered = p->look ? p->look->unanswered : 0;
 	end_look(p);
 	if (r < 0 && ret_failure)
 		*ret_failure = failure;

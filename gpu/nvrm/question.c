@@ -4,11 +4,22 @@
 #include <errno.h>
 #include <string.h>
 
+#include "gpu/helpers/readers.h"
 #include "gpu/nvrm/internal.h"
 #include "gpu/nvrm/machine.h"
 #include "util/macros.h"
 
 /* ---- asking ---- */
+
+void nvrm_question_about(struct nvrm *n, struct nvrm_question *q, pid_t pid,
+			 const struct nvrm_words *words)
+{
+	q->words = *words;
+	q->words.pid = pid;
+	q->blamed = pid;
+	if (n->transport->files->owner(n->data, pid, &q->user) < 0)
+		q->user = READERS_SYSTEM; /* it has ended */
+}
 
 int nvrm_ask(struct nvrm *n, struct nvrm_question *q)
 {

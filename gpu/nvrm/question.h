@@ -36,8 +36,7 @@ struct nvrm_words {
 	uint32_t what;
 	int32_t pid;
 	uint64_t device; /* with NVRM_ASK_COPIES; the transport's */
-	uint64_t
-		position; /* among its descriptors, and where to go on; NVRM_LIST_END: at the end */
+	uint64_t position; /* among its descriptors, where to go on; NVRM_LIST_END: at the end */
 	uint32_t left; /* that may be read; what was not used */
 	uint32_t n; /* numbers; copies of the answer */
 	uint32_t numbers[NVRM_ASKED_PIDS]; /* of descriptors or processes */
@@ -64,6 +63,9 @@ struct nvrm_question { /* zeroed before the first */
 struct nvrm;
 struct nvrm_transport;
 
+/* One about that process, which is blamed for it, by a reader of its user. */
+void nvrm_question_about(struct nvrm *n, struct nvrm_question *q, pid_t pid,
+			 const struct nvrm_words *words);
 /*
  * Asks, or asks for the answer: -EINPROGRESS as long as there is none. Then a question is left as
  * it is, and nvrm_ask() called again when the transport has heard something.

@@ -330,7 +330,7 @@ static void look(struct nvrm_scan *s, struct seen *x, uint64_t now_ns)
 
 	s->left--;
 	x->step = s->step;
-	if (!x->position && !x->uses_gpu)
+	if (!x->position)
 		follow_owner(s, x);
 	r = ask(s, x);
 	if (r == -EINPROGRESS || !x->question)

@@ -163,21 +163,24 @@ static int next_page(const struct nvrm_process *p, struct nvrm_sharing *s, unsig
 	return s->n > 0;
 }
 
-static int ask_servers(struct nvrm *n, struct nvrm_question *q, const uint32_t *pids,
+/* Of those that are @p's user's or root's. */
+static int ask_servers(const struct nvrm_process *p, struct nvrm_question *q, const uint32_t *pids,
 		       uint32_t n_pids)
 {
+	struct nvrm_words words = { .what = NVRM_ASK_SERVERS, .n = n_pids };
+
 	if (q->state == NVRM_UNASKED) {
-		q->words = (struct nvrm_words){ .what = NVRM_ASK_SERVERS, .n = n_pids };
-		memcpy(q->words.numbers, pids, n_pids * sizeof(*pids));
+		memcpy(words.numbers, pids, n_pids * sizeof(*pids));
+		nvrm_question_about(p->n, q, p->pid, &words);
 	}
-	return nvrm_ask(n, q);
+	return nvrm_ask(p->n, q);
 }
 
 /* Suspects are not asked for what they look like, unless others are. */
-static int ask_page(struct nvrm *n, struct nvrm_sharing *s, struct nvrm_question *q)
+static int ask_page(const struct nvrm_process *p, struct nvrm_sharing *s, struct nvrm_question *q)
 {
 	bool all = s->suspects == UINT64_MAX >> (NVRM_SHARING_PAGE - s->n);
-	int r = all ? 0 : ask_servers(n, q, s->pids, s->n);
+	int r = all ? 0 : ask_servers(p, q, s->pids, s->n);
 
 	if (r < 0)
 		return r;
@@ -201,7 +204,7 @@ static int compare_with_all(const struct nvrm_process *p, struct nvrm_sharing *s
 			r = 0;
 		}
 		if (r == 0 && !s->asked)
-			r = ask_page(p->n, s, q);
+			r = ask_page(p, s, q);
 		if (r == 0)
 			r = consider(p, s);
 		if (r != 0)
@@ -215,7 +218,7 @@ static int begin(struct nvrm_process *p, struct nvrm_sharing *s, struct nvrm_que
 	int r = p->n->transport->files->owner(p->n->data, p->pid, &s->owner);
 
 	if (r >= 0)
-		r = ask_servers(p->n, q, &pid, 1);
+		r = ask_servers(p, q, &pid, 1);
 	if (r < 0)
 		return r;
 	p->serves = q->words.servers;

@@ -124,6 +124,20 @@ static void what_is_so_of_all_is_told_once_and_not_of_each(void **state)
 	rig_end(r);
 }
 
+static void what_comes_and_goes_is_told_now_and_then(void **state)
+{
+	struct rig *r = rig_new(8);
+
+	rig_offline(r, OFFLINE_PID, 1);
+	for (int i = 0; i < 40; i++) {
+		r->fake.problem = i % 2 ? NULL : i % 4 ? "one is unseen" : "two are unseen";
+		rig_run(r, S);
+	}
+	assert_in_range(r->told[WIRE_BLIND], 3, 5);
+	assert_in_range(r->told[WIRE_SEES], 0, 5);
+	rig_end(r);
+}
+
 static void processes_that_cannot_be_listed_are_told_of_and_kept(void **state)
 {
 	struct rig *r = rig_new(8);
@@ -165,6 +179,7 @@ int main(void)
 		cmocka_unit_test(one_whose_looks_do_not_come_back_keeps_nobody),
 		cmocka_unit_test(queues_that_come_during_a_look_are_looked_at),
 		cmocka_unit_test(what_is_so_of_all_is_told_once_and_not_of_each),
+		cmocka_unit_test(what_comes_and_goes_is_told_now_and_then),
 		cmocka_unit_test(processes_that_cannot_be_listed_are_told_of_and_kept),
 		cmocka_unit_test(who_does_not_let_itself_be_read_is_told_of),
 	};

@@ -19,6 +19,7 @@ struct bed {
 	struct gpu_backend *b;
 	struct guard *guard;
 	size_t fds; /* open before */
+	struct gpu_watch *watch; /* a test's own, for what it awaits of it */
 };
 
 /* With one job; @guarded: with a guard of its own. */

@@ -408,6 +408,8 @@ static uint64_t fake_hear(void *data)
 		pthread_mutex_lock(&f->lock);
 		silent = q->blamed == f->silent;
 		f->given_up += silent;
+		if (silent)
+			f->given_up_user = q->user;
 		pthread_mutex_unlock(&f->lock);
 		q->result = silent ? -ETIMEDOUT : nvrm_answer(&transport, f, &q->words, q->fds);
 		q->state = NVRM_ANSWERED;
@@ -475,6 +477,16 @@ size_t fake_rm_given_up(struct fake_rm *f)
 
 	pthread_mutex_lock(&f->lock);
 	n = f->given_up;
+	pthread_mutex_unlock(&f->lock);
+	return n;
+}
+
+uid_t fake_rm_given_up_user(struct fake_rm *f)
+{
+	uid_t n;
+
+	pthread_mutex_lock(&f->lock);
+	n = f->given_up_user;
 	pthread_mutex_unlock(&f->lock);
 	return n;
 }

@@ -32,6 +32,7 @@ size_t fake_rm_unanswered(struct fake_rm *f);
 /* Those fail with -ETIMEDOUT from now on; how many did. */
 void fake_rm_give_up(struct fake_rm *f);
 size_t fake_rm_given_up(struct fake_rm *f);
+uid_t fake_rm_given_up_user(struct fake_rm *f); /* whose reader the last of them was asked of */
 /* A copy of the first descriptor of the driver that the process has. */
 int fake_rm_borrow(struct fake_rm *f, pid_t pid);
 /* Another descriptor of the same file, as one sent to another process; to be closed as others. */
@@ -61,6 +62,9 @@ int fake_rm_open_file(struct fake_rm *f, pid_t pid, const char *path);
 /* So many sockets, beside all else. */
 void fake_rm_open_sockets(struct fake_rm *f, pid_t pid, unsigned int n);
 void fake_rm_close_file(struct fake_rm *f, pid_t pid, int number);
+/* The same file has another number from now on. */
+void fake_rm_move_file(struct fake_rm *f, pid_t pid, int number);
+void fake_rm_set_owner(struct fake_rm *f, pid_t pid, uid_t uid);
 /* The new process has all files its parent has. */
 void fake_rm_fork(struct fake_rm *f, pid_t parent, pid_t pid);
 /* The process's new client, made through that descriptor. */

@@ -99,6 +99,7 @@ struct fake_rm {
 	pid_t silent;
 	bool gives_up;
 	size_t given_up;
+	uid_t given_up_user;
 	uint32_t blocked_cmd;
 	unsigned int waiting;
 

@@ -203,6 +203,29 @@ void fake_rm_close_file(struct fake_rm *f, pid_t pid, int number)
 	pthread_mutex_unlock(&f->lock);
 }
 
+void fake_rm_move_file(struct fake_rm *f, pid_t pid, int number)
+{
+	struct fake_process *p;
+
+	pthread_mutex_lock(&f->lock);
+	p = fake_process(f, pid);
+	fake_must(p && p->n_numbers < FAKE_NUMBERS, "no such process, or too many files");
+	p->numbers[p->n_numbers++] = p->numbers[number - FAKE_FIRST_NUMBER];
+	p->numbers[number - FAKE_FIRST_NUMBER].path[0] = '\0';
+	pthread_mutex_unlock(&f->lock);
+}
+
+void fake_rm_set_owner(struct fake_rm *f, pid_t pid, uid_t uid)
+{
+	struct fake_process *p;
+
+	pthread_mutex_lock(&f->lock);
+	p = fake_process(f, pid);
+	fake_must(p, "no such process");
+	p->uid = uid;
+	pthread_mutex_unlock(&f->lock);
+}
+
 void fake_rm_exit(struct fake_rm *f, pid_t pid)
 {
 	pthread_mutex_lock(&f->lock);

@@ -126,6 +126,52 @@ static void a_hold_stays_though_nobody_answers(void **state)
 	bed_expect(bed, GPU_RESUME, 0, HELD);
 }
 
+static bool is_blind(struct bed *bed, size_t blind)
+{
+	return !bed_ops(bed)->blind(bed->watch) == !blind;
+}
+
+static void who_cannot_be_looked_into_is_told_of(void **state)
+{
+	struct bed *bed = *state;
+
+	start_hostile(bed);
+	fake_rm_silence(bed->fake, HOSTILE);
+	fake_rm_give_up(bed->fake);
+	bed->watch = watch(bed, HOSTILE);
+	bed_await(bed, is_blind, true);
+	assert_string_equal(bed_ops(bed)->blind(bed->watch), "it does not let itself be read");
+	fake_rm_silence(bed->fake, 0);
+	bed_await(bed, is_blind, false);
+	bed_ops(bed)->unwatch(bed->watch);
+}
+
+/* What the driver tells needs no reader. Whose it is does, and until then nothing is done to it. */
+static void contexts_are_followed_though_nobody_answers(void **state)
+{
+	struct bed *bed = *state;
+	uint32_t client = fake_rm_job(bed->fake, OTHER);
+	struct gpu_target *t = bed_attach(bed, OTHER);
+	struct gpu_watch *w = bed->watch = watch(bed, OTHER);
+	size_t before, after;
+
+	bed_await_refresh(bed, w, 1);
+	bed_ops(bed)->queues(w, &before);
+	bed_ops(bed)->suspend(t, NULL, 0, 0, 0);
+	bed_expect(bed, GPU_SUSPEND, 0, HELD);
+	fake_rm_silence(bed->fake, OTHER);
+	fake_rm_give_up(bed->fake);
+	bed_await(bed, is_blind, true);
+	fake_rm_context(bed->fake, client, FAKE_GPU, FAKE_CONNECTIONS);
+	bed_await_refresh(bed, w, 1);
+	bed_ops(bed)->queues(w, &after);
+	assert_true(after > before);
+	assert_true(bed_other_off(bed, HELD_CHANNELS));
+	fake_rm_silence(bed->fake, 0);
+	bed_await(bed, bed_other_off, 2 * HELD_CHANNELS);
+	bed_ops(bed)->unwatch(w);
+}
+
 static void who_cannot_be_looked_at_is_told_as_a_problem(void **state)
 {
 	struct fake_rm *seen = fake_rm_new(), *unseen = fake_rm_new();
@@ -160,6 +206,8 @@ int main(void)
 		T(who_ends_before_it_is_answered_leaves_nothing),
 		T(who_cannot_be_looked_into_is_not_attached),
 		T(a_hold_stays_though_nobody_answers),
+		T(who_cannot_be_looked_into_is_told_of),
+		T(contexts_are_followed_though_nobody_answers),
 		cmocka_unit_test(who_cannot_be_looked_at_is_told_as_a_problem),
 	};
 

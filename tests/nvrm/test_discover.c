@@ -415,6 +415,22 @@ static void or_in_time_when_that_is_the_drivers_too(void **state)
 
 /* ---- the end ---- */
 
+/* As a program's own dup2() and close() do. */
+static void a_file_that_has_another_number_is_no_trouble(void **state)
+{
+	struct rig *r = *state;
+	struct nvrm_process *p;
+
+	fake_rm_job(r->fake, JOB);
+	p = rig_open(r, JOB);
+	fake_rm_move_file(r->fake, JOB, (int)p->clients[0].fd_number);
+	assert_int_equal(nvrm_process_refresh(p, &r->failure), 0);
+	fake_rm_forget_calls(r->fake);
+	assert_int_equal(nvrm_process_refresh(p, &r->failure), 0);
+	assert_int_equal(fake_rm_count(r->fake, FAKE_BORROW, 0), 0);
+	nvrm_process_close(p);
+}
+
 static void the_end_is_told_and_nothing_is_kept(void **state)
 {
 	struct rig *r = *state;
@@ -640,6 +656,7 @@ int main(void)
 		CASE(a_client_the_process_gave_up_is_given_back_at_once),
 		CASE(also_when_another_file_has_its_number),
 		CASE(or_in_time_when_that_is_the_drivers_too),
+		CASE(a_file_that_has_another_number_is_no_trouble),
 		CASE(the_end_is_told_and_nothing_is_kept),
 		CASE(a_job_that_ends_between_any_two_calls_leaves_nothing),
 		CASE(any_call_may_fail_with_any_error),

@@ -272,6 +272,21 @@ static void who_was_found_stays_so_though_nobody_answers_and_that_is_told(void *
 	assert_int_equal(nvrm_finder_unseen(f->finder), 0);
 }
 
+static void who_became_another_users_is_read_in_that_ones_name(void **state)
+{
+	struct fixture *f = *state;
+
+	answer_later(f);
+	fake_rm_job(f->r->fake, JOB);
+	assert_int_equal(list(f), 1);
+	fake_rm_set_owner(f->r->fake, JOB, 1001);
+	fake_rm_silence(f->r->fake, JOB);
+	fake_rm_give_up(f->r->fake);
+	fake_rm_advance(f->r->fake, NSEC_PER_SEC);
+	assert_int_equal(list(f), 1);
+	assert_int_equal(fake_rm_given_up_user(f->r->fake), 1001);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -289,6 +304,7 @@ int main(void)
 		CASE(whatever_fails_and_whoever_ends_meanwhile_nothing_is_kept),
 		CASE(who_answers_is_found_and_who_does_not_delays_nobody),
 		CASE(who_was_found_stays_so_though_nobody_answers_and_that_is_told),
+		CASE(who_became_another_users_is_read_in_that_ones_name),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL) != 0;

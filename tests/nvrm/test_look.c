@@ -231,6 +231,30 @@ static void ancestors_copies_are_asked_in_steps(void **state)
 	nvrm_process_close(p);
 }
 
+/* Else whoever starts somebody else's job could have that one's readers hang. */
+static void ancestors_are_asked_in_their_own_name(void **state)
+{
+	struct rig *r = *state;
+	struct nvrm_process *p;
+	int result;
+
+	answer_later(r);
+	fake_rm_job(r->fake, OTHER);
+	fake_rm_fork(r->fake, OTHER, JOB);
+	fake_rm_set_owner(r->fake, OTHER, 1001);
+	fake_rm_context(
+		r->fake,
+		fake_rm_client(r->fake, JOB, fake_rm_open_file(r->fake, JOB, "/dev/nvidiactl")),
+		FAKE_GPU, 8);
+	fake_rm_silence(r->fake, OTHER);
+	fake_rm_give_up(r->fake);
+	p = begin(r, JOB);
+	result = nvrm_process_refresh(p, &r->failure);
+	assert_int_equal(result, -ETIMEDOUT);
+	assert_int_equal(fake_rm_given_up_user(r->fake), 1001);
+	nvrm_process_close(p);
+}
+
 static void its_own_descriptors_are_read_in_steps(void **state)
 {
 	struct rig *r = *state;
@@ -462,6 +486,7 @@ int main(void)
 		CASE(objects_without_number_are_listed_in_steps),
 		CASE(ancestors_descriptors_are_read_in_steps),
 		CASE(ancestors_copies_are_asked_in_steps),
+		CASE(ancestors_are_asked_in_their_own_name),
 		CASE(its_own_descriptors_are_read_in_steps),
 		CASE(who_frees_its_client_between_two_steps_has_none),
 		CASE(a_client_freed_while_it_is_listed_again_is_forgotten),
