@@ -126,7 +126,9 @@ static void rest(struct control *c)
 
 static bool has_room(struct control *c)
 {
-	return c->ended.n_fds < ENDED_MAX || drop_now(&c->ended);
+	if (c->ended.n >= ENDED_MAX)
+		drop_now(&c->ended);
+	return c->ended.n < ENDED_MAX;
 }
 
 /* 1: there may be more; 0: there is nobody. An error: nobody can be let in now. */
@@ -278,9 +280,9 @@ void control_free(struct control *c)
 		unlink(c->path);
 	/* Who was never let in may have sent something all the same. */
 	if (c->fd >= 0)
-		drop_later(&c->ended, c->fd);
+		drop_later(&c->ended, c->fd, getuid());
 	drop_now(&c->ended); /* else it is done by the end of this process */
-	free(c->ended.fds);
+	free(c->ended.all);
 	closep(&c->spare_fd);
 	free(c->path);
 	free(c);

@@ -13,7 +13,7 @@
 #define REFILL_NS (50 * NSEC_PER_MSEC) /* who ran out of tokens is looked at no more often */
 #define PAUSE_WAIT_NS (15 * NSEC_PER_SEC) /* longer than the driver waits for its hardware */
 #define ANSWER_BUFFER 65536 /* bytes of a client's socket; what it may leave unread */
-#define ENDED_MAX 256u /* connections still to be dropped; nobody new is let in then */
+#define ENDED_MAX 2048u /* connections still to be dropped; nobody new is let in then */
 
 /* Tokens of one user: one a connection and one a request, as many a second as configured. */
 struct user {

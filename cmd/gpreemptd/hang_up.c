@@ -59,6 +59,16 @@ static void read_rest(int fd)
 			return;
 }
 
+/* Whoever connected; of a socket that nobody may be asked about, nobody. */
+static uid_t user_of(int fd)
+{
+	struct ucred peer = { .uid = (uid_t)-1 };
+	socklen_t len = sizeof(peer);
+
+	getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &len);
+	return peer.uid;
+}
+
 void hang_up(struct control *c, int fd)
 {
 	read_rest(fd);
@@ -67,5 +77,5 @@ void hang_up(struct control *c, int fd)
 		return;
 	}
 	shutdown(fd, SHUT_RDWR); /* the other side need not wait for the rest */
-	drop_later(&c->ended, fd);
+	drop_later(&c->ended, fd, user_of(fd));
 }

@@ -5,13 +5,16 @@
 #include <pthread.h>
 #include <signal.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 
 #include "util/bare.h"
 #include "util/macros.h"
 
-#define DROPPED_AT_ONCE 16
+#define DROPPED_AT_ONCE 16u
+#define CHILDREN_FREELY 8u /* of one user; beyond that each has twice as many to drop */
+#define DROPPED_MOST 1024u
 #define SIG_DROP SIGUSR1 /* to a child: nobody but it has them any more */
 
 static void reap(struct drops *d)
@@ -19,15 +22,15 @@ static void reap(struct drops *d)
 	uint32_t left = 0;
 
 	for (uint32_t i = 0; i < d->n_children; i++)
-		if (waitpid(d->children[i], NULL, WNOHANG | __WALL) == 0)
+		if (waitpid(d->children[i].pid, NULL, WNOHANG | __WALL) == 0)
 			d->children[left++] = d->children[i];
 	d->n_children = left;
 }
 
-BARE static bool is_to_drop(const struct drops *d, int fd)
+BARE static bool is_to_drop(const struct drop *all, uint32_t n, int fd)
 {
-	for (uint32_t i = 0; i < d->n_fds; i++)
-		if (d->fds[i] == fd)
+	for (uint32_t i = 0; i < n; i++)
+		if (all[i].fd == fd)
 			return true;
 	return false;
 }
@@ -36,15 +39,15 @@ BARE static bool is_to_drop(const struct drops *d, int fd)
  * The child, with all signals blocked. It may wait for ever as it ends, with whatever it has open:
  * so that is nothing but what it is to drop.
  */
-BARE _Noreturn static void drop_and_die(const struct drops *d, pid_t parent)
+BARE _Noreturn static void drop_and_die(const struct drop *all, uint32_t n, pid_t parent)
 {
 	uint64_t signals = 1ull << (SIG_DROP - 1);
 	int last = -1;
 
-	for (uint32_t i = 0; i < d->n_fds; i++)
-		last = MAX(last, d->fds[i]);
+	for (uint32_t i = 0; i < n; i++)
+		last = MAX(last, all[i].fd);
 	for (int fd = 0; fd < last; fd++)
-		if (!is_to_drop(d, fd))
+		if (!is_to_drop(all, n, fd))
 			bare_call(SYS_close, fd);
 	bare_close_from(last + 1);
 	bare_call(SYS_prctl, PR_SET_PDEATHSIG, SIG_DROP);
@@ -56,48 +59,103 @@ BARE _Noreturn static void drop_and_die(const struct drops *d, pid_t parent)
 }
 
 /* As guard_start() makes its process: without SIGCHLD and fork handlers. */
-static pid_t make_child(const struct drops *d)
+static pid_t make_child(const struct drop *all, uint32_t n)
 {
 	pid_t parent = getpid(), pid;
-	sigset_t all, before;
+	sigset_t all_signals, before;
 
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &before);
+	sigfillset(&all_signals);
+	pthread_sigmask(SIG_SETMASK, &all_signals, &before);
 	pid = (pid_t)syscall(SYS_clone, 0, 0, 0, 0, 0);
 	if (pid == 0)
-		drop_and_die(d, parent);
+		drop_and_die(all, n, parent);
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
 	return pid;
 }
 
-bool drop_now(struct drops *d)
+/* How many of a user's it takes to have a child of theirs. */
+static uint32_t least(const struct drops *d, uid_t user)
 {
+	uint32_t hung = 0, n = DROPPED_AT_ONCE;
+
+	for (uint32_t i = 0; i < d->n_children; i++)
+		hung += d->children[i].user == user;
+	if (hung < CHILDREN_FREELY)
+		return 1;
+	for (; hung > CHILDREN_FREELY && n < DROPPED_MOST; hung--)
+		n *= 2;
+	return n;
+}
+
+/* From @at on, all of one user. False: nobody can be found for them now. */
+static bool drop_some(struct drops *d, uint32_t at, uint32_t n)
+{
+	uid_t user = d->all[at].user;
 	pid_t child;
 
-	reap(d);
-	if (!d->n_fds)
-		return true;
-	if (d->n_children == DROP_CHILDREN)
+	if (d->n_children == DROP_CHILDREN || n < least(d, user))
 		return false;
-	child = make_child(d);
+	child = make_child(d->all + at, n);
 	if (child < 0)
 		return false;
 	/* It has a copy of each, so none of these is the last. */
-	while (d->n_fds)
-		close(d->fds[--d->n_fds]);
+	for (uint32_t i = 0; i < n; i++)
+		close(d->all[at + i].fd);
+	d->n -= n;
+	memmove(d->all + at, d->all + at + n, (d->n - at) * sizeof(*d->all));
 	kill(child, SIG_DROP);
-	d->children[d->n_children++] = child;
+	d->children[d->n_children++] = (struct drop_child){ child, user };
 	return true;
 }
 
-void drop_later(struct drops *d, int fd)
+static uint32_t end_of_user(const struct drops *d, uint32_t at)
 {
-	int *fds = reallocarray(d->fds, d->n_fds + 1, sizeof(*fds));
+	uint32_t end = at;
 
-	if (!fds)
+	while (end < d->n && d->all[end].user == d->all[at].user)
+		end++;
+	return end;
+}
+
+void drop_now(struct drops *d)
+{
+	reap(d);
+	for (uint32_t at = 0; at < d->n;) {
+		uint32_t end = end_of_user(d, at);
+
+		if (!drop_some(d, at, end - at))
+			at = end;
+	}
+}
+
+static uint32_t first_of(const struct drops *d, uid_t user)
+{
+	uint32_t at = 0;
+
+	while (at < d->n && d->all[at].user < user)
+		at++;
+	return at;
+}
+
+uint32_t drop_count(const struct drops *d, uid_t user)
+{
+	uint32_t at = first_of(d, user);
+
+	return at < d->n && d->all[at].user == user ? end_of_user(d, at) - at : 0;
+}
+
+void drop_later(struct drops *d, int fd, uid_t user)
+{
+	struct drop *all = reallocarray(d->all, d->n + 1, sizeof(*all));
+	uint32_t at;
+
+	if (!all)
 		return; /* it stays open */
-	d->fds = fds;
-	fds[d->n_fds++] = fd;
-	if (d->n_fds >= DROPPED_AT_ONCE)
+	d->all = all;
+	at = first_of(d, user);
+	memmove(all + at + 1, all + at, (d->n - at) * sizeof(*all));
+	all[at] = (struct drop){ fd, user };
+	d->n++;
+	if (drop_count(d, user) % DROPPED_AT_ONCE == 0)
 		drop_now(d);
 }

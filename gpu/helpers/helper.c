@@ -193,7 +193,7 @@ static bool has_unread(int socket)
 	return recv(socket, &byte, sizeof(byte), MSG_PEEK | MSG_DONTWAIT) > 0;
 }
 
-void helper_hang_up(struct helper *h, struct drops *sockets)
+void helper_hang_up(struct helper *h, struct drops *sockets, uid_t user)
 {
 	struct utsname kernel;
 
@@ -203,15 +203,15 @@ void helper_hang_up(struct helper *h, struct drops *sockets)
 	if (uname(&kernel) == 0 && helper_may_close(kernel.release) && !has_unread(h->socket))
 		close(h->socket);
 	else
-		drop_later(sockets, h->socket);
+		drop_later(sockets, h->socket, user);
 	h->socket = -1;
 }
 
-void helper_abandon(struct helper *h, struct drops *sockets)
+void helper_abandon(struct helper *h, struct drops *sockets, uid_t user)
 {
 	if (h->pid > 0)
 		kill(h->pid, SIGKILL); /* our own unburied child: the pid is still its */
-	helper_hang_up(h, sockets);
+	helper_hang_up(h, sockets, user);
 }
 
 bool helper_bury(struct helper *h)

@@ -45,13 +45,14 @@ bool helper_is_blocked(const struct helper *h);
 /*
  * Ends the conversation. What nobody has read may be the last copy of somebody's file, whose close
  * waits; and before Linux 6.9 closing any AF_UNIX socket collects the garbage of all, and closes
- * files of strangers (unix_release_sock). Then it is dropped with @sockets.
+ * files of strangers (unix_release_sock). Then it is dropped with @sockets, as one of @user's, of
+ * whose processes they spoke.
  */
-void helper_hang_up(struct helper *h, struct drops *sockets);
+void helper_hang_up(struct helper *h, struct drops *sockets, uid_t user);
 bool helper_may_close(const char *release); /* the kernel's, as uname(2) has it */
 
 /* Kills it and hangs up. Call helper_bury() now and then until it returns true. */
-void helper_abandon(struct helper *h, struct drops *sockets);
+void helper_abandon(struct helper *h, struct drops *sockets, uid_t user);
 bool helper_bury(struct helper *h); /* does not wait; true: it is gone, or there is none */
 
 #endif

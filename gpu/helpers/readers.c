@@ -243,7 +243,7 @@ static void abandon(struct readers *r, struct crew *c, bool hung)
 
 	epoll_ctl(r->epoll, EPOLL_CTL_DEL, c->helper.socket, NULL);
 	r->running--;
-	helper_abandon(&c->helper, &r->sockets);
+	helper_abandon(&c->helper, &r->sockets, c->user);
 	forget_shared(c);
 	if (l) {
 		*l = (struct lost){ .helper = c->helper, .crew = hung ? c : NULL };
@@ -363,7 +363,7 @@ static void end_request(struct readers *r, struct crew *c, uint64_t now_ns, stru
 	take_answers(c, now_ns, m);
 	for (uint32_t i = 0; i < m->n_fds; i++)
 		if (m->fds[i] >= 0)
-			drop_later(&r->sockets, m->fds[i]);
+			drop_later(&r->sockets, m->fds[i], c->user);
 	if (m->n_fds)
 		drop_now(&r->sockets);
 	if (c->n_taken < c->n_sent)
@@ -590,7 +590,7 @@ void readers_free(struct readers *r)
 		free(l);
 	}
 	drop_now(&r->sockets); /* else the end of this process does it */
-	free(r->sockets.fds);
+	free(r->sockets.all);
 	close(r->epoll);
 	close(r->program);
 	free(r);

@@ -121,7 +121,7 @@ static void forget_holder(struct gpu_target *t, bool hung)
 	t->gone = true;
 	t->holds = false;
 	epoll_ctl(t->b->holders_fd, EPOLL_CTL_DEL, t->helper.socket, NULL);
-	helper_hang_up(&t->helper, &t->b->sockets);
+	helper_hang_up(&t->helper, &t->b->sockets, t->user);
 	if (f) {
 		*f = (struct former){ .helper = t->helper,
 				      .user = t->user,
@@ -514,7 +514,7 @@ void holders_close(struct backend *b)
 		free(f);
 	}
 	drop_now(&b->sockets); /* else the end of this process does it */
-	free(b->sockets.fds);
+	free(b->sockets.all);
 	closep(&b->holders_fd);
 	closep(&b->holder_program);
 }

@@ -12,7 +12,7 @@
 #define HEAR_NS (20 * NSEC_PER_MSEC) /* whether a reader hangs, and what was dropped with others */
 #define BURY_NS NSEC_PER_SEC /* children that have dropped something */
 #define WAIT_NS (2 * NSEC_PER_SEC)
-#define DROPS_MAX 512u /* that nobody could be found for; then no more are borrowed */
+#define DROPS_MAX 64u /* of a user, that nobody was found for; then no more of his are borrowed */
 
 struct asked {
 	struct readers_task task;
@@ -27,6 +27,8 @@ struct nvrm_readers {
 	LIST_HEAD(, asked) under_way;
 	unsigned int n_under_way;
 	struct drops drops;
+	uid_t *users; /* whose file each descriptor is a copy of, by its number */
+	uint32_t n_users;
 	uint64_t dropped_ns; /* when those there were went last */
 };
 
@@ -59,7 +61,8 @@ void nvrm_readers_free(struct nvrm_readers *r)
 	while (!LIST_EMPTY(&r->under_way))
 		asked_free(LIST_FIRST(&r->under_way));
 	drop_now(&r->drops); /* else it is done by the end of this process */
-	free(r->drops.fds);
+	free(r->drops.all);
+	free(r->users);
 	free(r);
 }
 
@@ -78,7 +81,32 @@ static void drop_copies(struct asked *a, struct readers_answer *answer)
 {
 	for (uint32_t i = 0; i < answer->n_fds; i++)
 		if (answer->fds[i] >= 0)
-			drop_later(&a->r->drops, steal_fd(&answer->fds[i]));
+			drop_later(&a->r->drops, steal_fd(&answer->fds[i]), a->task.user);
+}
+
+static int note_user(struct nvrm_readers *r, int fd, uid_t user)
+{
+	uint32_t n = (uint32_t)fd + 1;
+	uid_t *users;
+
+	if (n > r->n_users) {
+		users = reallocarray(r->users, n, sizeof(*users));
+		if (!users)
+			return -ENOMEM;
+		r->users = users;
+		r->n_users = n;
+	}
+	r->users[fd] = user;
+	return 0;
+}
+
+static int note_users(struct asked *a, const struct readers_answer *answer)
+{
+	int r = 0;
+
+	for (uint32_t i = 0; i < answer->n_fds && r >= 0; i++)
+		r = note_user(a->r, answer->fds[i], a->task.user);
+	return r;
 }
 
 static void take_words(struct asked *a, struct readers_answer *answer)
@@ -95,6 +123,10 @@ static void take_words(struct asked *a, struct readers_answer *answer)
 	if (answer->len != sizeof(q->words) || q->words.what != a->words.what ||
 	    (a->task.wants_fds && q->words.n != answer->n_fds)) {
 		q->result = -EBADMSG;
+		return;
+	}
+	if (note_users(a, answer) < 0) {
+		q->result = -ENOMEM;
 		return;
 	}
 	for (uint32_t i = 0; i < answer->n_fds; i++)
@@ -122,7 +154,7 @@ void nvrm_readers_ask(struct nvrm_readers *r, struct nvrm_question *q)
 	bool copies = q->words.what == NVRM_ASK_COPIES;
 	struct asked *a;
 
-	if (copies && r->drops.n_fds >= DROPS_MAX) {
+	if (copies && drop_count(&r->drops, q->user) >= DROPS_MAX) {
 		fail(q, -EMFILE);
 		return;
 	}
@@ -157,7 +189,7 @@ void nvrm_readers_forget(struct nvrm_question *q)
 
 void nvrm_readers_drop(struct nvrm_readers *r, int fd)
 {
-	drop_later(&r->drops, fd);
+	drop_later(&r->drops, fd, (uint32_t)fd < r->n_users ? r->users[fd] : READERS_SYSTEM);
 }
 
 int nvrm_readers_fd(const struct nvrm_readers *r)
@@ -183,7 +215,7 @@ uint64_t nvrm_readers_hear(struct nvrm_readers *r)
 		drop_now(&r->drops);
 		r->dropped_ns = now_ns;
 	}
-	if (r->n_under_way || r->drops.n_fds)
+	if (r->n_under_way || r->drops.n)
 		return HEAR_NS;
 	return r->drops.n_children ? BURY_NS : UINT64_MAX;
 }

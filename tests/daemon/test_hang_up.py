@@ -22,7 +22,7 @@ ROOT = os.geteuid() == 0
 LIMITLESS = ('[control]\nrequests_per_second = 100000\nclients = 1024\n'
              'clients_per_user = 1024\n')
 AT_ONCE = 16  # connections that are dropped together, see hang_up.c
-WAITING = 256  # that wait for it at most
+WAITING = 2048  # that wait for it at most
 
 
 def lingering():
