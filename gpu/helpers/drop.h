@@ -15,7 +15,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#define DROP_CHILDREN 256u /* that may be at it at once */
+#define DROP_CHILDREN 1024u /* that may be at it at once */
 
 struct drop {
 	int fd;

@@ -246,6 +246,7 @@ static void pay(struct proc *x)
 	if (nvrm_proc_look(x, &failure) == -EINPROGRESS)
 		return;
 	nvrm_proc_undo(x);
+	nvrm_watch_show(x);
 	x->look_after_ns = MIN(2 * MAX(x->look_after_ns, LOOK_FIRST_NS), PAY_LAST_NS);
 	x->look_ns = x->b->n->transport->now_ns(x->b->n->data) + x->look_after_ns;
 	nvrm_proc_put(x);

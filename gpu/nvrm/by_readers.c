@@ -170,6 +170,7 @@ void nvrm_readers_ask(struct nvrm_readers *r, struct nvrm_question *q)
 		.service = READER_NVRM,
 		.pid = q->blamed,
 		.user = q->user,
+		.apart = q->apart,
 		.wants_fds = copies,
 		.write = write_words,
 		.done = done,

@@ -146,6 +146,7 @@ static int begin_look(struct nvrm_process *p)
 	if (!p->look)
 		return -ENOMEM;
 	p->look->search.fd = -1;
+	p->look->question.asker = p->pid;
 	if (!p->opened)
 		begin_discovery(p);
 	return 0;
@@ -226,8 +227,10 @@ static int discover(struct nvrm_process *p, unsigned int *left, struct nvrm_fail
 	r = bear_silence(p, r);
 	if (r < 0 && p->opened && (f->why == NVRM_WHY_NO_CONTEXT || f->why == NVRM_WHY_NOT_FOUND))
 		r = 0; /* it has ended all its contexts, and may begin others */
-	if (r < 0 || p->look->unanswered)
+	if (r < 0 || p->look->unanswered) {
 		p->doubtful |= p->look->search.anew;
+		nvrm_search_done(p, &p->look->search); /* what it closes meanwhile is not ours */
+	}
 	if (r >= 0)
 		p->look->stage = GROUPS;
 	return r;
@@ -253,6 +256,8 @@ static int check(struct nvrm_process *p, unsigned int *left, struct nvrm_failure
 
 	if (r == -EINPROGRESS)
 		return r;
+	if (p->serves)
+		r = shared; /* who shares its context may be another by now */
 	for (size_t i = 0; shared >= 0 && i < p->n_groups; i++) {
 		p->look->changed |= !p->groups[i].checked; /* it can be held from now on */
 		p->groups[i].checked = true;

@@ -17,7 +17,8 @@ void nvrm_question_about(struct nvrm *n, struct nvrm_question *q, pid_t pid,
 	q->words = *words;
 	q->words.pid = pid;
 	q->blamed = pid;
-	if (n->transport->files->owner(n->data, pid, &q->user) < 0)
+	q->apart = pid != q->asker;
+	if (n->transport->files->owner(n->data, q->asker, &q->user) < 0)
 		q->user = READERS_SYSTEM; /* it has ended */
 }
 

@@ -52,8 +52,10 @@ enum nvrm_question_state { NVRM_UNASKED, NVRM_ASKED, NVRM_ANSWERED };
 
 struct nvrm_question { /* zeroed before the first */
 	enum nvrm_question_state state;
-	pid_t blamed; /* the process that is looked into: it is left alone if nothing comes back */
-	uid_t user; /* whose it is */
+	pid_t asker; /* the process for whose sake it is asked: its user's readers are used */
+	pid_t blamed; /* the one that is looked into: it is left alone if nothing comes back */
+	uid_t user; /* whose readers */
+	bool apart; /* a second one of theirs, as another user's process may make it hang */
 	struct nvrm_words words;
 	int fds[NVRM_COPIES]; /* words.n of them with NVRM_ASK_COPIES, the asker's to drop */
 	int result; /* a GPU: 1, or 0, where position tells whether that is all; or -errno */
@@ -63,7 +65,7 @@ struct nvrm_question { /* zeroed before the first */
 struct nvrm;
 struct nvrm_transport;
 
-/* One about that process, which is blamed for it, by a reader of its user. */
+/* One about that process, for the sake of the question's asker. */
 void nvrm_question_about(struct nvrm *n, struct nvrm_question *q, pid_t pid,
 			 const struct nvrm_words *words);
 /*

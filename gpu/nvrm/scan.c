@@ -309,7 +309,7 @@ static int ask(struct nvrm_scan *s, struct seen *x)
 
 	if (!q)
 		return -ENOMEM;
-	q->blamed = x->pid;
+	q->asker = q->blamed = x->pid;
 	q->user = x->user->uid;
 	q->words = (struct nvrm_words){
 		.what = NVRM_ASK_GPU,

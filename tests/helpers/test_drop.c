@@ -2,11 +2,13 @@
 /* Descriptors of users whose closing may wait, and of users who wait for nobody. */
 #include <errno.h>
 #include <fcntl.h>
+#include <netinet/in.h>
 #include <poll.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdlib.h>
+#include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -16,8 +18,10 @@
 #include "util/macros.h"
 
 #define FREELY 8u /* children of a user before those have to be worth it */
-#define MANY 16u
+#define MANY 16u /* that go at once */
+#define FEW 7u
 #define PATIENCE_MS 10000
+#define ROUNDS 60
 
 enum { HOSTILE = 1001, OTHER = 1002, THIRD = 1000 };
 
@@ -98,17 +102,31 @@ static void what_is_dropped_is_closed_by_a_child(void **state)
 static void those_of_one_user_go_together(void **state)
 {
 	struct pile *p = *state;
-	int ends[MANY];
+	int ends[2 * FEW];
 
-	for (uint32_t i = 0; i < MANY; i++)
+	for (uint32_t i = 0; i < 2 * FEW; i++)
 		ends[i] = drop_one(p, i % 2 ? OTHER : HOSTILE);
-	assert_int_equal(drop_count(&p->drops, OTHER), MANY / 2);
+	assert_int_equal(drop_count(&p->drops, OTHER), FEW);
 	drop_now(&p->drops);
 	assert_int_equal(p->drops.n_children, 2);
-	for (uint32_t i = 0; i < MANY; i++) {
+	for (uint32_t i = 0; i < 2 * FEW; i++) {
 		assert_true(is_closed(ends[i], PATIENCE_MS));
 		close(ends[i]);
 	}
+}
+
+static void all_go_when_there_are_many_of_all_users(void **state)
+{
+	struct pile *p = *state;
+	int ends[MANY];
+
+	for (uint32_t i = 0; i < MANY; i++) {
+		assert_int_equal(p->drops.n, i);
+		ends[i] = drop_one(p, i);
+	}
+	assert_int_equal(p->drops.n, 0);
+	for (uint32_t i = 0; i < MANY; i++)
+		close(ends[i]);
 }
 
 static void who_has_many_hang_waits_and_nobody_else_does(void **state)
@@ -147,6 +165,46 @@ static void each_child_beyond_that_has_twice_as_many(void **state)
 		close(ends[i]);
 }
 
+/* One end of a connection whose close waits for the other end, which does not read. */
+static int open_lingering(int *ret_other)
+{
+	const struct linger linger = { .l_onoff = 1, .l_linger = 2 * PATIENCE_MS / 1000 };
+	struct sockaddr_in at = { .sin_family = AF_INET };
+	int listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	static const char full[1 << 16];
+	socklen_t len = sizeof(at);
+
+	at.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+	assert_int_equal(bind(listener, (struct sockaddr *)&at, sizeof(at)), 0);
+	assert_int_equal(listen(listener, 1), 0);
+	assert_int_equal(getsockname(listener, (struct sockaddr *)&at, &len), 0);
+	assert_int_equal(connect(fd, (struct sockaddr *)&at, sizeof(at)), 0);
+	*ret_other = accept4(listener, NULL, NULL, SOCK_CLOEXEC);
+	close(listener);
+	while (send(fd, full, sizeof(full), MSG_DONTWAIT) > 0)
+		;
+	assert_int_equal(setsockopt(fd, SOL_SOCKET, SO_LINGER, &linger, sizeof(linger)), 0);
+	return fd;
+}
+
+/* The first child has a copy of what the second one drops. */
+static void nobody_closes_what_another_one_drops(void **state)
+{
+	struct pile *p = *state;
+
+	for (int i = 0; i < ROUNDS; i++) {
+		int end = drop_one(p, THIRD), other;
+
+		drop_later(&p->drops, open_lingering(&other), HOSTILE);
+		drop_now(&p->drops);
+		assert_int_equal(p->drops.n, 0);
+		assert_true(is_closed(end, PATIENCE_MS));
+		close(end);
+		close(other);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -155,6 +213,8 @@ int main(void)
 		CASE(those_of_one_user_go_together),
 		CASE(who_has_many_hang_waits_and_nobody_else_does),
 		CASE(each_child_beyond_that_has_twice_as_many),
+		CASE(nobody_closes_what_another_one_drops),
+		CASE(all_go_when_there_are_many_of_all_users),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL) != 0;

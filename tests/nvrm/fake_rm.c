@@ -408,8 +408,10 @@ static uint64_t fake_hear(void *data)
 		pthread_mutex_lock(&f->lock);
 		silent = q->blamed == f->silent;
 		f->given_up += silent;
-		if (silent)
+		if (silent) {
 			f->given_up_user = q->user;
+			f->given_up_apart = q->apart;
+		}
 		pthread_mutex_unlock(&f->lock);
 		q->result = silent ? -ETIMEDOUT : nvrm_answer(&transport, f, &q->words, q->fds);
 		q->state = NVRM_ANSWERED;
@@ -487,6 +489,16 @@ uid_t fake_rm_given_up_user(struct fake_rm *f)
 
 	pthread_mutex_lock(&f->lock);
 	n = f->given_up_user;
+	pthread_mutex_unlock(&f->lock);
+	return n;
+}
+
+bool fake_rm_given_up_apart(struct fake_rm *f)
+{
+	bool n;
+
+	pthread_mutex_lock(&f->lock);
+	n = f->given_up_apart;
 	pthread_mutex_unlock(&f->lock);
 	return n;
 }

@@ -32,7 +32,9 @@ size_t fake_rm_unanswered(struct fake_rm *f);
 /* Those fail with -ETIMEDOUT from now on; how many did. */
 void fake_rm_give_up(struct fake_rm *f);
 size_t fake_rm_given_up(struct fake_rm *f);
-uid_t fake_rm_given_up_user(struct fake_rm *f); /* whose reader the last of them was asked of */
+/* Whose reader the last of them was asked of, and whether it was a second one. */
+uid_t fake_rm_given_up_user(struct fake_rm *f);
+bool fake_rm_given_up_apart(struct fake_rm *f);
 /* A copy of the first descriptor of the driver that the process has. */
 int fake_rm_borrow(struct fake_rm *f, pid_t pid);
 /* Another descriptor of the same file, as one sent to another process; to be closed as others. */

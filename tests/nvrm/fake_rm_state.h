@@ -100,6 +100,7 @@ struct fake_rm {
 	bool gives_up;
 	size_t given_up;
 	uid_t given_up_user;
+	bool given_up_apart;
 	uint32_t blocked_cmd;
 	unsigned int waiting;
 

@@ -172,6 +172,31 @@ static void contexts_are_followed_though_nobody_answers(void **state)
 	bed_ops(bed)->unwatch(w);
 }
 
+/* What the driver would not undo is tried again, with other looks than usual. */
+static void who_owed_something_is_seen_again(void **state)
+{
+	const struct fake_fault fault = { .op = FAKE_IOCTL,
+					  .cmd = NVRM_CTRL_DISABLE_CHANNELS,
+					  .times = 3,
+					  .status = NVRM_INVALID_STATE };
+	struct bed *bed = *state;
+	struct gpu_target *t = bed_attach(bed, JOB);
+
+	bed->watch = watch(bed, JOB);
+	bed_await_refresh(bed, bed->watch, 1);
+	bed_ops(bed)->suspend(t, NULL, 0, 0, 0);
+	bed_expect(bed, GPU_SUSPEND, 0, HELD);
+	fake_rm_silence(bed->fake, JOB);
+	fake_rm_give_up(bed->fake);
+	bed_await(bed, is_blind, true);
+	fake_rm_silence(bed->fake, 0);
+	fake_rm_fault(bed->fake, &fault);
+	bed_ops(bed)->release(t, 0);
+	bed_expect(bed, GPU_RELEASE, 0, 0);
+	bed_await(bed, is_blind, false);
+	bed_ops(bed)->unwatch(bed->watch);
+}
+
 static void who_cannot_be_looked_at_is_told_as_a_problem(void **state)
 {
 	struct fake_rm *seen = fake_rm_new(), *unseen = fake_rm_new();
@@ -208,6 +233,7 @@ int main(void)
 		T(a_hold_stays_though_nobody_answers),
 		T(who_cannot_be_looked_into_is_told_of),
 		T(contexts_are_followed_though_nobody_answers),
+		T(who_owed_something_is_seen_again),
 		cmocka_unit_test(who_cannot_be_looked_at_is_told_as_a_problem),
 	};
 

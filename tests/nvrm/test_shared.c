@@ -167,6 +167,25 @@ static void a_server_is_let_go_when_its_first_client_comes(void **state)
 	nvrm_process_close(p);
 }
 
+/* Whether somebody shares its context can change without a change of its own. */
+static void a_server_that_nobody_answers_for_is_not_held(void **state)
+{
+	struct rig *r = *state;
+	struct nvrm_process *p;
+
+	fake_rm_answer_later(r->fake);
+	nvrm_free(r->n);
+	r->n = fake_rm_nvrm(r->fake);
+	start(r, SERVER, 0, SERVER_NAME);
+	p = rig_open(r, SERVER);
+	assert_int_equal(nvrm_hold(&p, 1, FAKE_GPU, NULL, &r->failure), 0);
+	fake_rm_silence(r->fake, SERVER);
+	fake_rm_give_up(r->fake);
+	assert_int_equal(nvrm_process_refresh(p, &r->failure), -ETIMEDOUT);
+	assert_int_equal(nvrm_groups_off(p, NVRM_ALL_GPUS), 0);
+	nvrm_process_close(p);
+}
+
 /* ---- who only says so ---- */
 
 /* Whatever it is called, and whether or not it can be looked into. */
@@ -326,6 +345,7 @@ int main(void)
 		CASE(roots_server_that_cannot_be_looked_into_is_taken_for_ours),
 		CASE(who_begins_to_share_a_group_is_let_go_and_refused),
 		CASE(a_server_is_let_go_when_its_first_client_comes),
+		CASE(a_server_that_nobody_answers_for_is_not_held),
 		CASE(another_users_process_serves_nobody),
 		CASE(it_is_not_even_looked_into),
 		CASE(a_users_own_fake_concerns_his_own_jobs_alone),
