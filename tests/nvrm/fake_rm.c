@@ -407,11 +407,9 @@ static uint64_t fake_hear(void *data)
 
 		pthread_mutex_lock(&f->lock);
 		silent = q->blamed == f->silent;
-		f->given_up += silent;
-		if (silent) {
-			f->given_up_user = q->user;
-			f->given_up_apart = q->apart;
-		}
+		if (silent)
+			f->given_up =
+				(struct fake_given_up){ f->given_up.n + 1, q->user, q->apart };
 		pthread_mutex_unlock(&f->lock);
 		q->result = silent ? -ETIMEDOUT : nvrm_answer(&transport, f, &q->words, q->fds);
 		q->state = NVRM_ANSWERED;
@@ -473,34 +471,14 @@ void fake_rm_give_up(struct fake_rm *f)
 	pthread_mutex_unlock(&f->lock);
 }
 
-size_t fake_rm_given_up(struct fake_rm *f)
+struct fake_given_up fake_rm_given_up(struct fake_rm *f)
 {
-	size_t n;
+	struct fake_given_up given_up;
 
 	pthread_mutex_lock(&f->lock);
-	n = f->given_up;
+	given_up = f->given_up;
 	pthread_mutex_unlock(&f->lock);
-	return n;
-}
-
-uid_t fake_rm_given_up_user(struct fake_rm *f)
-{
-	uid_t n;
-
-	pthread_mutex_lock(&f->lock);
-	n = f->given_up_user;
-	pthread_mutex_unlock(&f->lock);
-	return n;
-}
-
-bool fake_rm_given_up_apart(struct fake_rm *f)
-{
-	bool n;
-
-	pthread_mutex_lock(&f->lock);
-	n = f->given_up_apart;
-	pthread_mutex_unlock(&f->lock);
-	return n;
+	return given_up;
 }
 
 size_t fake_rm_unanswered(struct fake_rm *f)

@@ -29,12 +29,16 @@ void fake_rm_answer_later(struct fake_rm *f);
 /* And those that come of looking into that process are not answered at all; 0: all are. */
 void fake_rm_silence(struct fake_rm *f, pid_t pid);
 size_t fake_rm_unanswered(struct fake_rm *f);
-/* Those fail with -ETIMEDOUT from now on; how many did. */
+/* Those fail with -ETIMEDOUT from now on. */
 void fake_rm_give_up(struct fake_rm *f);
-size_t fake_rm_given_up(struct fake_rm *f);
-/* Whose reader the last of them was asked of, and whether it was a second one. */
-uid_t fake_rm_given_up_user(struct fake_rm *f);
-bool fake_rm_given_up_apart(struct fake_rm *f);
+
+struct fake_given_up {
+	size_t n; /* that did */
+	uid_t user; /* whose reader the last one was asked of, */
+	bool apart; /* and whether that was a second one */
+};
+
+struct fake_given_up fake_rm_given_up(struct fake_rm *f);
 /* A copy of the first descriptor of the driver that the process has. */
 int fake_rm_borrow(struct fake_rm *f, pid_t pid);
 /* Another descriptor of the same file, as one sent to another process; to be closed as others. */

@@ -98,9 +98,7 @@ struct fake_rm {
 	size_t n_asked;
 	pid_t silent;
 	bool gives_up;
-	size_t given_up;
-	uid_t given_up_user;
-	bool given_up_apart;
+	struct fake_given_up given_up;
 	uint32_t blocked_cmd;
 	unsigned int waiting;
 

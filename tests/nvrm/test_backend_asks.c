@@ -38,7 +38,7 @@ static bool is_asked(struct bed *bed, size_t n)
 
 static bool is_given_up(struct bed *bed, size_t n)
 {
-	return fake_rm_given_up(bed->fake) >= n;
+	return fake_rm_given_up(bed->fake).n >= n;
 }
 
 static void hold_and_let_go(struct bed *bed, struct gpu_target *t)

@@ -284,7 +284,7 @@ static void who_became_another_users_is_read_in_that_ones_name(void **state)
 	fake_rm_give_up(f->r->fake);
 	fake_rm_advance(f->r->fake, NSEC_PER_SEC);
 	assert_int_equal(list(f), 1);
-	assert_int_equal(fake_rm_given_up_user(f->r->fake), 1001);
+	assert_int_equal(fake_rm_given_up(f->r->fake).user, 1001);
 }
 
 int main(void)

@@ -254,8 +254,8 @@ static void ancestors_are_asked_by_a_reader_apart(void **state)
 	p = begin(r, JOB);
 	result = nvrm_process_refresh(p, &r->failure);
 	assert_int_equal(result, -ETIMEDOUT);
-	assert_int_equal(fake_rm_given_up_user(r->fake), 1001);
-	assert_true(fake_rm_given_up_apart(r->fake));
+	assert_int_equal(fake_rm_given_up(r->fake).user, 1001);
+	assert_true(fake_rm_given_up(r->fake).apart);
 	nvrm_process_close(p);
 }
 
