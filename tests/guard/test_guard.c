@@ -102,12 +102,22 @@ static int owner_slot(struct guard *g)
 	return slot;
 }
 
+static void say_guard(struct guard *g, int say_fd)
+{
+	pid_t guard = guard_pid(g);
+
+	if (write(say_fd, &guard, sizeof(guard)) != sizeof(guard))
+		_exit(2);
+}
+
+/* Armed before it is told of: the guard may be stopped from then on. */
 static _Noreturn void beat_until_target_changes(struct guard *g, struct gkfd_target *t,
-						enum fate fate)
+						enum fate fate, int say_fd)
 {
 	struct pollfd p = { .fd = gkfd_target_fd(t), .events = POLLIN };
 	int slot = owner_slot(g);
 
+	say_guard(g, say_fd);
 	while (poll(&p, 1, (int)(GUARD_BEAT_NS / NSEC_PER_MSEC)) == 0)
 		guard_beat(g, slot, GUARD_SILENCE_NS);
 	if (fate == GUARD_KILLED_AND_WELL) {
@@ -117,14 +127,6 @@ static _Noreturn void beat_until_target_changes(struct guard *g, struct gkfd_tar
 	_exit(gkfd_target_state(t) == GKFD_TARGET_GUARD_DIED ? 42 : 4);
 }
 
-static void say_guard(struct guard *g, int say_fd)
-{
-	pid_t guard = guard_pid(g);
-
-	if (write(say_fd, &guard, sizeof(guard)) != sizeof(guard))
-		_exit(2);
-}
-
 static _Noreturn void wait_alone(enum fate fate, struct guard *g, int say_fd)
 {
 	if (fate == STOPPED_IN_A_CALL && guard_arm(g, 0, GUARD_DRIVER_CALL_NS) < 0)
@@ -132,6 +134,21 @@ static _Noreturn void wait_alone(enum fate fate, struct guard *g, int say_fd)
 	say_guard(g, say_fd);
 	wait_for_ever();
 	_exit(1);
+}
+
+static bool falls_silent(enum fate fate)
+{
+	switch (fate) {
+	case OWNER_DEADLOCKED:
+	case TRACER_DEADLOCKED:
+	case DRIVER_HANGS:
+	case ABORTED:
+	case EXECED:
+	case STOPPED_WHILE_ATTACHED:
+		return true;
+	default:
+		return false;
+	}
 }
 
 static _Noreturn void holder_main(enum fate fate, pid_t job, int say_fd)
@@ -153,6 +170,8 @@ static _Noreturn void holder_main(enum fate fate, pid_t job, int say_fd)
 	if (fate != STOPPED_WHILE_ATTACHED &&
 	    gkfd_target_hold(t, &(struct gkfd_hold_request){ 0 }, &hold, &failure) < 0)
 		_exit(2);
+	if (!falls_silent(fate))
+		beat_until_target_changes(g, t, fate, say_fd);
 	say_guard(g, say_fd);
 	switch (fate) {
 	case OWNER_DEADLOCKED:
@@ -171,11 +190,8 @@ static _Noreturn void holder_main(enum fate fate, pid_t job, int say_fd)
 		abort();
 	case EXECED:
 		exec_what_never_ends();
-	case STOPPED_WHILE_ATTACHED:
-		wait_for_ever();
-		break;
 	default:
-		beat_until_target_changes(g, t, fate);
+		wait_for_ever();
 	}
 	_exit(1);
 }
