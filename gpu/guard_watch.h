@@ -42,8 +42,8 @@ char guard_read_state(const char *stat, size_t n);
  * Watches the holder, and takes what it entrusts through life_fd, until it is gone, or until
  * nobody has the other end of life_fd any more: then it runs another program, which holds
  * nothing and keeps no deadlines. What is due then is undone, and sooner where it was killed and
- * hangs. Runs in a process that shares the
- * holder's memory but none of its threads, so: system calls, no libc.
+ * hangs. Runs in a process that shares the holder's memory but none of its threads, so: system
+ * calls, no libc.
  */
 _Noreturn void guard_watch(struct guard_page *page, const struct guard_holder *holder);
 
