@@ -19,6 +19,7 @@
 #include "gpu/guard.h"
 #include "gpu/helpers/proc_files.h"
 #include "gpu/native.h"
+#include "gpu/why.h"
 
 #define GPU_ALL_QUEUES UINT32_MAX
 #define GPU_NODES_MAX 64
@@ -93,7 +94,7 @@ struct gpu_done {
 	uint64_t began_ns, done_ns; /* around the driver's call */
 	uint32_t queues; /* suspended or resumed */
 	bool holds; /* something of the target is off the GPU after it; of suspend and resume */
-	char why[GPU_WHY_SIZE]; /* one line for people when result is not 0 */
+	struct gpu_why why; /* when result is not 0 */
 };
 
 struct gpu_ops {

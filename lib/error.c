@@ -58,16 +58,21 @@ EXPORT void gpreempt_get_error(const struct gpreempt_ctx *ctx, struct gpreempt_e
 	error_tell(&ctx->last, ret);
 }
 
+int ctx_fail_why(struct gpreempt_ctx *ctx, int r, const struct gpu_why *why)
+{
+	_Static_assert((int)GPU_WHY_FAILED == GPREEMPT_ERROR_FAILED &&
+			       (int)GPU_WHY_USAGE == GPREEMPT_ERROR_USAGE &&
+			       (int)GPU_WHY_ABSENT == GPREEMPT_ERROR_ABSENT &&
+			       (int)GPU_WHY_REFUSED == GPREEMPT_ERROR_REFUSED,
+		       "kinds");
+
+	return ctx_fail(ctx, r, (enum gpreempt_error_kind)why->kind, why->hint, "%s", why->message);
+}
+
 int ctx_fail_target(struct gpreempt_ctx *ctx, int r, pid_t pid, const struct gkfd_failure *f)
 {
-	static const enum gpreempt_error_kind kinds[] = {
-		[GKFD_FAILED_USAGE] = GPREEMPT_ERROR_USAGE,
-		[GKFD_FAILED_ABSENT] = GPREEMPT_ERROR_ABSENT,
-		[GKFD_FAILED_REFUSED] = GPREEMPT_ERROR_REFUSED,
-		[GKFD_FAILED_OTHERWISE] = GPREEMPT_ERROR_FAILED,
-	};
-	struct gkfd_failure_text text;
+	struct gpu_why why;
 
-	gkfd_failure_describe(ctx->k, r, pid, f, &text);
-	return ctx_fail(ctx, r, kinds[text.kind], text.hint, "%s", text.message);
+	gkfd_failure_describe(ctx->k, r, pid, f, &why);
+	return ctx_fail_why(ctx, r, &why);
 }

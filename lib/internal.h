@@ -15,6 +15,7 @@
 #include "gpu/kfd/procs.h"
 #include "gpu/kfd/target.h"
 #include "gpu/kfd/topology.h"
+#include "gpu/why.h"
 #include "util/macros.h"
 
 #define EXPORT __attribute__((visibility("default")))
@@ -72,6 +73,7 @@ int ctx_fail(struct gpreempt_ctx *ctx, int r, enum gpreempt_error_kind kind, con
 	     const char *fmt, ...) _printf_(5, 6);
 /* The same for a step that failed with nothing to add to errno. */
 int ctx_fail_errno(struct gpreempt_ctx *ctx, int r, const char *what);
+int ctx_fail_why(struct gpreempt_ctx *ctx, int r, const struct gpu_why *why);
 int ctx_fail_target(struct gpreempt_ctx *ctx, int r, pid_t pid, const struct gkfd_failure *f);
 void ctx_clear_error(struct gpreempt_ctx *ctx);
 

@@ -6,50 +6,12 @@
 
 #include "lib/nvrm_keeper.h"
 
-static enum gpreempt_error_kind errno_kind(int r)
-{
-	switch (r) {
-	case -ESRCH:
-	case -ENODEV:
-		return GPREEMPT_ERROR_ABSENT;
-	case -EPERM:
-	case -EACCES:
-	case -EOPNOTSUPP:
-		return GPREEMPT_ERROR_REFUSED;
-	default:
-		return GPREEMPT_ERROR_FAILED;
-	}
-}
-
-static enum gpreempt_error_kind kind_of(int r, enum nvrm_why why)
-{
-	switch (why) {
-	case NVRM_WHY_NO_DRIVER:
-	case NVRM_WHY_EXITED:
-	case NVRM_WHY_NO_CONTEXT:
-		return GPREEMPT_ERROR_ABSENT;
-	case NVRM_WHY_DRIVER_UNKNOWN:
-	case NVRM_WHY_SELF_TEST:
-	case NVRM_WHY_NO_RIGHT:
-	case NVRM_WHY_NOT_FOUND:
-	case NVRM_WHY_FREEZER:
-	case NVRM_WHY_SHARED:
-	case NVRM_WHY_TOO_MANY:
-		return GPREEMPT_ERROR_REFUSED;
-	case NVRM_WHY_NONE:
-	case NVRM_WHY_SYSTEM:
-		return errno_kind(r);
-	default:
-		return GPREEMPT_ERROR_FAILED;
-	}
-}
-
 int ctx_fail_nvrm(struct gpreempt_ctx *ctx, int r, pid_t pid, const struct nvrm_failure *f)
 {
-	struct nvrm_failure_text text;
+	struct gpu_why text;
 
 	nvrm_failure_describe(r, pid, f, &text);
-	return ctx_fail(ctx, r, kind_of(r, f->why), text.hint, "%s", text.message);
+	return ctx_fail_why(ctx, r, &text);
 }
 
 int nv_cannot(struct gpreempt_ctx *ctx, const char *what, const char *hint)

@@ -121,7 +121,7 @@ static bool gpus_allow(struct gpreempt_ctx *ctx, struct gpreempt_level *level)
 static bool driver_allows(struct gpreempt_ctx *ctx, struct gpreempt_level *level)
 {
 	struct nvrm_failure failure = { 0 };
-	struct nvrm_failure_text text;
+	struct gpu_why text;
 	int r = nvrm_check_version(&ctx->nvrm->version, &failure);
 
 	if (r >= 0)

@@ -52,7 +52,7 @@ static uint64_t now_ns(void)
 
 static _Noreturn void die(const char *what, int r, pid_t pid, const struct nvrm_failure *f)
 {
-	struct nvrm_failure_text text = { .message = "" };
+	struct gpu_why text = { .message = "" };
 
 	if (f)
 		nvrm_failure_describe(r, pid, f, &text);

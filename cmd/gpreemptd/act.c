@@ -412,7 +412,7 @@ static void lost(struct scheduler *s, struct process *p, const struct gpu_done *
 		process_gone(s, p);
 		return;
 	}
-	give_up(s, p, d->why[0] ? d->why : "it is no longer attached");
+	give_up(s, p, d->why.message[0] ? d->why.message : "it is no longer attached");
 	process_ask(s, p, true); /* it may be another program */
 }
 
@@ -421,7 +421,7 @@ static void released(struct scheduler *s, struct process *p, const struct gpu_do
 	bool gone = process_find(s, p->pid) != p;
 
 	if (d->gpu_failed)
-		act_trip(s, p, d->gpu, d->why);
+		act_trip(s, p, d->gpu, d->why.message);
 	p->target = NULL;
 	p->tie = TIE_NONE;
 	s->targets--;
@@ -470,7 +470,7 @@ static void take(struct scheduler *s, const struct gpu_done *d)
 		lost(s, p, d);
 	} else {
 		if (d->gpu_failed)
-			act_trip(s, p, d->gpu, d->why);
+			act_trip(s, p, d->gpu, d->why.message);
 		(d->verb == GPU_SUSPEND ? suspend_done : resume_done)(s, p, d);
 	}
 }

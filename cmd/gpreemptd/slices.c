@@ -107,9 +107,9 @@ bool slices_wants_tie(const struct scheduler *s, const struct process *p)
 void slices_done(struct scheduler *s, struct process *p, const struct gpu_done *d)
 {
 	if (d->gpu_failed)
-		act_trip(s, p, d->gpu, d->why);
+		act_trip(s, p, d->gpu, d->why.message);
 	if (d->result < 0 && d->result != -ESRCH)
-		tell_failure(p, d->why[0] ? d->why : strerror(-d->result));
+		tell_failure(p, d->why.message[0] ? d->why.message : strerror(-d->result));
 	else if (d->result == 0 && p->slice == GPU_SLICE_OWN && d->cookie == p->slice_cookie)
 		slices_forget(s, p);
 }

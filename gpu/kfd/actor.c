@@ -9,13 +9,10 @@
 static void explain(const struct actor *a, int r, const struct gkfd_failure *fail,
 		    struct gpu_done *done)
 {
-	struct gkfd_failure_text text;
-
 	done->result = r;
 	done->gpu_failed = fail->why == GKFD_WHY_PREEMPTION_FAILED;
 	done->gpu = fail->gpu_id;
-	gkfd_failure_describe(a->k, r, a->pid, fail, &text);
-	snprintf(done->why, sizeof(done->why), "%.*s", GPU_WHY_SIZE - 1, text.message);
+	gkfd_failure_describe(a->k, r, a->pid, fail, &done->why);
 }
 
 void actor_settle(struct actor *a)

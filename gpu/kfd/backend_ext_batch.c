@@ -224,8 +224,9 @@ static void explain_preemption(struct order *o, int r, const struct kfd_gpreempt
 	d->gpu = failed_gpu(o->t, e);
 	if (d->gpu)
 		snprintf(gpu, sizeof(gpu), "GPU %u", d->gpu);
-	snprintf(d->why, sizeof(d->why), "process %d could not be %s %s", (int)o->t->pid, what,
-		 gpu);
+	gpu_why_set(&d->why, GPU_WHY_FAILED,
+		    "nothing is held; the driver may reset that GPU: look at dmesg",
+		    "process %d could not be %s %s", (int)o->t->pid, what, gpu);
 }
 
 /* @e NULL: nothing was tried. */
@@ -324,7 +325,7 @@ static void settle(struct ext *x, struct order *o, const struct ext_call *c)
 	if (o->done.verb == GPU_RELEASE) {
 		ext_untie(t);
 		if (r == -ESRCH)
-			o->done.result = o->done.why[0] = 0;
+			o->done.result = o->done.why.message[0] = 0;
 		ext_finish(o);
 		return;
 	}

@@ -13,11 +13,9 @@
 
 void ext_explain(struct order *o, int r, const struct gkfd_failure *failure)
 {
-	struct gkfd_failure_text text;
-
 	o->done.result = r;
-	gkfd_failure_describe(o->t->b->readers ? NULL : o->t->b->k, r, o->t->pid, failure, &text);
-	snprintf(o->done.why, sizeof(o->done.why), "%.*s", GPU_WHY_SIZE - 1, text.message);
+	gkfd_failure_describe(o->t->b->readers ? NULL : o->t->b->k, r, o->t->pid, failure,
+			      &o->done.why);
 }
 
 void ext_finish(struct order *o)

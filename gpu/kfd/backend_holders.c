@@ -94,7 +94,7 @@ static void fail_all(struct gpu_target *t, int result, const char *why)
 	struct gpu_done done = { .result = result };
 
 	done.began_ns = done.done_ns = gkfd_now_ns(t->b->k);
-	snprintf(done.why, sizeof(done.why), "%s", why);
+	gpu_why_set(&done.why, GPU_WHY_FAILED, NULL, "%s", why);
 	while (!STAILQ_EMPTY(&t->sent)) {
 		const struct order *o = STAILQ_FIRST(&t->sent);
 

@@ -259,7 +259,8 @@ static int hold(struct gkfd *k, const struct holder_order *o)
 	} else {
 		struct gpu_done done = { .verb = GPU_ATTACH, .cookie = o->cookie, .result = r };
 
-		snprintf(done.why, sizeof(done.why), "cannot prepare a holder: %s", strerror(-r));
+		gpu_why_set(&done.why, GPU_WHY_FAILED, NULL, "cannot prepare a holder: %s",
+			    strerror(-r));
 		answer(&done);
 	}
 	gkfd_target_release(h.actor.target);

@@ -192,7 +192,7 @@ static int refuse(const struct nvrm_backend_options *options, int error, const c
 static int refuse_for(const struct nvrm_backend_options *options, int error,
 		      const struct nvrm_failure *failure)
 {
-	struct nvrm_failure_text text;
+	struct gpu_why text;
 	char why[GPU_WHY_SIZE];
 
 	nvrm_failure_describe(error, 0, failure, &text);

@@ -76,7 +76,6 @@ static void lose_all(struct backend *b)
 void nvrm_work_finish(struct order *o, int r, const struct nvrm_failure *failure)
 {
 	struct gpu_done *d = &o->done;
-	struct nvrm_failure_text text;
 
 	d->result = r;
 	if (!d->began_ns) /* the driver was not asked */
@@ -85,8 +84,7 @@ void nvrm_work_finish(struct order *o, int r, const struct nvrm_failure *failure
 		d->gpu_failed = failure->why == NVRM_WHY_TIMEOUT ||
 				failure->why == NVRM_WHY_GPU_LOST;
 		d->gpu = failure->gpu;
-		nvrm_failure_describe(r, o->t->pid, failure, &text);
-		snprintf(d->why, sizeof(d->why), "%.*s", GPU_WHY_SIZE - 1, text.message);
+		nvrm_failure_describe(r, o->t->pid, failure, &d->why);
 	}
 	mailbox_put(&o->t->b->done, &o->mail);
 }

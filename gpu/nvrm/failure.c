@@ -58,54 +58,43 @@ int nvrm_fail_status(struct nvrm_failure *ret, int status, const char *step, uin
 	return nvrm_status_errno(status);
 }
 
-static void say(struct nvrm_failure_text *ret, const char *hint, const char *fmt, ...)
-	_printf_(3, 4);
-
-/* @hint may be NULL. */
-static void say(struct nvrm_failure_text *ret, const char *hint, const char *fmt, ...)
-{
-	va_list ap;
-
-	va_start(ap, fmt);
-	vsnprintf(ret->message, sizeof(ret->message), fmt, ap);
-	va_end(ap);
-	snprintf(ret->hint, sizeof(ret->hint), "%s", hint ? hint : "");
-}
-
 struct plain_failure {
 	enum nvrm_why why;
+	enum gpu_why_kind kind;
 	const char *message; /* after "process N" */
 	const char *hint;
 };
 
 static const struct plain_failure of_process[] = {
-	{ NVRM_WHY_NO_RIGHT, "may not be traced by the caller",
+	{ NVRM_WHY_NO_RIGHT, GPU_WHY_REFUSED, "may not be traced by the caller",
 	  "needs the same user, or CAP_SYS_PTRACE; try sudo" },
-	{ NVRM_WHY_EXITED, "has ended", "nothing of it is held" },
-	{ NVRM_WHY_NO_CONTEXT, "has no context on an NVIDIA GPU",
+	{ NVRM_WHY_EXITED, GPU_WHY_ABSENT, "has ended", "nothing of it is held" },
+	{ NVRM_WHY_NO_CONTEXT, GPU_WHY_ABSENT, "has no context on an NVIDIA GPU",
 	  "it may be starting; see what uses the GPUs with: gpreempt list" },
-	{ NVRM_WHY_NOT_FOUND,
+	{ NVRM_WHY_NOT_FOUND, GPU_WHY_REFUSED,
 	  "uses an NVIDIA GPU, but its channel groups are not where libcuda has them",
 	  "only CUDA programs can be held" },
-	{ NVRM_WHY_FREEZER,
+	{ NVRM_WHY_FREEZER, GPU_WHY_REFUSED,
 	  "cannot be held from here: this program is in a freezer group of cgroup v1 that the "
 	  "process is not in, and who is frozen there could not let go",
 	  "run it outside of that group (of a container: on the host), or with cgroup v2" },
-	{ NVRM_WHY_SHARED, "shares its context with other processes (MPS)",
+	{ NVRM_WHY_SHARED, GPU_WHY_REFUSED, "shares its context with other processes (MPS)",
 	  "holding it would stop them too; run it without MPS" },
-	{ NVRM_WHY_TOO_MANY, "has more channels than could be freed again should we die",
+	{ NVRM_WHY_TOO_MANY, GPU_WHY_REFUSED,
+	  "has more channels than could be freed again should we die",
 	  "set CUDA_DEVICE_MAX_CONNECTIONS lower" },
-	{ NVRM_WHY_GUARD_DIED, "was let go because the guard process has died",
+	{ NVRM_WHY_GUARD_DIED, GPU_WHY_FAILED, "was let go because the guard process has died",
 	  "nothing is held; start again" },
 };
 
 static const struct plain_failure of_machine[] = {
-	{ NVRM_WHY_NO_DRIVER, "there is no NVIDIA driver here: no /dev/nvidiactl",
+	{ NVRM_WHY_NO_DRIVER, GPU_WHY_ABSENT, "there is no NVIDIA driver here: no /dev/nvidiactl",
 	  "load the nvidia module, or choose another device" },
-	{ NVRM_WHY_DRIVER_UNKNOWN,
+	{ NVRM_WHY_DRIVER_UNKNOWN, GPU_WHY_REFUSED,
 	  "this version of NVIDIA's driver was never checked, or is not the open kernel module",
 	  "GPREEMPT_NVRM_ANY_DRIVER=1 tries it all the same" },
-	{ NVRM_WHY_SELF_TEST, "a context of our own could not be held and freed as it should",
+	{ NVRM_WHY_SELF_TEST, GPU_WHY_REFUSED,
+	  "a context of our own could not be held and freed as it should",
 	  "this driver is left alone; see gpreempt doctor" },
 };
 
@@ -119,7 +108,7 @@ static const struct plain_failure *find_plain(const struct plain_failure *all, s
 	return NULL;
 }
 
-static void say_refused(pid_t pid, const struct nvrm_failure *f, struct nvrm_failure_text *ret)
+static void say_refused(pid_t pid, const struct nvrm_failure *f, struct gpu_why *ret)
 {
 	const char *step = f->step ? f->step : "the driver";
 	char buf[64], gpu[32] = "";
@@ -128,42 +117,58 @@ static void say_refused(pid_t pid, const struct nvrm_failure *f, struct nvrm_fai
 		snprintf(gpu, sizeof(gpu), " on GPU %#x", f->gpu);
 	switch (f->why) {
 	case NVRM_WHY_GPU_LOST:
-		say(ret, "look at dmesg", "process %d: %s: the GPU%s is lost", (int)pid, step, gpu);
+		gpu_why_set(ret, GPU_WHY_FAILED, "look at dmesg",
+			    "process %d: %s: the GPU%s is lost", (int)pid, step, gpu);
 		break;
 	case NVRM_WHY_TIMEOUT:
-		say(ret, "the GPU is left alone; look at dmesg",
-		    "process %d: %s: the GPU did not answer in time%s", (int)pid, step, gpu);
+		gpu_why_set(ret, GPU_WHY_FAILED, "the GPU is left alone; look at dmesg",
+			    "process %d: %s: the GPU did not answer in time%s", (int)pid, step,
+			    gpu);
 		break;
 	default:
-		say(ret, "see what works here with: gpreempt doctor",
-		    "process %d: %s: the driver says %s%s", (int)pid, step,
-		    nvrm_status_name(f->status, buf, sizeof(buf)), gpu);
+		gpu_why_set(ret, GPU_WHY_FAILED, "see what works here with: gpreempt doctor",
+			    "process %d: %s: the driver says %s%s", (int)pid, step,
+			    nvrm_status_name(f->status, buf, sizeof(buf)), gpu);
 	}
 }
 
-static void say_system(int r, pid_t pid, const struct nvrm_failure *f,
-		       struct nvrm_failure_text *ret)
+static enum gpu_why_kind errno_kind(int r)
 {
-	if (r == -ESRCH)
-		say(ret, "see what uses the GPUs with: gpreempt list", "there is no process %d",
-		    (int)pid);
-	else
-		say(ret, advice_for(r, "see what works here with: gpreempt doctor"),
-		    "process %d: %s: %s", (int)pid, f->step ? f->step : "the driver", strerror(-r));
+	switch (r) {
+	case -ENODEV:
+		return GPU_WHY_ABSENT;
+	case -EPERM:
+	case -EACCES:
+	case -EOPNOTSUPP:
+		return GPU_WHY_REFUSED;
+	default:
+		return GPU_WHY_FAILED;
+	}
 }
 
-void nvrm_failure_describe(int r, pid_t pid, const struct nvrm_failure *f,
-			   struct nvrm_failure_text *ret)
+static void say_system(int r, pid_t pid, const struct nvrm_failure *f, struct gpu_why *ret)
+{
+	if (r == -ESRCH)
+		gpu_why_set(ret, GPU_WHY_ABSENT, "see what uses the GPUs with: gpreempt list",
+			    "there is no process %d", (int)pid);
+	else
+		gpu_why_set(ret, errno_kind(r),
+			    advice_for(r, "see what works here with: gpreempt doctor"),
+			    "process %d: %s: %s", (int)pid, f->step ? f->step : "the driver",
+			    strerror(-r));
+}
+
+void nvrm_failure_describe(int r, pid_t pid, const struct nvrm_failure *f, struct gpu_why *ret)
 {
 	const struct plain_failure *p = find_plain(of_machine, ARRAY_SIZE(of_machine), f->why);
 
 	if (p) {
-		say(ret, p->hint, "%s", p->message);
+		gpu_why_set(ret, p->kind, p->hint, "%s", p->message);
 		return;
 	}
 	p = find_plain(of_process, ARRAY_SIZE(of_process), f->why);
 	if (p)
-		say(ret, p->hint, "process %d %s", (int)pid, p->message);
+		gpu_why_set(ret, p->kind, p->hint, "process %d %s", (int)pid, p->message);
 	else if (f->why == NVRM_WHY_NONE || f->why == NVRM_WHY_SYSTEM)
 		say_system(r, pid, f, ret);
 	else

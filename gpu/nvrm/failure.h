@@ -7,6 +7,8 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "gpu/why.h"
+
 enum nvrm_why {
 	NVRM_WHY_NONE,
 	NVRM_WHY_SYSTEM, /* an errno says it all */
@@ -34,14 +36,8 @@ struct nvrm_failure {
 	uint32_t gpu; /* 0: not known */
 };
 
-struct nvrm_failure_text {
-	char message[256];
-	char hint[256]; /* may be empty */
-};
-
 /* @r: the -errno that came with it. */
-void nvrm_failure_describe(int r, pid_t pid, const struct nvrm_failure *f,
-			   struct nvrm_failure_text *ret);
+void nvrm_failure_describe(int r, pid_t pid, const struct nvrm_failure *f, struct gpu_why *ret);
 /* The -errno a status stands for; 0 for NVRM_OK, -errno for itself. */
 int nvrm_status_errno(int status);
 

@@ -357,7 +357,8 @@ static struct fake_call *begin(struct gpu_target *t, enum gpu_verb verb, uint64_
 		.done_ns = t->free_ns,
 	};
 	if (o.result < 0)
-		snprintf(c->done.why, sizeof(c->done.why), "the test says %d", o.result);
+		snprintf(c->done.why.message, sizeof(c->done.why.message), "the test says %d",
+			 o.result);
 	return c;
 }
 
@@ -693,7 +694,7 @@ void fake_end_target(struct fake *f, struct fake_process *p, int result, const c
 		p->queues[i].suspended = false;
 	c = new_call(f, MAX(f->now_ns, p->target->free_ns));
 	c->done = (struct gpu_done){ .target = p->target, .verb = GPU_ENDED, .result = result };
-	snprintf(c->done.why, sizeof(c->done.why), "%s", why);
+	snprintf(c->done.why.message, sizeof(c->done.why.message), "%s", why);
 }
 
 void fake_exit(struct fake *f, pid_t pid)

@@ -181,7 +181,7 @@ void rig_expect(struct rig *rig, enum gpu_verb verb, int result, uint32_t queues
 	assert_int_equal(done.verb, verb);
 	assert_int_equal(done.result, result);
 	assert_int_equal(done.queues, queues);
-	assert_int_equal(done.why[0] != '\0', result < 0);
+	assert_int_equal(done.why.message[0] != '\0', result < 0);
 	assert_true(done.done_ns >= done.began_ns);
 }
 

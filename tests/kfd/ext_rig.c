@@ -280,7 +280,7 @@ void ext_rig_expect(struct ext_rig *rig, enum gpu_verb verb, int result, uint32_
 	assert_int_equal(done.verb, verb);
 	assert_int_equal(done.result, result);
 	assert_int_equal(done.queues, queues);
-	assert_int_equal(done.why[0] != '\0', result < 0);
+	assert_int_equal(done.why.message[0] != '\0', result < 0);
 	assert_true(done.began_ns && done.done_ns >= done.began_ns);
 }
 

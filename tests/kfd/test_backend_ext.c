@@ -369,7 +369,7 @@ static void a_gpu_that_fails_is_named_and_nothing_is_kept(void **state)
 	assert_int_equal(done.result, -EIO);
 	assert_true(done.gpu_failed);
 	assert_int_equal(done.gpu, rig->gpus[1]);
-	assert_non_null(strstr(done.why, "process 1002 could not be taken off GPU"));
+	assert_non_null(strstr(done.why.message, "process 1002 could not be taken off GPU"));
 	ext_rig_move_clock(rig, NSEC_PER_SEC);
 	ext_rig_expect_call(rig, "unmap 1001:all for 1000"); /* only that is renewed */
 }
@@ -408,7 +408,7 @@ static void a_call_that_was_not_tried_is_nobodys_failure(void **state)
 	done = ext_rig_next(rig);
 	assert_int_equal(done.result, -ENOMEM);
 	assert_false(done.gpu_failed);
-	assert_true(done.why[0]);
+	assert_true(done.why.message[0]);
 }
 
 static void queues_that_are_gone_are_as_good_as_off(void **state)
@@ -464,12 +464,12 @@ static void nobody_is_attached_who_does_not_use_the_driver(void **state)
 	submit(rig);
 	done = ext_rig_next(rig);
 	assert_int_equal(done.result, -ESRCH);
-	assert_non_null(strstr(done.why, "does not use the GPU driver"));
+	assert_non_null(strstr(done.why.message, "does not use the GPU driver"));
 	ops_of(rig)->attach(rig->b, 4711, 0, 2, &t);
 	submit(rig);
 	done = ext_rig_next(rig);
 	assert_int_equal(done.result, -ESRCH);
-	assert_non_null(strstr(done.why, "there is no process 4711"));
+	assert_non_null(strstr(done.why.message, "there is no process 4711"));
 }
 
 static void the_end_of_a_process_is_told_once(void **state)

@@ -122,7 +122,7 @@ static void expect_end(struct fixture *f, int result)
 	assert_ptr_equal(done.target, f->t);
 	assert_int_equal(done.result, result);
 	assert_false(done.gpu_failed);
-	assert_true(done.why[0]);
+	assert_true(done.why.message[0]);
 }
 
 static void a_target_killed_while_held_is_told_of(void **state)
@@ -180,7 +180,7 @@ static void a_process_traced_by_another_is_refused_by_name(void **state)
 	done = next(f);
 	assert_int_equal(done.cookie, 9);
 	assert_int_equal(done.result, -EBUSY);
-	assert_non_null(strstr(done.why, "already"));
+	assert_non_null(strstr(done.why.message, "already"));
 	f->b->ops->release(second, 10);
 	done = next(f);
 	assert_int_equal(done.verb, GPU_RELEASE);

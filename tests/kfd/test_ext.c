@@ -139,24 +139,24 @@ static void all_queues_are_told_however_many_there_are(void **state)
 struct meaning {
 	int result, error;
 	enum gkfd_why why;
-	enum gkfd_failure_kind kind;
+	enum gpu_why_kind kind;
 };
 
 static void every_result_has_a_meaning_and_a_line(void **state)
 {
 	static const struct meaning meanings[] = {
-		{ -ESRCH, -ESRCH, GKFD_WHY_NO_KFD_PROCESS, GKFD_FAILED_ABSENT },
-		{ -EPERM, -EPERM, GKFD_WHY_NO_RIGHT, GKFD_FAILED_REFUSED },
-		{ -ENOENT, -EINVAL, GKFD_WHY_NO_SUCH_QUEUE, GKFD_FAILED_ABSENT },
-		{ -EBUSY, -EBUSY, GKFD_WHY_HELD, GKFD_FAILED_REFUSED },
-		{ -EALREADY, -EAGAIN, GKFD_WHY_LAPSED, GKFD_FAILED_OTHERWISE },
-		{ -EIO, -EIO, GKFD_WHY_PREEMPTION_FAILED, GKFD_FAILED_OTHERWISE },
-		{ -ETIME, -EIO, GKFD_WHY_PREEMPTION_FAILED, GKFD_FAILED_OTHERWISE },
-		{ -ECANCELED, -ECANCELED, GKFD_WHY_SYSTEM, GKFD_FAILED_OTHERWISE },
+		{ -ESRCH, -ESRCH, GKFD_WHY_NO_KFD_PROCESS, GPU_WHY_ABSENT },
+		{ -EPERM, -EPERM, GKFD_WHY_NO_RIGHT, GPU_WHY_REFUSED },
+		{ -ENOENT, -EINVAL, GKFD_WHY_NO_SUCH_QUEUE, GPU_WHY_ABSENT },
+		{ -EBUSY, -EBUSY, GKFD_WHY_HELD, GPU_WHY_REFUSED },
+		{ -EALREADY, -EAGAIN, GKFD_WHY_LAPSED, GPU_WHY_FAILED },
+		{ -EIO, -EIO, GKFD_WHY_PREEMPTION_FAILED, GPU_WHY_FAILED },
+		{ -ETIME, -EIO, GKFD_WHY_PREEMPTION_FAILED, GPU_WHY_FAILED },
+		{ -ECANCELED, -ECANCELED, GKFD_WHY_SYSTEM, GPU_WHY_FAILED },
 	};
 	struct rig *r = *state;
 	struct kfd_gpreempt_entry e = gkfd_ext_entry(JOB, FAKE_START_TICKS, ALL);
-	struct gkfd_failure_text text;
+	struct gpu_why text;
 
 	assert_int_equal(gkfd_ext_explain(r->k, &e, 0, &r->fail), 0);
 	for (size_t i = 0; i < ARRAY_SIZE(meanings); i++) {

@@ -112,7 +112,7 @@ static void expect(struct fixture *f, enum gpu_verb verb, uint64_t cookie, int r
 	struct gpu_done done = next(f);
 
 	if (done.result != result)
-		print_message("%s\n", done.why);
+		print_message("%s\n", done.why.message);
 	assert_int_equal(done.verb, verb);
 	assert_int_equal(done.cookie, cookie);
 	assert_int_equal(done.result, result);

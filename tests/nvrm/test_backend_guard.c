@@ -32,7 +32,7 @@ static void without_its_guard_nobody_is_held(void **state)
 
 		assert_int_equal(done.verb, GPU_ENDED);
 		assert_int_equal(done.result, -EOWNERDEAD);
-		assert_true(done.why[0] != '\0');
+		assert_true(done.why.message[0] != '\0');
 	}
 	assert_int_equal(fake_rm_disabled(bed->fake, -1), 0);
 	assert_int_equal(fake_rm_slice(bed->fake, client, COMPUTE_GROUP), NVRM_CUDA_SLICE_US);

@@ -34,7 +34,7 @@ static void statuses_stand_for_errnos(void **state)
 		assert_in_range(-nvrm_status_errno(status), 1, 4095);
 }
 
-static void describe(int r, struct nvrm_failure f, struct nvrm_failure_text *ret)
+static void describe(int r, struct nvrm_failure f, struct gpu_why *ret)
 {
 	memset(ret, 'x', sizeof(*ret));
 	nvrm_failure_describe(r, PID, &f, ret);
@@ -48,7 +48,7 @@ static void describe(int r, struct nvrm_failure f, struct nvrm_failure_text *ret
 
 static void every_reason_is_one_line_and_another(void **state)
 {
-	struct nvrm_failure_text text[NVRM_WHY_GUARD_DIED + 1];
+	struct gpu_why text[NVRM_WHY_GUARD_DIED + 1];
 
 	for (int why = NVRM_WHY_NONE; why <= NVRM_WHY_GUARD_DIED; why++) {
 		describe(-EIO, (struct nvrm_failure){ .why = (enum nvrm_why)why }, &text[why]);
@@ -59,7 +59,7 @@ static void every_reason_is_one_line_and_another(void **state)
 
 static void the_process_and_the_step_are_named(void **state)
 {
-	struct nvrm_failure_text text;
+	struct gpu_why text;
 
 	describe(-EOPNOTSUPP, (struct nvrm_failure){ .why = NVRM_WHY_SHARED }, &text);
 	assert_non_null(strstr(text.message, "4711"));
@@ -75,7 +75,7 @@ static void the_process_and_the_step_are_named(void **state)
 
 static void what_the_driver_said_is_told(void **state)
 {
-	struct nvrm_failure_text text;
+	struct gpu_why text;
 	struct nvrm_failure f = { NVRM_WHY_REFUSED, "suspending its channels", 0x40, GPU };
 
 	describe(-EBUSY, f, &text);
@@ -92,7 +92,7 @@ static void what_the_driver_said_is_told(void **state)
 
 static void a_process_that_is_not_there_is_told_as_such(void **state)
 {
-	struct nvrm_failure_text text;
+	struct gpu_why text;
 
 	describe(-ESRCH, (struct nvrm_failure){ .why = NVRM_WHY_SYSTEM }, &text);
 	assert_non_null(strstr(text.message, "no process 4711"));
