@@ -38,11 +38,13 @@ struct gpu_caps {
 	const char *name; /* "kfd", "model", "nvrm" */
 	const char *level; /* that holds are made by: "K2", ... */
 	bool modelled; /* its times are nobody's hardware's */
+	bool made_up_time; /* now_ns moves only when somebody moves it: ops->tick */
 	enum gpu_unit unit;
 	bool counts_progress; /* samples tell pending work; else only hints do */
 	bool disturbs_all; /* a batch makes everybody on the GPU stand still for cycle_ns */
 	bool outlives_owner; /* a hold is not ended by our death: somebody must undo it */
 	bool slices; /* contexts can be given longer and shorter turns */
+	bool seizes; /* who is attached stops when we do: nobody attaches without a guard */
 	bool attach_is_free; /* it stops nobody: no need to be sparing with it */
 	bool schedules; /* the driver can do so itself: ops->native */
 	uint64_t suspend_ns, resume_ns, cycle_ns; /* before anything was measured */
@@ -72,6 +74,29 @@ struct gpu_sample {
 	uint32_t gpu, queue;
 	uint64_t read, write; /* only grow, in one unit */
 	enum gpu_state state;
+};
+
+/* Who is to be attached. */
+struct gpu_attach {
+	pid_t pid;
+	/*
+	 * Where a backend can tell before it touches anybody, it is -ESRCH if the process of that
+	 * pid did not start then (ticks of /proc/PID/stat; 0: whenever).
+	 */
+	uint64_t start_ticks;
+};
+
+/* What is to be taken off the GPU. */
+struct gpu_hold {
+	const uint32_t *ids; /* NULL: all queues, also those created meanwhile */
+	size_t n;
+	uint64_t longest_ns; /* it comes back by itself so long after the call; 0: by a call only */
+	uint32_t grace_kclk; /* thousand clocks for what runs, 1 to 255; 0: the least there is */
+	/*
+	 * These queues and no others, even where the unit is larger, and with all of them those
+	 * that nobody waits for. Else what is best for who waits.
+	 */
+	bool exact;
 };
 
 enum gpu_verb { GPU_ATTACH, GPU_SUSPEND, GPU_RESUME, GPU_RELEASE, GPU_ENDED, GPU_SLICE };
@@ -143,20 +168,11 @@ struct gpu_ops {
 
 	/* ---- acting; each ends with a gpu_done ---- */
 
-	/*
-	 * *ret is there at once and may be asked for holds at once, which fail if it fails. Where
-	 * a backend can tell before it touches anybody, it is -ESRCH if the process of that pid
-	 * did not start at @start_ticks (of /proc/PID/stat; 0: whenever).
-	 */
-	int (*attach)(struct gpu_backend *b, pid_t pid, uint64_t start_ticks, uint64_t cookie,
+	/* *ret is there at once and may be asked for holds at once, which fail if it fails. */
+	int (*attach)(struct gpu_backend *b, const struct gpu_attach *request, uint64_t cookie,
 		      struct gpu_target **ret);
-	/*
-	 * Takes queues off the GPU, in addition to those that are off; @ids NULL: all, also those
-	 * it creates meanwhile. @longest_ns: what is off comes back by itself so long after this
-	 * call, whatever happens to us; 0: only by a call.
-	 */
-	int (*suspend)(struct gpu_target *t, const uint32_t *ids, size_t n, uint64_t longest_ns,
-		       uint64_t cookie);
+	/* Takes queues off the GPU, in addition to those that are off. */
+	int (*suspend)(struct gpu_target *t, const struct gpu_hold *hold, uint64_t cookie);
 	/* @ids NULL: everything. Of queues that are on, nothing happens. */
 	int (*resume)(struct gpu_target *t, const uint32_t *ids, size_t n, uint64_t cookie);
 	/* Also of contexts it creates later. NULL: without caps.slices. */
@@ -168,6 +184,16 @@ struct gpu_ops {
 	 * to be called when there is no more to ask for now. NULL: none is kept.
 	 */
 	void (*submit)(struct gpu_backend *b);
+
+	/* Something of it is off the GPU now, by us. */
+	bool (*holds)(struct gpu_target *t);
+	/* Which queues: how many, of which @max at most are written. NULL: it is not told. */
+	int (*held)(struct gpu_target *t, uint32_t *ret, size_t max);
+	/*
+	 * With caps.made_up_time, when that has moved on: does what has become due, and returns
+	 * when that is done. NULL: nothing does.
+	 */
+	void (*tick)(struct gpu_backend *b);
 
 	int (*fd)(struct gpu_backend *b); /* readable while there is something to take */
 	int (*take)(struct gpu_backend *b, struct gpu_done *ret); /* 1, or 0: nothing */

@@ -43,11 +43,6 @@ int nv_processes(struct gpreempt_ctx *ctx, struct out_array *out);
 int nv_queues(struct gpreempt_ctx *ctx, const struct gpreempt_queue_filter *filter,
 		struct out_array *out);
 bool nv_mps_runs(struct gpreempt_ctx *ctx);
-/*
- * A group's name among those of its process: as the driver's handle, whose upper byte is the same
- * for all, with the number of its client in that one's place.
- */
-uint32_t nv_group_id(const struct nvrm_process *process, const struct nvrm_group *g);
 struct gpreempt_queue nv_describe_group(const struct nvrm_process *process,
 					  const struct nvrm_group *g);
 

@@ -6,18 +6,6 @@
 #include "lib/nvrm.h"
 #include "lib/processes.h"
 
-#define HANDLE_BITS 24
-#define HANDLE_MASK ((1u << HANDLE_BITS) - 1)
-
-uint32_t nv_group_id(const struct nvrm_process *process, const struct nvrm_group *g)
-{
-	uint32_t client = 0;
-
-	while (client < process->n_clients && process->clients[client].handle != g->client)
-		client++;
-	return client << HANDLE_BITS | (g->handle & HANDLE_MASK);
-}
-
 struct gpreempt_queue nv_describe_group(const struct nvrm_process *process,
 					  const struct nvrm_group *g)
 {
@@ -25,7 +13,7 @@ struct gpreempt_queue nv_describe_group(const struct nvrm_process *process,
 		.size = sizeof(q),
 		.valid = GPREEMPT_QUEUE_CHANNELS | GPREEMPT_QUEUE_SLICE,
 		.pid = process->pid,
-		.queue_id = nv_group_id(process, g),
+		.queue_id = nvrm_group_id(process, g),
 		.gpu_id = g->gpu,
 		.type = g->compute ? GPREEMPT_QUEUE_GROUP_COMPUTE : GPREEMPT_QUEUE_GROUP_COPY,
 		.channels = (uint32_t)g->n_channels,

@@ -55,7 +55,7 @@ static int check_one(struct batch *b, struct gpreempt_process *p)
 static struct nvrm_group *find_group(struct nvrm_process *process, uint32_t id)
 {
 	for (size_t i = 0; i < process->n_groups; i++)
-		if (nv_group_id(process, &process->groups[i]) == id)
+		if (nvrm_group_id(process, &process->groups[i]) == id)
 			return &process->groups[i];
 	return NULL;
 }
@@ -238,7 +238,7 @@ int nv_held(const struct gpreempt_process *p, uint32_t *ret, size_t max)
 		if (!process->groups[i].off)
 			continue;
 		if (n < max)
-			ret[n] = nv_group_id(process, &process->groups[i]);
+			ret[n] = nvrm_group_id(process, &process->groups[i]);
 		n++;
 	}
 	keeper_leave(k);

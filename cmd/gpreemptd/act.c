@@ -207,7 +207,9 @@ static void ask_suspend(struct scheduler *s, const struct call *c)
 		return;
 	}
 	note_leaving(s, c);
-	asked(s, p, ops(s)->suspend(p->target, c->ids, c->n_ids, longest_ns, c->cookie));
+	asked(s, p,
+	      ops(s)->suspend(p->target, &(struct gpu_hold){ c->ids, c->n_ids, longest_ns },
+			      c->cookie));
 }
 
 static void ask_resume(struct scheduler *s, const struct call *c)

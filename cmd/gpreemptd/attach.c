@@ -116,7 +116,8 @@ static void attach(struct scheduler *s, struct process *p)
 	int r;
 
 	p->tied_as = p->verdict.job_class;
-	r = ops(s)->attach(s->b, p->pid, p->identity.start_ticks, act_cookie(s, p), &p->target);
+	r = ops(s)->attach(s->b, &(struct gpu_attach){ p->pid, p->identity.start_ticks },
+			   act_cookie(s, p), &p->target);
 	if (r < 0) {
 		p->target = NULL;
 		attach_later(s, p,

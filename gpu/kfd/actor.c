@@ -4,8 +4,6 @@
 #include "gpu/kfd/failure_text.h"
 #include "util/macros.h"
 
-#define GRACE_KCLK 1 /* the least there is: an online job waits */
-
 static void explain(const struct actor *a, int r, const struct gkfd_failure *fail,
 		    struct gpu_done *done)
 {
@@ -52,7 +50,7 @@ static int suspend(struct actor *a, const struct actor_order *o, struct gpu_done
 	const struct gkfd_hold_request request = {
 		.ids = o->ids,
 		.n = o->n,
-		.grace_kclk = GRACE_KCLK,
+		.grace_kclk = o->grace_kclk,
 		.longest_ns = o->longest_ns,
 		.since_ns = o->called_ns,
 		.more = true,

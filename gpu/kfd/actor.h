@@ -25,7 +25,8 @@ struct actor_order {
 	enum gpu_verb verb; /* GPU_ATTACH, GPU_SUSPEND, GPU_RESUME */
 	const uint32_t *ids; /* NULL: all */
 	uint32_t n;
-	uint64_t called_ns, longest_ns; /* GPU_SUSPEND */
+	uint64_t called_ns, longest_ns; /* GPU_SUSPEND, as the next */
+	uint32_t grace_kclk; /* 0: the least there is */
 };
 
 /* Does it, and fills in *done all but target and cookie. actor_settle() when that is told. */

@@ -176,21 +176,14 @@ static void run_helpers(struct backend *b)
 		holders_run(b, speaks & 1u << PART_HOLDERS);
 }
 
-static int take(struct backend *b, struct gpu_done *ret)
-{
-	if (b->ext)
-		return ext_take(&b->base, ret);
-	return (b->holder_program >= 0 ? holders_take : act_take)(&b->base, ret);
-}
-
 static int backend_take(struct gpu_backend *base, struct gpu_done *ret)
 {
 	struct backend *b = backend_of(base);
 
-	if (take(b, ret) == 1)
+	if (orders_take(b, ret) == 1)
 		return 1;
 	run_helpers(b);
-	return take(b, ret);
+	return orders_take(b, ret);
 }
 
 static const char *backend_problem(struct gpu_backend *base)
@@ -219,6 +212,8 @@ static const struct gpu_ops ops_with_threads = {
 	.suspend = act_suspend,
 	.resume = act_resume,
 	.release = act_release,
+	.holds = act_holds,
+	.held = act_held,
 };
 
 static const struct gpu_ops ops_with_holders = {
@@ -227,6 +222,7 @@ static const struct gpu_ops ops_with_holders = {
 	.suspend = holders_suspend,
 	.resume = holders_resume,
 	.release = holders_release,
+	.holds = holders_hold,
 };
 
 static const struct gpu_ops ops_with_ext = {
@@ -236,6 +232,9 @@ static const struct gpu_ops ops_with_ext = {
 	.resume = ext_resume,
 	.release = ext_release,
 	.submit = ext_submit,
+	.holds = ext_holds,
+	.held = ext_held,
+	.tick = ext_tick,
 	.native = &ext_native_ops,
 };
 
@@ -250,9 +249,11 @@ static struct gpu_caps caps_of(const struct backend *b)
 			 pauses ? "K1" :
 				  "K2",
 		.modelled = modelled,
+		.made_up_time = b->k->transport->made_up_time,
 		.unit = pauses ? GPU_UNIT_CONTEXT : GPU_UNIT_QUEUE,
 		.counts_progress = true,
 		.disturbs_all = !b->ext || !ext_spares_others(b->ext),
+		.seizes = !b->ext && !modelled,
 		.attach_is_free = b->ext,
 		.schedules = b->ext && !modelled, /* a model only plays that it does */
 		.outlives_owner = pauses,
@@ -417,7 +418,9 @@ int gkfd_backend_open(struct gkfd *k, const struct gkfd_backend_options *options
 		r = begin(b, options);
 	if (r < 0)
 		return r;
-	b->holds = b->ext ? ext_holds : b->holder_program >= 0 ? holders_hold : act_holds;
+	b->free_target = b->ext			? ext_free_target :
+			 b->holder_program >= 0 ? holders_free :
+						  act_free;
 	b->base = (struct gpu_backend){ .ops = ops_of(b), .caps = caps_of(b) };
 	*ret = &steal_ptr(&b)->base;
 	return 0;

@@ -8,50 +8,35 @@
 #include "gpu/helpers/borrow.h"
 #include "util/macros.h"
 
-static void free_orders(struct order_list *list)
-{
-	struct order *o;
-
-	while ((o = STAILQ_FIRST(list))) {
-		STAILQ_REMOVE_HEAD(list, link);
-		free(o);
-	}
-}
-
-static void target_free(struct gpu_target *t)
+void ext_free_target(struct gpu_target *t)
 {
 	if (!t)
 		return;
-	if (t->b->readers)
-		readers_cancel(t->b->readers, &t->borrow);
-	free_orders(&t->early);
+	if (t->base.b->readers)
+		readers_cancel(t->base.b->readers, &t->borrow);
+	orders_free(&t->early);
 	for (uint32_t i = 0; i < t->n_fds; i++)
 		closep(&t->fds[i]);
 	closep(&t->pidfd);
 	free(t->scopes);
-	free(t->ended);
-	free(t->release);
+	target_done(t);
 	free(t);
 }
 
 static void target_freep(struct gpu_target **t)
 {
-	target_free(*t);
+	ext_free_target(*t);
 }
 
 /* ---- orders ---- */
 
 /* Behind what is on its way already. */
-static void keep(struct order *o, uint64_t cookie)
+static void keep(struct order *o)
 {
-	struct backend *b = o->t->b;
-
-	o->done.cookie = cookie;
-	o->called_ns = gkfd_now_ns(b->k);
 	if (o->t->borrow.crew)
 		STAILQ_INSERT_TAIL(&o->t->early, o, link);
 	else
-		STAILQ_INSERT_TAIL(&b->ext->kept, o, link);
+		STAILQ_INSERT_TAIL(&o->t->base.b->ext->kept, o, link);
 }
 
 /* ---- the right to a process, by a descriptor of its own ---- */
@@ -63,7 +48,7 @@ static struct gpu_target *target_of(struct readers_task *task)
 
 static size_t write_borrow(struct readers_task *task, uint32_t reader, void *to, size_t max)
 {
-	const struct borrow_request request = { .rdev = target_of(task)->b->ext->device,
+	const struct borrow_request request = { .rdev = target_of(task)->base.b->ext->device,
 						.most = READER_FDS };
 
 	if (max < sizeof(request))
@@ -79,100 +64,84 @@ static void borrowed(struct readers_task *task, struct readers_answer *answer)
 	t->borrow_error = MIN(answer->result, 0);
 	for (uint32_t i = 0; i < answer->n_fds; i++)
 		t->fds[t->n_fds++] = steal_fd(&answer->fds[i]);
-	STAILQ_CONCAT(&t->b->ext->kept, &t->early);
+	STAILQ_CONCAT(&t->base.b->ext->kept, &t->early);
 }
 
 static int begin_borrow(struct gpu_target *t)
 {
 	int r;
 
-	if (!t->b->ext->borrows)
+	if (!t->base.b->ext->borrows)
 		return 0;
 	t->borrow = (struct readers_task){
 		.service = READER_BORROW,
-		.pid = t->pid,
+		.pid = t->base.pid,
 		.wants_fds = true,
 		.write = write_borrow,
 		.done = borrowed,
 	};
-	r = readers_user_of(t->pid, &t->borrow.user);
+	r = readers_user_of(t->base.pid, &t->borrow.user);
 	if (r >= 0)
-		readers_post(t->b->readers, &t->borrow);
+		readers_post(t->base.b->readers, &t->borrow);
 	return r;
 }
 
 /* ---- for the owner ---- */
 
-int ext_attach(struct gpu_backend *base, pid_t pid, uint64_t start_ticks, uint64_t cookie,
+int ext_attach(struct gpu_backend *base, const struct gpu_attach *request, uint64_t cookie,
 	       struct gpu_target **ret)
 {
 	struct backend *b = (struct backend *)base;
 	_cleanup_(target_freep) struct gpu_target *t = calloc(1, sizeof(*t));
-	struct order *o;
+	_cleanup_free_ struct order *o = NULL;
 	int r;
 
 	if (!t)
 		return -ENOMEM;
 	STAILQ_INIT(&t->early);
-	t->b = b;
-	t->pid = pid;
-	t->start_ticks = start_ticks;
 	t->pidfd = -1;
+	t->start_ticks = request->start_ticks;
 	t->until_ns = t->driver_ns = t->renew_ns = NEVER_NS;
-	t->ended = order_new(t, GPU_ENDED, NULL, 0);
-	t->release = order_new(t, GPU_RELEASE, NULL, 0);
-	o = t->ended && t->release ? order_new(t, GPU_ATTACH, NULL, 0) : NULL;
-	if (!o)
-		return -ENOMEM;
-	r = begin_borrow(t);
-	if (r < 0) {
-		free(o);
+	r = target_init(t, b, request->pid, cookie, &o);
+	if (r >= 0)
+		r = begin_borrow(t);
+	if (r < 0)
 		return r;
-	}
-	LIST_INSERT_HEAD(&b->targets, t, link);
-	keep(o, cookie);
+	LIST_INSERT_HEAD(&b->targets, &t->base, link);
+	keep(steal_ptr(&o));
 	*ret = steal_ptr(&t);
 	return 0;
 }
 
-static int order(struct gpu_target *t, enum gpu_verb verb, const uint32_t *ids, size_t n,
-		 struct order **ret)
-{
-	if (n > UINT32_MAX / sizeof(*ids))
-		return -EINVAL;
-	*ret = order_new(t, verb, ids, ids ? n : 0);
-	return *ret ? 0 : -ENOMEM;
-}
-
-int ext_suspend(struct gpu_target *t, const uint32_t *ids, size_t n, uint64_t longest_ns,
-		uint64_t cookie)
+static int ask(struct gpu_target *t, enum gpu_verb verb, const struct gpu_hold *what,
+	       uint64_t cookie)
 {
 	struct order *o;
-	int r = order(t, GPU_SUSPEND, ids, n, &o);
+	int r = order_new(t, verb, what, cookie, &o);
 
-	if (r < 0)
-		return r;
-	o->longest_ns = longest_ns;
-	keep(o, cookie);
-	return 0;
+	if (r >= 0)
+		keep(o);
+	return r;
+}
+
+int ext_suspend(struct gpu_target *t, const struct gpu_hold *hold, uint64_t cookie)
+{
+	return ask(t, GPU_SUSPEND, hold, cookie);
 }
 
 int ext_resume(struct gpu_target *t, const uint32_t *ids, size_t n, uint64_t cookie)
 {
-	struct order *o;
-	int r = order(t, GPU_RESUME, ids, n, &o);
-
-	if (r < 0)
-		return r;
-	keep(o, cookie);
-	return 0;
+	return ask(t, GPU_RESUME, &(struct gpu_hold){ ids, n }, cookie);
 }
 
 int ext_release(struct gpu_target *t, uint64_t cookie)
 {
-	if (!t->release)
+	struct order *o = steal_ptr(&t->base.release);
+
+	if (!o)
 		return -EALREADY;
-	keep(steal_ptr(&t->release), cookie);
+	o->done.cookie = cookie;
+	keep(o);
 	return 0;
 }
 
@@ -189,29 +158,41 @@ void ext_submit(struct gpu_backend *base)
 	ext_work_wake(x);
 }
 
-int ext_take(struct gpu_backend *base, struct gpu_done *ret)
+bool ext_holds(struct gpu_target *t)
 {
-	struct backend *b = (struct backend *)base;
-	_cleanup_free_ struct order *o = order_take_done(b);
-
-	if (!o)
-		return 0;
-	*ret = o->done;
-	if (o->done.verb == GPU_RELEASE) {
-		LIST_REMOVE(o->t, link);
-		target_free(o->t);
-	}
-	return 1;
+	return __atomic_load_n(&t->holds, __ATOMIC_RELAXED);
 }
 
-bool ext_holds(struct backend *b, pid_t pid)
+int ext_held(struct gpu_target *t, uint32_t *ret, size_t max)
 {
-	struct gpu_target *t;
+	_cleanup_free_ struct kfd_gpreempt_queue *queues = NULL;
+	size_t n = 0;
+	int all = ext_holds(t) ?
+			  gkfd_ext_queues(t->base.b->k, t->base.pid, t->start_ticks, &queues) :
+			  0;
 
-	LIST_FOREACH(t, &b->targets, link)
-		if (t->pid == pid && __atomic_load_n(&t->holds, __ATOMIC_RELAXED))
-			return true;
-	return false;
+	for (int i = all - 1; i >= 0; i--) {
+		if (!(queues[i].flags & KFD_GPREEMPT_QUEUE_MINE))
+			continue;
+		if (n < max)
+			ret[n] = queues[i].queue_id;
+		n++;
+	}
+	return (int)n;
+}
+
+/* Between two looks at the clock the worker has renewed whatever was due. */
+void ext_tick(struct gpu_backend *base)
+{
+	struct ext *x = ((struct backend *)base)->ext;
+	uint64_t mine;
+
+	pthread_mutex_lock(&x->lock);
+	mine = ++x->ticks_asked;
+	ext_work_wake(x);
+	while (x->ticks_done < mine)
+		pthread_cond_wait(&x->ticked, &x->lock);
+	pthread_mutex_unlock(&x->lock);
 }
 
 /* ---- beginning and ending ---- */
@@ -224,16 +205,17 @@ void ext_free(struct ext *x)
 	if (!x)
 		return;
 	ext_work_stop(x);
-	free_orders(&x->kept);
-	free_orders(&x->orders);
-	free_orders(&x->queue);
+	orders_free(&x->kept);
+	orders_free(&x->orders);
+	orders_free(&x->queue);
 	while ((o = order_take_done(x->b)))
 		free(o);
-	while ((t = LIST_FIRST(&x->b->targets))) {
-		LIST_REMOVE(t, link);
-		target_free(t);
+	while ((t = (struct gpu_target *)LIST_FIRST(&x->b->targets))) {
+		LIST_REMOVE(&t->base, link);
+		ext_free_target(t);
 	}
 	closep(&x->wake_fd);
+	pthread_cond_destroy(&x->ticked);
 	pthread_mutex_destroy(&x->lock);
 	free(x->polls);
 	free(x->entries);
@@ -266,6 +248,7 @@ int ext_new(struct backend *b, struct ext **ret)
 	x->b = b;
 	x->wake_fd = -1;
 	pthread_mutex_init(&x->lock, NULL);
+	pthread_cond_init(&x->ticked, NULL);
 	x->max_entries = version.max_entries;
 	if (version.abilities & KFD_GPREEMPT_CAN_VICTIMS_ONLY)
 		x->flags = KFD_GPREEMPT_VICTIMS_ONLY;

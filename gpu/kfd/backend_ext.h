@@ -26,17 +26,13 @@ struct scope {
 };
 
 struct gpu_target {
-	LIST_ENTRY(gpu_target) link; /* the owner's */
-	struct backend *b;
-	pid_t pid;
-	struct order *release; /* there from the beginning: it cannot fail */
+	struct target_base base; /* but for ended, the owner's */
 	bool holds; /* atomic: something of it is off */
 	struct readers_task borrow; /* of its descriptors of the driver */
 	struct order_list early; /* orders that wait for that, the attach first */
 
 	/* the worker's */
 	LIST_ENTRY(gpu_target) tied; /* while it is attached */
-	struct order *ended; /* as release; NULL once it is told */
 	bool attached;
 	int refused; /* -errno of the attach, or of its end */
 	struct gkfd_failure refusal;
@@ -67,6 +63,8 @@ struct ext {
 	pthread_mutex_t lock; /* of what follows */
 	struct order_list orders;
 	bool stop;
+	uint64_t ticks_asked, ticks_done;
+	pthread_cond_t ticked;
 
 	/* the worker's */
 	struct order_list queue;
@@ -84,16 +82,17 @@ int ext_new(struct backend *b, struct ext **ret);
 void ext_free(struct ext *x); /* lets everybody go, waiting for it; accepts NULL */
 bool ext_spares_others(const struct ext *x); /* only who is held leaves the GPU */
 
-int ext_attach(struct gpu_backend *base, pid_t pid, uint64_t start_ticks, uint64_t cookie,
+int ext_attach(struct gpu_backend *base, const struct gpu_attach *request, uint64_t cookie,
 	       struct gpu_target **ret);
-int ext_suspend(struct gpu_target *t, const uint32_t *ids, size_t n, uint64_t longest_ns,
-		uint64_t cookie);
+int ext_suspend(struct gpu_target *t, const struct gpu_hold *hold, uint64_t cookie);
 int ext_resume(struct gpu_target *t, const uint32_t *ids, size_t n, uint64_t cookie);
 int ext_release(struct gpu_target *t, uint64_t cookie);
 void ext_submit(struct gpu_backend *base);
 extern const struct gpu_native_ops ext_native_ops; /* backend_native.c */
-int ext_take(struct gpu_backend *base, struct gpu_done *ret);
-bool ext_holds(struct backend *b, pid_t pid);
+bool ext_holds(struct gpu_target *t);
+int ext_held(struct gpu_target *t, uint32_t *ret, size_t max);
+void ext_tick(struct gpu_backend *base);
+void ext_free_target(struct gpu_target *t);
 
 /* ---- backend_ext_work.c: the worker ---- */
 
@@ -118,7 +117,8 @@ void ext_batch_run(struct ext *x, struct order_list *batch);
 
 struct ext_call { /* of the driver: the first n_unmap of ext.entries, and the n_map that follow */
 	uint32_t n_unmap, n_map;
-	uint64_t hold_ns; /* for the former */
+	uint64_t hold_ns; /* for the former, as the next */
+	uint32_t grace_kclk; /* 0: the least there is */
 	int r; /* out: -errno when nothing was tried; else what became of it is in the entries */
 	uint64_t began_ns, done_ns; /* out */
 };

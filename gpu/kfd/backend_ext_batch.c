@@ -6,8 +6,6 @@
 #include "gpu/kfd/session.h"
 #include "util/macros.h"
 
-#define GRACE_KCLK 1 /* the least there is: an online job waits */
-
 /* ---- one call ---- */
 
 uint64_t ext_hold_ns(uint64_t until_ns, uint64_t now_ns)
@@ -30,7 +28,7 @@ void ext_call(struct ext *x, struct ext_call *c)
 	struct gkfd *k = x->b->k;
 	struct kfd_gpreempt_batch batch = {
 		.flags = x->flags,
-		.grace = GRACE_KCLK,
+		.grace = MAX(c->grace_kclk, KFD_GRACE_KCLK_MIN),
 		.hold_ms = c->n_unmap ? to_ms(c->hold_ns) : 0,
 	};
 
@@ -145,12 +143,12 @@ static void fill_suspend(struct ext *x, struct order *o, struct ext_call *c)
 	}
 	o->n_entries = o->all ? 1 : o->n;
 	for (uint32_t i = 0; i < o->n_entries; i++)
-		x->entries[o->entry + i] =
-			gkfd_ext_entry(t->pid, t->start_ticks,
-				       o->all ? KFD_GPREEMPT_ALL_QUEUES : o->ids[i]);
+		x->entries[o->entry + i] = gkfd_ext_entry(
+			t->base.pid, t->start_ticks, o->all ? KFD_GPREEMPT_ALL_QUEUES : o->ids[i]);
 	c->n_unmap += o->n_entries;
 	hold_ns = ext_hold_ns(until_ns, now_ns);
 	c->hold_ns = c->hold_ns ? MIN(c->hold_ns, hold_ns) : hold_ns;
+	c->grace_kclk = MAX(c->grace_kclk, o->grace_kclk);
 }
 
 static void fill_resume(struct ext *x, struct order *o, struct ext_call *c)
@@ -201,12 +199,12 @@ static uint32_t failed_gpu(const struct gpu_target *t, const struct kfd_gpreempt
 
 	if (e->gpu_id != KFD_GPREEMPT_ANY_GPU)
 		return e->gpu_id;
-	n = gkfd_ext_queues(t->b->k, t->pid, t->start_ticks, &queues);
+	n = gkfd_ext_queues(t->base.b->k, t->base.pid, t->start_ticks, &queues);
 	for (int i = 0; i < n; i++) {
 		if (e->queue_id == queues[i].queue_id)
 			return queues[i].gpu_id;
 		if (e->queue_id == KFD_GPREEMPT_ALL_QUEUES &&
-		    gkfd_ext_hqd(t->b->k, queues[i].gpu_id, &hqd) == 0 &&
+		    gkfd_ext_hqd(t->base.b->k, queues[i].gpu_id, &hqd) == 0 &&
 		    hqd.flags & (KFD_GPREEMPT_HQD_HANG | KFD_GPREEMPT_HQD_HALTED))
 			return queues[i].gpu_id;
 	}
@@ -226,7 +224,7 @@ static void explain_preemption(struct order *o, int r, const struct kfd_gpreempt
 		snprintf(gpu, sizeof(gpu), "GPU %u", d->gpu);
 	gpu_why_set(&d->why, GPU_WHY_FAILED,
 		    "nothing is held; the driver may reset that GPU: look at dmesg",
-		    "process %d could not be %s %s", (int)o->t->pid, what, gpu);
+		    "process %d could not be %s %s", (int)o->t->base.pid, what, gpu);
 }
 
 /* @e NULL: nothing was tried. */
@@ -300,13 +298,13 @@ static void undo(struct ext *x, struct order *o)
 
 	if (o->all) {
 		ext_scopes_clear(t);
-		x->entries[c.n_map++] = gkfd_ext_entry(t->pid, t->start_ticks,
-						       KFD_GPREEMPT_ALL_QUEUES);
+		x->entries[c.n_map++] =
+			gkfd_ext_entry(t->base.pid, t->start_ticks, KFD_GPREEMPT_ALL_QUEUES);
 	}
 	for (uint32_t i = 0; i < o->n; i++) {
 		if (!ext_scopes_has(t, o->ids[i]))
 			x->entries[c.n_map++] =
-				gkfd_ext_entry(t->pid, t->start_ticks, o->ids[i]);
+				gkfd_ext_entry(t->base.pid, t->start_ticks, o->ids[i]);
 	}
 	if (c.n_map)
 		ext_call(x, &c);

@@ -77,7 +77,8 @@ static void lose(struct ext *x, struct gpu_target *t, int r)
 		gkfd_fail(&fail, r, GKFD_WHY_EXITED, "renew");
 	} else {
 		gkfd_fail(&fail, r, GKFD_WHY_SYSTEM, "holding it on");
-		x->entries[0] = gkfd_ext_entry(t->pid, t->start_ticks, KFD_GPREEMPT_ALL_QUEUES);
+		x->entries[0] =
+			gkfd_ext_entry(t->base.pid, t->start_ticks, KFD_GPREEMPT_ALL_QUEUES);
 		ext_call(x, &c);
 	}
 	ext_lost(t, r, &fail);
@@ -136,8 +137,8 @@ void ext_let_all_go(struct ext *x)
 	LIST_FOREACH(t, &x->tied, tied) {
 		if (!t->n_scopes)
 			continue;
-		x->entries[c.n_map++] = gkfd_ext_entry(t->pid, t->start_ticks,
-						       KFD_GPREEMPT_ALL_QUEUES);
+		x->entries[c.n_map++] =
+			gkfd_ext_entry(t->base.pid, t->start_ticks, KFD_GPREEMPT_ALL_QUEUES);
 		if (c.n_map < x->max_entries)
 			continue;
 		ext_call(x, &c);

@@ -8,7 +8,7 @@ static const struct scope everything = { KFD_GPREEMPT_ALL_QUEUES, KFD_GPREEMPT_A
 
 static struct kfd_gpreempt_entry entry_of(const struct gpu_target *t, struct scope s)
 {
-	struct kfd_gpreempt_entry e = gkfd_ext_entry(t->pid, t->start_ticks, s.queue);
+	struct kfd_gpreempt_entry e = gkfd_ext_entry(t->base.pid, t->start_ticks, s.queue);
 
 	e.gpu_id = s.gpu;
 	return e;
@@ -170,7 +170,7 @@ static int remove_from_all(struct gpu_target *t, const struct order *o,
 			   struct kfd_gpreempt_entry *ret, size_t max)
 {
 	_cleanup_free_ struct kfd_gpreempt_queue *queues = NULL;
-	int n = gkfd_ext_queues(t->b->k, t->pid, t->start_ticks, &queues);
+	int n = gkfd_ext_queues(t->base.b->k, t->base.pid, t->start_ticks, &queues);
 
 	return n < 0 ? n : split(t, o, queues, (size_t)n, ret, max);
 }

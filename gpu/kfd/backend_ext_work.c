@@ -14,13 +14,13 @@
 void ext_explain(struct order *o, int r, const struct gkfd_failure *failure)
 {
 	o->done.result = r;
-	gkfd_failure_describe(o->t->b->readers ? NULL : o->t->b->k, r, o->t->pid, failure,
-			      &o->done.why);
+	gkfd_failure_describe(o->t->base.b->readers ? NULL : o->t->base.b->k, r, o->t->base.pid,
+			      failure, &o->done.why);
 }
 
 void ext_finish(struct order *o)
 {
-	struct backend *b = o->t->b;
+	struct backend *b = o->t->base.b;
 
 	if (!o->done.began_ns) /* the driver was not asked */
 		o->done.began_ns = o->done.done_ns = gkfd_now_ns(b->k);
@@ -34,7 +34,7 @@ void ext_untie(struct gpu_target *t)
 		return;
 	t->attached = false;
 	LIST_REMOVE(t, tied);
-	t->b->ext->n_tied--;
+	t->base.b->ext->n_tied--;
 	closep(&t->pidfd);
 	t->pidfd = -1;
 }
@@ -44,8 +44,8 @@ void ext_lost(struct gpu_target *t, int r, const struct gkfd_failure *failure)
 	ext_untie(t);
 	t->refused = r;
 	t->refusal = *failure;
-	ext_explain(t->ended, r, failure);
-	ext_finish(steal_ptr(&t->ended));
+	ext_explain(t->base.ended, r, failure);
+	ext_finish(steal_ptr(&t->base.ended));
 }
 
 /* ---- attaching ---- */
@@ -71,22 +71,22 @@ static int grow_polls(struct ext *x)
  */
 static int identify(struct gpu_target *t, struct gkfd_failure *fail)
 {
-	struct gkfd *k = t->b->k;
+	struct gkfd *k = t->base.b->k;
 	struct gkfd_proc_ident ident;
 	int r;
 
-	if (t->pid == t->b->own_pid)
+	if (t->base.pid == t->base.b->own_pid)
 		return gkfd_fail(fail, -EINVAL, GKFD_WHY_OWN_PROCESS, "identify");
-	t->pidfd = k->transport->trace->pidfd(k->data, t->pid);
+	t->pidfd = k->transport->trace->pidfd(k->data, t->base.pid);
 	if (t->pidfd == -ESRCH)
 		return gkfd_fail(fail, -ESRCH, GKFD_WHY_NO_PROCESS, "identify");
 	if (t->start_ticks)
 		return 0;
-	r = gkfd_proc_identify(k, t->pid, &ident);
+	r = gkfd_proc_identify(k, t->base.pid, &ident);
 	if (r < 0)
 		return gkfd_fail(fail, r, r == -ESRCH ? GKFD_WHY_NO_PROCESS : GKFD_WHY_SYSTEM,
 				 "identify");
-	if (ident.tgid != t->pid) {
+	if (ident.tgid != t->base.pid) {
 		gkfd_fail(fail, -EINVAL, GKFD_WHY_NOT_A_LEADER, "identify");
 		fail->other_pid = ident.tgid;
 		return -EINVAL;
@@ -100,11 +100,11 @@ static int prove_right(struct gpu_target *t)
 {
 	int r = t->n_fds ? 0 : t->borrow_error;
 
-	if (!t->b->ext->borrows)
-		return gkfd_ext_bind(t->b->k, t->pid);
+	if (!t->base.b->ext->borrows)
+		return gkfd_ext_bind(t->base.b->k, t->base.pid);
 	for (uint32_t i = 0; i < t->n_fds; i++) {
 		if (r == 0)
-			r = gkfd_ext_bind_fd(t->b->k, t->pid, t->fds[i]);
+			r = gkfd_ext_bind_fd(t->base.b->k, t->base.pid, t->fds[i]);
 		closep(&t->fds[i]);
 	}
 	t->n_fds = 0;
@@ -116,11 +116,11 @@ static int prove_right(struct gpu_target *t)
 static int check_right(struct gpu_target *t, struct gkfd_failure *fail)
 {
 	_cleanup_free_ struct kfd_gpreempt_queue *queues = NULL;
-	struct gkfd *k = t->b->k;
+	struct gkfd *k = t->base.b->k;
 	int r = prove_right(t);
 
 	if (r >= 0)
-		r = gkfd_ext_queues(k, t->pid, t->start_ticks, &queues);
+		r = gkfd_ext_queues(k, t->base.pid, t->start_ticks, &queues);
 	if (r == -EPERM)
 		return gkfd_fail(fail, r, GKFD_WHY_NO_RIGHT, "bind");
 	if (r < 0)
@@ -131,7 +131,7 @@ static int check_right(struct gpu_target *t, struct gkfd_failure *fail)
 
 static int take_up(struct gpu_target *t, struct gkfd_failure *fail)
 {
-	int r = grow_polls(t->b->ext);
+	int r = grow_polls(t->base.b->ext);
 
 	if (r < 0)
 		return gkfd_fail(fail, r, GKFD_WHY_SYSTEM, "attach");
@@ -142,11 +142,11 @@ static int take_up(struct gpu_target *t, struct gkfd_failure *fail)
 static void run_attach(struct order *o)
 {
 	struct gpu_target *t = o->t;
-	struct ext *x = t->b->ext;
+	struct ext *x = t->base.b->ext;
 
-	o->done.began_ns = gkfd_now_ns(t->b->k);
+	o->done.began_ns = gkfd_now_ns(t->base.b->k);
 	t->refused = take_up(t, &t->refusal);
-	o->done.done_ns = gkfd_now_ns(t->b->k);
+	o->done.done_ns = gkfd_now_ns(t->base.b->k);
 	if (t->refused == 0) {
 		t->attached = true;
 		LIST_INSERT_HEAD(&x->tied, t, tied);
@@ -183,6 +183,9 @@ static void look_out(struct ext *x, uint64_t until_ns)
 		polls[n++] = (struct pollfd){ .fd = t->pidfd, .events = POLLIN };
 	if (until_ns != NEVER_NS)
 		until_ns = until_ns > at_ns ? until_ns - at_ns : 0;
+	/* A clock that others move is not moved by waiting here: they tell (ext_tick). */
+	if (x->b->k->transport->made_up_time && until_ns > 0)
+		until_ns = NEVER_NS;
 	if (gkfd_wait(x->b->k, polls, n, until_ns) <= 0)
 		return;
 	if (polls[0].revents)
@@ -192,15 +195,24 @@ static void look_out(struct ext *x, uint64_t until_ns)
 }
 
 /* False: it is to end. */
-static bool hear(struct ext *x)
+static bool hear(struct ext *x, uint64_t *ret_ticks)
 {
 	bool stop;
 
 	pthread_mutex_lock(&x->lock);
 	STAILQ_CONCAT(&x->queue, &x->orders);
 	stop = x->stop;
+	*ret_ticks = x->ticks_asked;
 	pthread_mutex_unlock(&x->lock);
 	return !stop;
+}
+
+static void tell_tick(struct ext *x, uint64_t ticks)
+{
+	pthread_mutex_lock(&x->lock);
+	x->ticks_done = ticks;
+	pthread_cond_broadcast(&x->ticked);
+	pthread_mutex_unlock(&x->lock);
 }
 
 static bool run_orders(struct ext *x)
@@ -223,13 +235,14 @@ static bool run_orders(struct ext *x)
 static void *work(void *arg)
 {
 	struct ext *x = arg;
-	uint64_t next_ns = NEVER_NS;
+	uint64_t next_ns = NEVER_NS, ticks;
 
 	for (;;) {
 		look_out(x, next_ns);
-		if (!hear(x))
+		if (!hear(x, &ticks))
 			break;
 		next_ns = ext_renew(x);
+		tell_tick(x, ticks);
 		if (run_orders(x))
 			next_ns = 0;
 	}

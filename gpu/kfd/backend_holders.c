@@ -32,13 +32,10 @@
 #define CLOSE_NS (2 * NSEC_PER_SEC)
 
 struct gpu_target {
-	LIST_ENTRY(gpu_target) link;
-	struct backend *b;
-	pid_t pid;
+	struct target_base base;
 	uid_t user;
 	struct helper helper;
 	struct order_list sent; /* not answered yet */
-	struct order *ended, *release; /* there from the beginning; NULL: told */
 	uint64_t sent_ns; /* when the oldest was */
 	bool holds; /* something of it is off the GPU */
 	bool released; /* it was asked to */
@@ -58,7 +55,7 @@ struct former { /* a holder that has ended, or will as soon as it can */
 static void deliver(struct gpu_target *t, struct order *o)
 {
 	o->done.target = t;
-	mailbox_put(&t->b->done, &o->mail);
+	mailbox_put(&t->base.b->done, &o->mail);
 }
 
 static void note_holds(struct gpu_target *t, const struct gpu_done *done)
@@ -75,12 +72,12 @@ static void take_done(struct gpu_target *t, const struct gpu_done *done)
 
 	note_holds(t, done);
 	if (done->verb == GPU_ENDED) {
-		o = steal_ptr(&t->ended);
+		o = steal_ptr(&t->base.ended);
 	} else {
 		o = STAILQ_FIRST(&t->sent);
 		if (o)
 			STAILQ_REMOVE_HEAD(&t->sent, link);
-		t->sent_ns = gkfd_now_ns(t->b->k);
+		t->sent_ns = gkfd_now_ns(t->base.b->k);
 	}
 	if (!o)
 		return;
@@ -93,7 +90,7 @@ static void fail_all(struct gpu_target *t, int result, const char *why)
 {
 	struct gpu_done done = { .result = result };
 
-	done.began_ns = done.done_ns = gkfd_now_ns(t->b->k);
+	done.began_ns = done.done_ns = gkfd_now_ns(t->base.b->k);
 	gpu_why_set(&done.why, GPU_WHY_FAILED, NULL, "%s", why);
 	while (!STAILQ_EMPTY(&t->sent)) {
 		const struct order *o = STAILQ_FIRST(&t->sent);
@@ -106,7 +103,7 @@ static void fail_all(struct gpu_target *t, int result, const char *why)
 	done.verb = GPU_ENDED;
 	done.cookie = 0;
 	done.result = result;
-	if (t->ended && !t->released)
+	if (t->base.ended && !t->released)
 		take_done(t, &done);
 }
 
@@ -120,14 +117,14 @@ static void forget_holder(struct gpu_target *t, bool hung)
 
 	t->gone = true;
 	t->holds = false;
-	epoll_ctl(t->b->holders_fd, EPOLL_CTL_DEL, t->helper.socket, NULL);
-	helper_hang_up(&t->helper, &t->b->sockets, t->user);
+	epoll_ctl(t->base.b->holders_fd, EPOLL_CTL_DEL, t->helper.socket, NULL);
+	helper_hang_up(&t->helper, &t->base.b->sockets, t->user);
 	if (f) {
 		*f = (struct former){ .helper = t->helper,
 				      .user = t->user,
 				      .hung = hung,
-				      .since_ns = gkfd_now_ns(t->b->k) };
-		LIST_INSERT_HEAD(&t->b->former, f, link);
+				      .since_ns = gkfd_now_ns(t->base.b->k) };
+		LIST_INSERT_HEAD(&t->base.b->former, f, link);
 	}
 	t->helper = HELPER_NONE;
 }
@@ -178,12 +175,10 @@ void holders_run(struct backend *b, bool speak)
 	struct epoll_event events[32];
 	int n = speak ? epoll_wait(b->holders_fd, events, ARRAY_SIZE(events), 0) : 0;
 	uint64_t now_ns = gkfd_now_ns(b->k);
-	struct gpu_target *t;
 
 	for (int i = 0; i < n; i++)
 		hear(events[i].data.ptr);
-	LIST_FOREACH(t, &b->targets, link)
-		check_late(t, now_ns);
+	for_each_target(b, t) check_late(t, now_ns);
 	if (!LIST_EMPTY(&b->former))
 		bury_former(b);
 }
@@ -206,7 +201,7 @@ static int post(struct gpu_target *t, struct order *o, struct holder_order *mess
 
 	message->verb = o->done.verb;
 	message->cookie = o->done.cookie;
-	message->called_ns = gkfd_now_ns(t->b->k);
+	message->called_ns = gkfd_now_ns(t->base.b->k);
 	if (r >= 0)
 		r = send_order(&t->helper, message);
 	if (r < 0)
@@ -217,22 +212,23 @@ static int post(struct gpu_target *t, struct order *o, struct holder_order *mess
 	return 0;
 }
 
-static int ask(struct gpu_target *t, enum gpu_verb verb, const uint32_t *ids, size_t n,
-	       uint64_t longest_ns, uint64_t cookie)
+static int ask(struct gpu_target *t, enum gpu_verb verb, const struct gpu_hold *what,
+	       uint64_t cookie)
 {
-	struct holder_order message = { .n = GPU_ALL_QUEUES, .longest_ns = longest_ns };
+	struct holder_order message = { .n = GPU_ALL_QUEUES,
+					.longest_ns = what->longest_ns,
+					.grace_kclk = what->grace_kclk };
 	struct order *o;
 	int r;
 
-	if (ids && n > HOLDER_IDS_MAX)
+	if (what->ids && what->n > HOLDER_IDS_MAX)
 		return -EINVAL;
-	o = order_new(t, verb, NULL, 0);
-	if (!o)
-		return -ENOMEM;
-	o->done.cookie = cookie;
-	if (ids) {
-		message.n = (uint32_t)n;
-		memcpy(message.ids, ids, n * sizeof(*ids));
+	r = order_new(t, verb, NULL, cookie, &o);
+	if (r < 0)
+		return r;
+	if (what->ids) {
+		message.n = (uint32_t)what->n;
+		memcpy(message.ids, what->ids, what->n * sizeof(*what->ids));
 	}
 	r = post(t, o, &message);
 	if (r < 0)
@@ -240,49 +236,43 @@ static int ask(struct gpu_target *t, enum gpu_verb verb, const uint32_t *ids, si
 	return r;
 }
 
-int holders_suspend(struct gpu_target *t, const uint32_t *ids, size_t n, uint64_t longest_ns,
-		    uint64_t cookie)
+int holders_suspend(struct gpu_target *t, const struct gpu_hold *hold, uint64_t cookie)
 {
-	return ask(t, GPU_SUSPEND, ids, n, longest_ns, cookie);
+	return ask(t, GPU_SUSPEND, hold, cookie);
 }
 
 int holders_resume(struct gpu_target *t, const uint32_t *ids, size_t n, uint64_t cookie)
 {
-	return ask(t, GPU_RESUME, ids, n, 0, cookie);
+	return ask(t, GPU_RESUME, &(struct gpu_hold){ ids, n }, cookie);
 }
 
 /* ---- targets come and go ---- */
 
-static void target_free(struct gpu_target *t)
+void holders_free(struct gpu_target *t)
 {
-	struct order *o;
-
 	if (!t)
 		return;
-	while ((o = STAILQ_FIRST(&t->sent))) {
-		STAILQ_REMOVE_HEAD(&t->sent, link);
-		free(o);
-	}
-	free(t->ended);
-	free(t->release);
+	if (t->helper.pid && !t->gone)
+		forget_holder(t, false);
+	orders_free(&t->sent);
+	target_done(t);
 	free(t);
 }
 
 static void target_freep(struct gpu_target **t)
 {
-	target_free(*t);
+	holders_free(*t);
 }
 
 /* Those that may hang count as well: it takes long to be sure. */
 static unsigned int count_hung(const struct backend *b, uid_t user)
 {
 	uint64_t now_ns = gkfd_now_ns(b->k);
-	const struct gpu_target *t;
 	const struct former *f;
 	unsigned int n = 0;
 
-	LIST_FOREACH(t, &b->targets, link)
-		n += t->user == user && !STAILQ_EMPTY(&t->sent) && now_ns - t->sent_ns >= SLOW_NS;
+	for_each_target(b, t) n +=
+		t->user == user && !STAILQ_EMPTY(&t->sent) && now_ns - t->sent_ns >= SLOW_NS;
 
 	LIST_FOREACH(f, &b->former, link)
 		n += f->hung && f->user == user;
@@ -310,52 +300,45 @@ static int start_helper(const struct backend *b, struct helper *ret)
 static int start(struct gpu_target *t)
 {
 	struct epoll_event e = { .events = EPOLLIN, .data.ptr = t };
-	int r = readers_user_of(t->pid, &t->user);
+	struct backend *b = t->base.b;
+	int r = readers_user_of(t->base.pid, &t->user);
 
 	if (r < 0)
 		return r;
-	bury_former(t->b);
-	if (count_hung(t->b, t->user) >= MOST_HUNG || count_left(t->b, t->user) >= MOST_LEFT)
+	bury_former(b);
+	if (count_hung(b, t->user) >= MOST_HUNG || count_left(b, t->user) >= MOST_LEFT)
 		return -EUSERS;
-	r = start_helper(t->b, &t->helper);
-	if (r >= 0 && epoll_ctl(t->b->holders_fd, EPOLL_CTL_ADD, t->helper.socket, &e) < 0)
+	r = start_helper(b, &t->helper);
+	if (r >= 0 && epoll_ctl(b->holders_fd, EPOLL_CTL_ADD, t->helper.socket, &e) < 0)
 		r = -errno;
 	return r;
 }
 
-int holders_attach(struct gpu_backend *base, pid_t pid, uint64_t start_ticks, uint64_t cookie,
+int holders_attach(struct gpu_backend *base, const struct gpu_attach *request, uint64_t cookie,
 		   struct gpu_target **ret)
 {
 	struct backend *b = (struct backend *)base;
 	_cleanup_(target_freep) struct gpu_target *t = calloc(1, sizeof(*t));
-	struct holder_order message = {
-		.n = GPU_ALL_QUEUES, .pid = pid, .way = b->way, .start_ticks = start_ticks
-	};
+	struct holder_order message = { .n = GPU_ALL_QUEUES,
+					.pid = request->pid,
+					.way = b->way,
+					.start_ticks = request->start_ticks };
 	_cleanup_free_ struct order *o = NULL;
 	int r;
 
 	if (!t)
 		return -ENOMEM;
-	t->b = b;
-	t->pid = pid;
 	t->helper = HELPER_NONE;
 	STAILQ_INIT(&t->sent);
-	t->ended = order_new(t, GPU_ENDED, NULL, 0);
-	t->release = order_new(t, GPU_RELEASE, NULL, 0);
-	o = order_new(t, GPU_ATTACH, NULL, 0);
-	if (!t->ended || !t->release || !o)
-		return -ENOMEM;
-	o->done.cookie = cookie;
-	r = start(t);
+	r = target_init(t, b, request->pid, cookie, &o);
+	if (r >= 0)
+		r = start(t);
 	if (r >= 0)
 		r = post(t, o, &message);
-	if (r < 0) {
-		if (t->helper.pid)
-			forget_holder(t, false);
+	if (r < 0)
 		return r;
-	}
 	steal_ptr(&o);
-	LIST_INSERT_HEAD(&b->targets, t, link);
+	LIST_INSERT_HEAD(&b->targets, &t->base, link);
 	*ret = steal_ptr(&t);
 	return 0;
 }
@@ -364,55 +347,29 @@ int holders_attach(struct gpu_backend *base, pid_t pid, uint64_t start_ticks, ui
 int holders_release(struct gpu_target *t, uint64_t cookie)
 {
 	struct holder_order message = { .n = GPU_ALL_QUEUES };
-	struct order *o = steal_ptr(&t->release);
+	struct order *o = steal_ptr(&t->base.release);
 
 	o->done.cookie = cookie;
 	t->released = true;
 	if (post(t, o, &message) < 0) {
 		if (!t->gone)
 			forget_holder(t, false);
-		o->done.began_ns = o->done.done_ns = gkfd_now_ns(t->b->k);
+		o->done.began_ns = o->done.done_ns = gkfd_now_ns(t->base.b->k);
 		deliver(t, o);
 	}
 	return 0;
 }
 
-int holders_take(struct gpu_backend *base, struct gpu_done *ret)
+bool holders_hold(struct gpu_target *t)
 {
-	struct backend *b = (struct backend *)base;
-	struct order *o = order_take_done(b);
-
-	if (!o)
-		return 0;
-	*ret = o->done;
-	if (o->done.verb == GPU_RELEASE) {
-		LIST_REMOVE(o->t, link);
-		if (!o->t->gone)
-			forget_holder(o->t, false);
-		target_free(o->t);
-	}
-	free(o);
-	return 1;
-}
-
-bool holders_hold(struct backend *b, pid_t pid)
-{
-	const struct gpu_target *t;
-
-	LIST_FOREACH(t, &b->targets, link)
-		if (t->pid == pid && t->holds)
-			return true;
-	return false;
+	return t->holds;
 }
 
 bool holders_own(const struct backend *b, pid_t pid)
 {
-	const struct gpu_target *t;
 	const struct former *f;
 
-	LIST_FOREACH(t, &b->targets, link)
-		if (t->helper.pid == pid)
-			return true;
+	for_each_target(b, t) if (t->helper.pid == pid) return true;
 	LIST_FOREACH(f, &b->former, link)
 		if (f->helper.pid == pid)
 			return true;
@@ -439,7 +396,7 @@ static int await(const struct helper *h, uint64_t ns, struct gpu_done *ret)
 static int probe(struct backend *b)
 {
 	const struct holder_order message = { .verb = HOLDER_PROBE, .n = GPU_ALL_QUEUES };
-	struct gpu_target t = { .b = b, .helper = HELPER_NONE };
+	struct gpu_target t = { .base.b = b, .helper = HELPER_NONE };
 	struct gpu_done done;
 	int r = start_helper(b, &t.helper);
 
@@ -467,11 +424,7 @@ int holders_open(struct backend *b)
 
 static bool any_left(const struct backend *b)
 {
-	const struct gpu_target *t;
-
-	LIST_FOREACH(t, &b->targets, link)
-		if (!t->gone)
-			return true;
+	for_each_target(b, t) if (!t->gone) return true;
 	return false;
 }
 
@@ -480,11 +433,8 @@ static void end_all(struct backend *b)
 {
 	struct pollfd p = { .fd = b->holders_fd, .events = POLLIN };
 	uint64_t until_ns = gkfd_now_ns(b->k) + CLOSE_NS;
-	struct gpu_target *t;
 
-	LIST_FOREACH(t, &b->targets, link)
-		if (!t->gone)
-			shutdown(t->helper.socket, SHUT_WR);
+	for_each_target(b, t) if (!t->gone) shutdown(t->helper.socket, SHUT_WR);
 	while (any_left(b) && gkfd_now_ns(b->k) < until_ns) {
 		poll(&p, 1, (int)(CLOSE_NS / 10 / NSEC_PER_MSEC));
 		holders_run(b, true);
@@ -500,12 +450,12 @@ void holders_close(struct backend *b)
 	while ((o = order_take_done(b)))
 		free(o);
 	while (!LIST_EMPTY(&b->targets)) {
-		struct gpu_target *t = LIST_FIRST(&b->targets);
+		struct gpu_target *t = (struct gpu_target *)LIST_FIRST(&b->targets);
 
-		LIST_REMOVE(t, link);
+		LIST_REMOVE(&t->base, link);
 		if (!t->gone)
 			forget_holder(t, true);
-		target_free(t);
+		holders_free(t);
 	}
 	bury_former(b);
 	while ((f = LIST_FIRST(&b->former))) { /* init buries them */

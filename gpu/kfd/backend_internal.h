@@ -23,6 +23,7 @@ struct order {
 	struct gpu_target *t;
 	struct gpu_done done;
 	uint64_t called_ns, longest_ns;
+	uint32_t grace_kclk; /* 0: the least */
 	uint32_t entry, n_entries; /* its part of the worker's call */
 	bool all;
 	uint32_t n;
@@ -30,6 +31,15 @@ struct order {
 };
 
 STAILQ_HEAD(order_list, order);
+
+/* What every kind of struct gpu_target begins with. */
+struct target_base {
+	LIST_ENTRY(target_base) link;
+	struct backend *b;
+	pid_t pid;
+	/* There from the beginning: they cannot fail. NULL: told, or on its way. */
+	struct order *ended, *release;
+};
 
 struct mqds { /* every process's, as they were read last */
 	struct readers *readers; /* their own, as in struct backend */
@@ -53,9 +63,9 @@ struct backend {
 	struct ext *ext; /* level K3, and no way; NULL: not */
 	struct guard *guard;
 	pid_t own_pid; /* as the device knows this process */
-	LIST_HEAD(, gpu_target) targets;
+	LIST_HEAD(, target_base) targets;
+	void (*free_target)(struct gpu_target *t);
 	LIST_HEAD(, gpu_watch) watches;
-	bool (*holds)(struct backend *b, pid_t pid); /* something of it is off the GPU, by us */
 
 	struct mailbox done; /* orders */
 	int fd; /* that, and what helpers have to say */
@@ -112,23 +122,37 @@ struct gpu_watch {
 	int result; /* of the last look */
 };
 
-/* ---- backend_order.c ---- */
+/* ---- backend_order.c: targets and orders, of every kind ---- */
 
-/* NULL: no memory. @ids NULL: all. */
-struct order *order_new(struct gpu_target *t, enum gpu_verb verb, const uint32_t *ids, size_t n);
+#define for_each_target(b, t) \
+	for (struct gpu_target *t = (struct gpu_target *)LIST_FIRST(&(b)->targets); t; \
+	     t = (struct gpu_target *)LIST_NEXT((struct target_base *)t, link))
+
+/* Fills in what it begins with, and makes the order to attach. -ENOMEM. */
+int target_init(struct gpu_target *t, struct backend *b, pid_t pid, uint64_t cookie,
+		struct order **ret_attach);
+void target_done(struct gpu_target *t); /* the reverse */
+bool target_is_held(struct backend *b, pid_t pid); /* something of it is off the GPU, by us */
+/* -ENOMEM, -EINVAL. @what NULL: all. */
+int order_new(struct gpu_target *t, enum gpu_verb verb, const struct gpu_hold *what,
+	      uint64_t cookie, struct order **ret);
 struct order *order_take_done(struct backend *b); /* NULL: nothing */
+void orders_free(struct order_list *list);
+/* gpu_ops.take, but for what makes something to take; frees the target with its release. */
+int orders_take(struct backend *b, struct gpu_done *ret);
 
 /* ---- backend_act.c ---- */
 
-int act_attach(struct gpu_backend *base, pid_t pid, uint64_t start_ticks, uint64_t cookie,
+int act_attach(struct gpu_backend *base, const struct gpu_attach *request, uint64_t cookie,
 	       struct gpu_target **ret);
-int act_suspend(struct gpu_target *t, const uint32_t *ids, size_t n, uint64_t longest_ns,
-		uint64_t cookie);
+int act_suspend(struct gpu_target *t, const struct gpu_hold *hold, uint64_t cookie);
 int act_resume(struct gpu_target *t, const uint32_t *ids, size_t n, uint64_t cookie);
 int act_release(struct gpu_target *t, uint64_t cookie);
-int act_take(struct gpu_backend *base, struct gpu_done *ret);
+struct gkfd_target *act_target(struct gpu_target *t);
+void act_free(struct gpu_target *t); /* once its thread has nothing more to do */
 void act_close(struct backend *b); /* releases all targets and waits for it */
-bool act_holds(struct backend *b, pid_t pid);
+bool act_holds(struct gpu_target *t);
+int act_held(struct gpu_target *t, uint32_t *ret, size_t max);
 
 /* ---- backend_holders.c ---- */
 
@@ -137,14 +161,13 @@ int holders_open(struct backend *b);
 void holders_close(struct backend *b); /* lets everybody go */
 /* Takes what came back, if any has something to say, and gives up who hangs. */
 void holders_run(struct backend *b, bool speak);
-int holders_attach(struct gpu_backend *base, pid_t pid, uint64_t start_ticks, uint64_t cookie,
+int holders_attach(struct gpu_backend *base, const struct gpu_attach *request, uint64_t cookie,
 		   struct gpu_target **ret);
-int holders_suspend(struct gpu_target *t, const uint32_t *ids, size_t n, uint64_t longest_ns,
-		    uint64_t cookie);
+int holders_suspend(struct gpu_target *t, const struct gpu_hold *hold, uint64_t cookie);
 int holders_resume(struct gpu_target *t, const uint32_t *ids, size_t n, uint64_t cookie);
 int holders_release(struct gpu_target *t, uint64_t cookie);
-int holders_take(struct gpu_backend *base, struct gpu_done *ret);
-bool holders_hold(struct backend *b, pid_t pid);
+bool holders_hold(struct gpu_target *t);
+void holders_free(struct gpu_target *t);
 bool holders_own(const struct backend *b, pid_t pid); /* is it one of the processes? */
 
 /* ---- backend_watch.c ---- */

@@ -17,7 +17,7 @@ static struct gpu_watch *watch_of(struct readers_task *t)
 
 static bool is_held(const struct gpu_watch *w)
 {
-	return w->b->holds(w->b, w->pid);
+	return target_is_held(w->b, w->pid);
 }
 
 /* ---- what a reader is told, and tells ---- */

@@ -65,6 +65,7 @@ static void run(struct holder *h, const struct holder_order *o)
 		.n = o->n == GPU_ALL_QUEUES ? 0 : o->n,
 		.called_ns = o->called_ns,
 		.longest_ns = o->longest_ns,
+		.grace_kclk = o->grace_kclk,
 	};
 	struct gpu_done done = { .cookie = o->cookie };
 

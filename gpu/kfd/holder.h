@@ -31,6 +31,7 @@ struct holder_order {
 	uint64_t start_ticks;
 	uint64_t cookie;
 	uint64_t called_ns, longest_ns; /* by CLOCK_MONOTONIC */
+	uint32_t grace_kclk, pad;
 	uint32_t ids[HOLDER_IDS_MAX];
 };
 

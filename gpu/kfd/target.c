@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include <errno.h>
+#include <string.h>
 #include <sys/eventfd.h>
 
 #include "gpu/freezer.h"
@@ -393,6 +394,32 @@ enum gkfd_target_state gkfd_target_state(struct gkfd_target *t)
 bool gkfd_target_holds(struct gkfd_target *t)
 {
 	return __atomic_load_n(&t->holds, __ATOMIC_ACQUIRE);
+}
+
+struct held_args {
+	struct gkfd_target *t;
+	uint32_t *ret;
+	size_t max;
+};
+
+static int do_held(void *arg)
+{
+	struct held_args *a = arg;
+	const struct gkfd_session *s = &a->t->session;
+	const struct gkfd_pause *p = &a->t->pause;
+	const uint32_t *ids = p->paused ? p->ids : s->held;
+	uint32_t n = p->paused ? p->n_ids : s->holding ? s->n_held : 0;
+
+	if (MIN(a->max, n))
+		memcpy(a->ret, ids, MIN(a->max, n) * sizeof(*ids));
+	return (int)n;
+}
+
+int gkfd_target_held(struct gkfd_target *t, uint32_t *ret, size_t max)
+{
+	struct held_args args = { t, ret, max };
+
+	return tracer_call(t->tracer, do_held, &args);
 }
 
 int gkfd_target_fd(const struct gkfd_target *t)

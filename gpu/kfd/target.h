@@ -99,6 +99,8 @@ void gkfd_target_releasep(struct gkfd_target **t);
 pid_t gkfd_target_pid(const struct gkfd_target *t);
 enum gkfd_target_state gkfd_target_state(struct gkfd_target *t);
 bool gkfd_target_holds(struct gkfd_target *t); /* not any more after its longest time */
+/* Which queues: how many, of which @max at most are written. */
+int gkfd_target_held(struct gkfd_target *t, uint32_t *ret, size_t max);
 int gkfd_target_fd(const struct gkfd_target *t); /* readable once the state has changed */
 
 /* All queues, the driver's order (newest first), and acknowledges new ones; *ret is to be freed. */

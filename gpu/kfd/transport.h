@@ -71,6 +71,7 @@ struct gkfd_trace_ops {
 struct gkfd_transport {
 	const char *name;
 	bool modelled; /* its clock is a cost model's: printed times must say so */
+	bool made_up_time; /* its clock moves only when somebody waits or calls */
 	const struct gkfd_trace_ops *trace;
 
 	int (*open)(void *data); /* /dev/kfd; once */

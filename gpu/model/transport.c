@@ -277,6 +277,7 @@ static const struct gkfd_trace_ops trace_ops = {
 const struct gkfd_transport gkfd_transport_model = {
 	.name = "model",
 	.modelled = true,
+	.made_up_time = true,
 	.trace = &trace_ops,
 	.open = model_device_open,
 	.close = device_close,

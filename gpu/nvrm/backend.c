@@ -18,6 +18,7 @@ static void backend_free(struct backend *b)
 	if (!b)
 		return;
 	nvrm_work_stop(b);
+	nvrm_act_free_orders(&b->kept);
 	nvrm_act_free_orders(&b->orders);
 	nvrm_act_free_done(b);
 	nvrm_act_free_targets(b);
@@ -167,6 +168,9 @@ static const struct gpu_ops ops = {
 	.resume = nvrm_act_resume,
 	.slice = nvrm_act_slice,
 	.release = nvrm_act_release,
+	.submit = nvrm_act_submit,
+	.holds = nvrm_act_holds,
+	.held = nvrm_act_held,
 	.fd = backend_fd,
 	.take = backend_take,
 };
@@ -302,6 +306,7 @@ int nvrm_backend_open(struct nvrm *n, const struct nvrm_backend_options *options
 	b->guard = options->guard;
 	b->fd = b->wake_fd = b->slot = -1;
 	pthread_mutex_init(&b->lock, NULL);
+	STAILQ_INIT(&b->kept);
 	STAILQ_INIT(&b->orders);
 	STAILQ_INIT(&b->queue);
 	r = mailbox_init(&b->done);

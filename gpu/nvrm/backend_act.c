@@ -11,28 +11,47 @@ static uint64_t now_ns(const struct backend *b)
 	return b->n->transport->now_ns(b->n->data);
 }
 
-static struct order *order_new(struct gpu_target *t, enum gpu_verb verb, const uint32_t *ids,
-			       size_t n)
+/* @what NULL: all. */
+static int order_new(struct gpu_target *t, enum gpu_verb verb, const struct gpu_hold *what,
+		     uint64_t cookie, struct order **ret)
 {
-	struct order *o = calloc(1, sizeof(*o) + n * sizeof(*ids));
+	bool all = !what || !what->ids;
+	size_t n = all ? 0 : what->n;
+	struct order *o;
 
+	if (n > UINT32_MAX / sizeof(*o->ids))
+		return -EINVAL;
+	o = calloc(1, sizeof(*o) + n * sizeof(*o->ids));
 	if (!o)
-		return NULL;
+		return -ENOMEM;
 	o->t = t;
-	o->done = (struct gpu_done){ .target = t, .verb = verb };
-	o->all = !ids;
+	o->done = (struct gpu_done){ .target = t, .verb = verb, .cookie = cookie };
+	o->all = all;
 	o->n = (uint32_t)n;
 	if (n > 0)
-		memcpy(o->ids, ids, n * sizeof(*ids));
-	return o;
+		memcpy(o->ids, what->ids, n * sizeof(*o->ids));
+	if (what) {
+		o->longest_ns = what->longest_ns;
+		o->exact = what->exact;
+	}
+	*ret = o;
+	return 0;
 }
 
-static void post(struct backend *b, struct order *o, uint64_t cookie)
+static void keep(struct order *o)
 {
-	o->done.cookie = cookie;
-	o->called_ns = now_ns(b);
+	o->called_ns = now_ns(o->t->b);
+	STAILQ_INSERT_TAIL(&o->t->b->kept, o, link);
+}
+
+void nvrm_act_submit(struct gpu_backend *base)
+{
+	struct backend *b = (struct backend *)base;
+
+	if (STAILQ_EMPTY(&b->kept))
+		return;
 	pthread_mutex_lock(&b->lock);
-	STAILQ_INSERT_TAIL(&b->orders, o, link);
+	STAILQ_CONCAT(&b->orders, &b->kept);
 	pthread_mutex_unlock(&b->lock);
 	nvrm_work_wake(b);
 }
@@ -68,6 +87,7 @@ static void target_free(struct gpu_target *t)
 		return;
 	free(t->ended);
 	free(t->release);
+	free(t->off_ids);
 	free(t);
 }
 
@@ -86,82 +106,97 @@ void nvrm_act_free_targets(struct backend *b)
 	}
 }
 
-int nvrm_act_attach(struct gpu_backend *base, pid_t pid, uint64_t start_ticks, uint64_t cookie,
+int nvrm_act_attach(struct gpu_backend *base, const struct gpu_attach *request, uint64_t cookie,
 		    struct gpu_target **ret)
 {
 	struct backend *b = (struct backend *)base;
 	_cleanup_(target_freep) struct gpu_target *t = calloc(1, sizeof(*t));
 	struct order *o;
+	int r;
 
 	if (!t)
 		return -ENOMEM;
 	t->b = b;
-	t->pid = pid;
+	t->pid = request->pid;
 	t->until_ns = NEVER_NS;
 	t->refused = -EINPROGRESS;
-	t->ended = order_new(t, GPU_ENDED, NULL, 0);
-	t->release = order_new(t, GPU_RELEASE, NULL, 0);
-	o = t->ended && t->release ? order_new(t, GPU_ATTACH, NULL, 0) : NULL;
-	if (!o)
-		return -ENOMEM;
-	LIST_INSERT_HEAD(&b->targets, t, link);
-	*ret = t;
-	post(b, o, cookie);
-	t = NULL; /* it is the worker's, too */
-	return 0;
-}
-
-static int order(struct gpu_target *t, enum gpu_verb verb, const uint32_t *ids, size_t n,
-		 struct order **ret)
-{
-	if (n > UINT32_MAX / sizeof(*ids))
-		return -EINVAL;
-	*ret = order_new(t, verb, ids, ids ? n : 0);
-	return *ret ? 0 : -ENOMEM;
-}
-
-int nvrm_act_suspend(struct gpu_target *t, const uint32_t *ids, size_t n, uint64_t longest_ns,
-		     uint64_t cookie)
-{
-	struct order *o;
-	int r = order(t, GPU_SUSPEND, ids, n, &o);
-
+	r = order_new(t, GPU_ENDED, NULL, 0, &t->ended);
+	if (r >= 0)
+		r = order_new(t, GPU_RELEASE, NULL, 0, &t->release);
+	if (r >= 0)
+		r = order_new(t, GPU_ATTACH, NULL, cookie, &o);
 	if (r < 0)
 		return r;
-	o->longest_ns = longest_ns;
-	post(t->b, o, cookie);
+	LIST_INSERT_HEAD(&b->targets, t, link);
+	keep(o);
+	*ret = steal_ptr(&t);
 	return 0;
+}
+
+static int ask(struct gpu_target *t, enum gpu_verb verb, const struct gpu_hold *what,
+	       uint64_t cookie)
+{
+	struct order *o;
+	int r = order_new(t, verb, what, cookie, &o);
+
+	if (r >= 0)
+		keep(o);
+	return r;
+}
+
+int nvrm_act_suspend(struct gpu_target *t, const struct gpu_hold *hold, uint64_t cookie)
+{
+	return ask(t, GPU_SUSPEND, hold, cookie);
 }
 
 int nvrm_act_resume(struct gpu_target *t, const uint32_t *ids, size_t n, uint64_t cookie)
 {
-	struct order *o;
-	int r = order(t, GPU_RESUME, ids, n, &o);
-
-	if (r < 0)
-		return r;
-	post(t->b, o, cookie);
-	return 0;
+	return ask(t, GPU_RESUME, &(struct gpu_hold){ ids, n }, cookie);
 }
 
 int nvrm_act_slice(struct gpu_target *t, enum gpu_slice slice, uint64_t cookie)
 {
 	struct order *o;
-	int r = order(t, GPU_SLICE, NULL, 0, &o);
+	int r = order_new(t, GPU_SLICE, NULL, cookie, &o);
 
 	if (r < 0)
 		return r;
 	o->slice = slice;
-	post(t->b, o, cookie);
+	keep(o);
 	return 0;
 }
 
 int nvrm_act_release(struct gpu_target *t, uint64_t cookie)
 {
-	if (!t->release)
+	struct order *o = steal_ptr(&t->release);
+
+	if (!o)
 		return -EALREADY;
-	post(t->b, steal_ptr(&t->release), cookie);
+	o->done.cookie = cookie;
+	keep(o);
 	return 0;
+}
+
+bool nvrm_act_holds(struct gpu_target *t)
+{
+	bool holds;
+
+	pthread_mutex_lock(&t->b->lock);
+	holds = t->holds;
+	pthread_mutex_unlock(&t->b->lock);
+	return holds;
+}
+
+int nvrm_act_held(struct gpu_target *t, uint32_t *ret, size_t max)
+{
+	size_t n;
+
+	pthread_mutex_lock(&t->b->lock);
+	n = t->n_off;
+	if (MIN(n, max))
+		memcpy(ret, t->off_ids, MIN(n, max) * sizeof(*ret));
+	pthread_mutex_unlock(&t->b->lock);
+	return (int)n;
 }
 
 int nvrm_act_take(struct gpu_backend *base, struct gpu_done *ret)

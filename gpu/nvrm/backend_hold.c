@@ -175,6 +175,44 @@ static bool is_too_late(const struct order *o)
 	return o->longest_ns && now_ns(o->t->b) - o->called_ns >= o->longest_ns;
 }
 
+/* Only these, or, where none is named, all; with those that only copy. */
+static int choose(struct order *o)
+{
+	struct nvrm_process *p = o->t->proc->p;
+
+	p->spares_copies = false;
+	for (size_t i = 0; i < p->n_groups; i++)
+		p->groups[i].spared = !o->all;
+	for (uint32_t i = 0; i < o->n; i++) {
+		struct nvrm_group *g = nvrm_group_find(p, o->ids[i]);
+
+		if (!g || !g->spared) {
+			nvrm_fail(&o->failure, -EINVAL, g ? NVRM_WHY_TWICE : NVRM_WHY_NO_GROUP,
+				  "choosing its groups");
+			o->failure.group = o->ids[i];
+			return -EINVAL;
+		}
+		g->spared = false;
+		nvrm_gpu_set_add(&o->want, g->gpu);
+	}
+	return 0;
+}
+
+/* People name what they see now. */
+static void admit_exact(struct order *o)
+{
+	struct backend *b = o->t->b;
+
+	nvrm_work_enter(b);
+	o->done.result = MIN(nvrm_process_refresh(o->t->proc->p, &o->failure), 0);
+	nvrm_work_leave(b);
+	if (o->done.result == 0)
+		o->done.result = choose(o);
+	if (o->all)
+		nvrm_proc_gpus(o->t->proc, &o->want);
+	o->off = nvrm_groups_off(o->t->proc->p, NVRM_ALL_GPUS);
+}
+
 static void admit(struct order *o)
 {
 	refuse(o);
@@ -183,6 +221,10 @@ static void admit(struct order *o)
 	if (o->done.verb == GPU_SUSPEND && is_too_late(o)) {
 		o->done.result = nvrm_fail(&o->failure, -ETIMEDOUT, NVRM_WHY_SYSTEM,
 					   "its hold was over before it began");
+		return;
+	}
+	if (o->exact) {
+		admit_exact(o);
 		return;
 	}
 	find_gpus(o);
@@ -208,12 +250,31 @@ static void count_changed(struct order *o)
 	o->done.queues = to > from ? (uint32_t)(to - from) : 0;
 }
 
+void nvrm_hold_publish(struct gpu_target *t)
+{
+	const struct nvrm_process *p = t->proc ? t->proc->p : NULL;
+	size_t n = p ? nvrm_groups_off(p, NVRM_ALL_GPUS) : 0, at = 0;
+	uint32_t *ids = n ? calloc(n, sizeof(*ids)) : NULL, *before;
+
+	for (size_t i = 0; ids && i < p->n_groups; i++)
+		if (p->groups[i].off && at < n)
+			ids[at++] = nvrm_group_id(p, &p->groups[i]);
+	pthread_mutex_lock(&t->b->lock);
+	before = t->off_ids;
+	t->off_ids = ids;
+	t->n_off = at;
+	t->holds = is_held(t) || n > 0;
+	pthread_mutex_unlock(&t->b->lock);
+	free(before);
+}
+
 static void suspended(struct order *o)
 {
 	struct gpu_target *t = o->t;
 
 	keep_until(t, o);
 	t->all |= o->all;
+	t->named = o->exact && !o->all;
 	for (uint32_t i = 0; i < o->want.n; i++)
 		nvrm_gpu_set_add(&t->held, o->want.gpus[i]);
 	count_changed(o);
@@ -233,6 +294,19 @@ static void not_suspended(struct order *o)
 	}
 }
 
+/* Nothing of it is to be off: as before any hold. */
+static void forget_hold(struct gpu_target *t)
+{
+	struct nvrm_process *p = t->proc->p;
+
+	t->all = t->named = false;
+	t->held.n = 0;
+	t->until_ns = NEVER_NS;
+	p->spares_copies = true;
+	for (size_t i = 0; i < p->n_groups; i++)
+		p->groups[i].spared = false;
+}
+
 static void resumed(struct order *o)
 {
 	struct gpu_target *t = o->t;
@@ -241,7 +315,7 @@ static void resumed(struct order *o)
 		nvrm_proc_gpus(t->proc, &t->held);
 	t->all = false;
 	if (o->all)
-		t->held.n = 0;
+		forget_hold(t);
 	for (uint32_t i = 0; i < o->want.n; i++)
 		nvrm_gpu_set_remove(&t->held, o->want.gpus[i]);
 	if (!is_held(t))
@@ -257,6 +331,7 @@ static void settle(struct order *o)
 		(o->done.result < 0 ? not_suspended : suspended)(o);
 	else if (o->done.result == 0)
 		resumed(o);
+	nvrm_hold_publish(o->t);
 	nvrm_work_finish(o, o->done.result, &o->failure);
 }
 
@@ -449,7 +524,7 @@ int nvrm_hold_again(struct proc *x, struct nvrm_failure *ret_failure)
 	struct gpu_set gpus;
 	int r = 0;
 
-	if (!t)
+	if (!t || t->named)
 		return 0;
 	gpus = t->held;
 	if (t->all)
@@ -461,6 +536,8 @@ int nvrm_hold_again(struct proc *x, struct nvrm_failure *ret_failure)
 		*ret_failure = c.failure;
 		r = c.r;
 	}
+	if (gpus.n)
+		nvrm_hold_publish(t);
 	if (r >= 0 && t->slice != GPU_SLICE_OWN) {
 		nvrm_work_enter(x->b);
 		r = nvrm_slice(x->p, NVRM_ALL_GPUS, slice_us(t->slice), ret_failure);
@@ -487,9 +564,8 @@ uint64_t nvrm_hold_expire(struct backend *b)
 		if (!t)
 			continue;
 		if (t->until_ns <= at_ns && c.r >= 0) {
-			t->all = false;
-			t->held.n = 0;
-			t->until_ns = NEVER_NS;
+			forget_hold(t);
+			nvrm_hold_publish(t);
 		} else if (t->until_ns <= at_ns) {
 			t->until_ns = at_ns + AGAIN_NS;
 		}

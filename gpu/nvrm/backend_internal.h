@@ -44,6 +44,7 @@ struct order {
 	struct gpu_target *t;
 	struct gpu_done done;
 	uint64_t called_ns, longest_ns;
+	bool exact; /* gpu_hold */
 	enum gpu_slice slice;
 
 	/* while the worker runs it */
@@ -65,6 +66,11 @@ struct gpu_target {
 	pid_t pid;
 	struct order *release; /* there from the beginning: it cannot fail */
 
+	/* with the lock, for the owner: what is off */
+	bool holds;
+	uint32_t *off_ids;
+	size_t n_off;
+
 	/* the worker's */
 	struct order *ended; /* the same; NULL once it is told */
 	struct proc *proc; /* NULL: not attached, and why */
@@ -73,6 +79,7 @@ struct gpu_target {
 	uint64_t round; /* in which an order of it was seen */
 	bool all; /* is held, whatever it creates */
 	struct gpu_set held; /* else on these */
+	bool named; /* and there only what was: nothing that it creates */
 	uint64_t until_ns; /* then it is let go */
 	enum gpu_slice slice;
 };
@@ -144,6 +151,7 @@ struct backend {
 	struct nvrm_finder *finder;
 	char problem[GPU_WHY_SIZE];
 	LIST_HEAD(, gpu_target) targets;
+	struct order_list kept; /* of this turn, until they are submitted */
 	pthread_t thread;
 	bool started;
 
@@ -175,13 +183,15 @@ struct backend {
 
 /* ---- backend_act.c: the owner's side of orders ---- */
 
-int nvrm_act_attach(struct gpu_backend *base, pid_t pid, uint64_t start_ticks, uint64_t cookie,
+int nvrm_act_attach(struct gpu_backend *base, const struct gpu_attach *request, uint64_t cookie,
 		    struct gpu_target **ret);
-int nvrm_act_suspend(struct gpu_target *t, const uint32_t *ids, size_t n, uint64_t longest_ns,
-		uint64_t cookie);
+int nvrm_act_suspend(struct gpu_target *t, const struct gpu_hold *hold, uint64_t cookie);
 int nvrm_act_resume(struct gpu_target *t, const uint32_t *ids, size_t n, uint64_t cookie);
 int nvrm_act_slice(struct gpu_target *t, enum gpu_slice slice, uint64_t cookie);
 int nvrm_act_release(struct gpu_target *t, uint64_t cookie);
+void nvrm_act_submit(struct gpu_backend *base);
+bool nvrm_act_holds(struct gpu_target *t);
+int nvrm_act_held(struct gpu_target *t, uint32_t *ret, size_t max);
 int nvrm_act_take(struct gpu_backend *base, struct gpu_done *ret);
 void nvrm_act_free_orders(struct order_list *list);
 void nvrm_act_free_done(struct backend *b);
@@ -231,6 +241,8 @@ void nvrm_gpu_set_remove(struct gpu_set *s, uint32_t gpu);
 void nvrm_hold_run(struct backend *b, struct order_list *batch);
 /* The same for contexts that came later. */
 int nvrm_hold_again(struct proc *x, struct nvrm_failure *ret_failure);
+/* Shows the owner what is off of it by now. */
+void nvrm_hold_publish(struct gpu_target *t);
 /* Lets go those whose time is over; when the next one's is. */
 uint64_t nvrm_hold_expire(struct backend *b);
 /* The look that an attach waited for came to this. */

@@ -93,6 +93,9 @@ void nvrm_work_lost(struct gpu_target *t, int r, const struct nvrm_failure *fail
 {
 	t->proc->t = NULL;
 	t->proc = NULL;
+	t->all = false;
+	t->held.n = 0;
+	nvrm_hold_publish(t);
 	t->refused = r;
 	t->refusal = *failure;
 	nvrm_work_finish(steal_ptr(&t->ended), r, failure);

@@ -116,6 +116,14 @@ static void say_refused(pid_t pid, const struct nvrm_failure *f, struct gpu_why 
 	if (f->gpu)
 		snprintf(gpu, sizeof(gpu), " on GPU %#x", f->gpu);
 	switch (f->why) {
+	case NVRM_WHY_NO_GROUP:
+		gpu_why_set(ret, GPU_WHY_ABSENT, "see what it has with: gpreempt queues PID",
+			    "process %d has no channel group %u", (int)pid, f->group);
+		break;
+	case NVRM_WHY_TWICE:
+		gpu_why_set(ret, GPU_WHY_USAGE, "name each once", "channel group %u is named twice",
+			    f->group);
+		break;
 	case NVRM_WHY_GPU_LOST:
 		gpu_why_set(ret, GPU_WHY_FAILED, "look at dmesg",
 			    "process %d: %s: the GPU%s is lost", (int)pid, step, gpu);

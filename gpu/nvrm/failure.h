@@ -27,6 +27,8 @@ enum nvrm_why {
 	NVRM_WHY_GPU_LOST, /* -ENODEV */
 	NVRM_WHY_TIMEOUT, /* the GPU did not let go: leave it alone; -ETIMEDOUT */
 	NVRM_WHY_GUARD_DIED, /* -EOWNERDEAD */
+	NVRM_WHY_NO_GROUP, /* it has no such group; -EINVAL */
+	NVRM_WHY_TWICE, /* a group was named twice; -EINVAL */
 };
 
 struct nvrm_failure {
@@ -34,6 +36,7 @@ struct nvrm_failure {
 	const char *step; /* "suspending its channels", a literal; NULL */
 	int status; /* of the driver */
 	uint32_t gpu; /* 0: not known */
+	uint32_t group; /* nvrm_group_id(), of the last two */
 };
 
 /* @r: the -errno that came with it. */

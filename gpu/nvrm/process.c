@@ -49,6 +49,26 @@ void nvrm_process_drop(struct nvrm_process *p)
 	p->n_groups = 0;
 }
 
+#define HANDLE_BITS 24
+#define HANDLE_MASK ((1u << HANDLE_BITS) - 1)
+
+uint32_t nvrm_group_id(const struct nvrm_process *p, const struct nvrm_group *g)
+{
+	uint32_t client = 0;
+
+	while (client < p->n_clients && p->clients[client].handle != g->client)
+		client++;
+	return client << HANDLE_BITS | (g->handle & HANDLE_MASK);
+}
+
+struct nvrm_group *nvrm_group_find(struct nvrm_process *p, uint32_t id)
+{
+	for (size_t i = 0; i < p->n_groups; i++)
+		if (nvrm_group_id(p, &p->groups[i]) == id)
+			return &p->groups[i];
+	return NULL;
+}
+
 bool nvrm_process_ended(const struct nvrm_process *p)
 {
 	struct pollfd end = { .fd = p->pidfd, .events = POLLIN };

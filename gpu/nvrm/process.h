@@ -114,6 +114,12 @@ bool nvrm_process_waits(const struct nvrm_process *p);
  * once.
  */
 void nvrm_process_prune(struct nvrm_process *p);
+/*
+ * A group's name among those of its process: as the driver's handle, whose upper byte is the same
+ * for all, with the number of its client in that one's place.
+ */
+uint32_t nvrm_group_id(const struct nvrm_process *p, const struct nvrm_group *g);
+struct nvrm_group *nvrm_group_find(struct nvrm_process *p, uint32_t id); /* NULL: none */
 bool nvrm_process_ended(const struct nvrm_process *p);
 /* Undoes what was done to it, unless it has ended, and gives everything back. Accepts NULL. */
 void nvrm_process_close(struct nvrm_process *p);

@@ -373,11 +373,11 @@ void fake_pass_on(struct fake_process *p)
 }
 
 /* It cannot tell before it touches somebody who that is. */
-static int fake_attach(struct gpu_backend *b, pid_t pid, uint64_t start_ticks, uint64_t cookie,
+static int fake_attach(struct gpu_backend *b, const struct gpu_attach *request, uint64_t cookie,
 		       struct gpu_target **ret)
 {
 	struct fake *f = fake_of(b);
-	struct fake_process *p = fake_find(f, pid);
+	struct fake_process *p = fake_find(f, request->pid);
 	struct gpu_target *t;
 
 	if (!p)
@@ -387,7 +387,7 @@ static int fake_attach(struct gpu_backend *b, pid_t pid, uint64_t start_ticks, u
 		return -ENOMEM;
 	if (p->passes_on)
 		fake_pass_on(p);
-	*t = (struct gpu_target){ .fake = f, .pid = pid, .start_ticks = p->start_ticks };
+	*t = (struct gpu_target){ .fake = f, .pid = p->pid, .start_ticks = p->start_ticks };
 	f->faults.online_attached += p->online && !f->base.caps.slices;
 	f->faults.double_attached += p->target != NULL;
 	p->target = t;
@@ -422,18 +422,17 @@ static void note_ids(struct fake_call *c, struct fake_process *p, const uint32_t
 	}
 }
 
-static int fake_suspend(struct gpu_target *t, const uint32_t *ids, size_t n, uint64_t longest_ns,
-			uint64_t cookie)
+static int fake_suspend(struct gpu_target *t, const struct gpu_hold *hold, uint64_t cookie)
 {
 	struct fake_process *p = owner(t);
 
 	t->fake->faults.not_written_down += t->fake->journal && !is_written_down(t->fake, t->pid);
 	t->fake->faults.online_attached += p && p->online;
-	note_ids(begin(t, GPU_SUSPEND, cookie), p, ids, n);
+	note_ids(begin(t, GPU_SUSPEND, cookie), p, hold->ids, hold->n);
 	if (p) {
 		p->suspends++;
 		p->asked_suspend_ns = t->fake->now_ns;
-		p->longest_ns = longest_ns;
+		p->longest_ns = hold->longest_ns;
 		p->asked_resume_ns = 0;
 	}
 	return 0;

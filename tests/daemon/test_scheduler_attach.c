@@ -102,11 +102,11 @@ static void a_job_that_a_reload_in_a_pause_made_online_is_not_attached(void **st
 /* The pid of whoever is attached is another's by the time that is asked for. */
 static const struct gpu_ops *fake_ops;
 
-static int pass_on_and_attach(struct gpu_backend *b, pid_t pid, uint64_t start_ticks,
+static int pass_on_and_attach(struct gpu_backend *b, const struct gpu_attach *request,
 			      uint64_t cookie, struct gpu_target **ret)
 {
-	fake_pass_on(fake_find((struct fake *)b, pid));
-	return fake_ops->attach(b, pid, start_ticks, cookie, ret);
+	fake_pass_on(fake_find((struct fake *)b, request->pid));
+	return fake_ops->attach(b, request, cookie, ret);
 }
 
 static void a_pid_that_passes_on_in_the_middle_of_an_attach_is_let_go(void **state)

@@ -189,7 +189,7 @@ struct gpu_target *rig_attach(struct rig *rig, pid_t pid)
 {
 	struct gpu_target *t;
 
-	assert_int_equal(rig->b->ops->attach(rig->b, pid, 0, 1, &t), 0);
+	assert_int_equal(rig->b->ops->attach(rig->b, &(struct gpu_attach){ pid }, 1, &t), 0);
 	rig_expect(rig, GPU_ATTACH, 0, 0);
 	return t;
 }

@@ -167,6 +167,7 @@ static void make_tables(struct ext_rig *rig)
 	rig->table.ext = scripted_ext;
 	rig->table.now_ns = standing_now_ns;
 	rig->table.wait = ticking_wait;
+	rig->table.made_up_time = false; /* it moves by ticks of ours */
 	rig->table.close = noticed_close;
 }
 
@@ -290,7 +291,7 @@ struct gpu_target *ext_rig_attach(struct ext_rig *rig, pid_t pid)
 	struct gpu_target *t;
 
 	append(line, "stats %d", (int)pid);
-	assert_int_equal(rig->b->ops->attach(rig->b, pid, 0, 1, &t), 0);
+	assert_int_equal(rig->b->ops->attach(rig->b, &(struct gpu_attach){ pid }, 1, &t), 0);
 	rig->b->ops->submit(rig->b);
 	ext_rig_expect_call(rig, line);
 	ext_rig_expect(rig, GPU_ATTACH, 0, 0);

@@ -55,7 +55,7 @@ static void who_is_attached_stays_listed(void **state)
 	pid_t pids[8];
 
 	assert_int_equal(ops_of(rig)->processes(rig->b, pids, ARRAY_SIZE(pids)), 3);
-	ops_of(rig)->suspend(t, NULL, 0, 0, 0);
+	ops_of(rig)->suspend(t, &(struct gpu_hold){ 0 }, 0);
 	rig_expect(rig, GPU_SUSPEND, 0, 10);
 	assert_int_equal(ops_of(rig)->processes(rig->b, pids, ARRAY_SIZE(pids)), 3);
 	assert_int_equal(pids[0], OFFLINE);
@@ -66,7 +66,7 @@ static void a_process_is_held_and_runs_again(void **state)
 	struct rig *rig = *state;
 	struct gpu_target *t = rig_attach(rig, OFFLINE);
 
-	assert_int_equal(ops_of(rig)->suspend(t, NULL, 0, 0, 7), 0);
+	assert_int_equal(ops_of(rig)->suspend(t, &(struct gpu_hold){ 0 }, 7), 0);
 	rig_expect(rig, GPU_SUSPEND, 0, 10);
 	assert_int_equal(rig_count_suspended(rig, OFFLINE), 10);
 	assert_int_equal(ops_of(rig)->resume(t, NULL, 0, 8), 0);
@@ -80,9 +80,9 @@ static void cookies_come_back_in_order(void **state)
 	struct rig *rig = *state;
 	struct gpu_target *t;
 
-	assert_int_equal(ops_of(rig)->attach(rig->b, OFFLINE, 0, 100, &t), 0);
+	assert_int_equal(ops_of(rig)->attach(rig->b, &(struct gpu_attach){ OFFLINE }, 100, &t), 0);
 	for (uint64_t i = 0; i < 20; i++) {
-		assert_int_equal(ops_of(rig)->suspend(t, NULL, 0, 0, 2 * i), 0);
+		assert_int_equal(ops_of(rig)->suspend(t, &(struct gpu_hold){ 0 }, 2 * i), 0);
 		assert_int_equal(ops_of(rig)->resume(t, NULL, 0, 2 * i + 1), 0);
 	}
 	assert_int_equal(rig_next(rig).cookie, 100);
@@ -102,16 +102,16 @@ static void queues_are_held_in_addition_and_resumed_in_part(void **state)
 	struct gpu_target *t = rig_attach(rig, OFFLINE);
 	const uint32_t some[] = { 1, 2 }, more[] = { 2, 3 }, off[] = { 1, 9 }, rest[] = { 2, 3 };
 
-	ops_of(rig)->suspend(t, some, 2, 0, 0);
+	ops_of(rig)->suspend(t, &(struct gpu_hold){ some, 2 }, 0);
 	rig_expect(rig, GPU_SUSPEND, 0, 2);
-	ops_of(rig)->suspend(t, more, 2, 0, 0);
+	ops_of(rig)->suspend(t, &(struct gpu_hold){ more, 2 }, 0);
 	rig_expect(rig, GPU_SUSPEND, 0, 1); /* of which one was off already */
 	assert_int_equal(rig_count_suspended(rig, OFFLINE), 3);
 	ops_of(rig)->resume(t, off, 2, 0);
 	rig_expect(rig, GPU_RESUME, 0, 1); /* and one on */
 	assert_false(rig_is_suspended(rig, OFFLINE, 1));
 	assert_int_equal(rig_count_suspended(rig, OFFLINE), 2);
-	ops_of(rig)->suspend(t, NULL, 0, 0, 0);
+	ops_of(rig)->suspend(t, &(struct gpu_hold){ 0 }, 0);
 	rig_expect(rig, GPU_SUSPEND, 0, 8);
 	assert_int_equal(rig_count_suspended(rig, OFFLINE), 10);
 	ops_of(rig)->resume(t, rest, 2, 0);
@@ -139,10 +139,10 @@ static void what_is_as_it_should_be_costs_no_cycle(void **state)
 	const uint32_t ids[] = { 1, 2 }, on[] = { 4, 5 };
 	uint64_t before;
 
-	ops_of(rig)->suspend(t, ids, 2, 0, 0);
+	ops_of(rig)->suspend(t, &(struct gpu_hold){ ids, 2 }, 0);
 	rig_expect(rig, GPU_SUSPEND, 0, 2);
 	before = cycles(rig);
-	ops_of(rig)->suspend(t, ids, 2, 0, 0);
+	ops_of(rig)->suspend(t, &(struct gpu_hold){ ids, 2 }, 0);
 	rig_expect(rig, GPU_SUSPEND, 0, 0);
 	ops_of(rig)->resume(t, on, 2, 0);
 	rig_expect(rig, GPU_RESUME, 0, 0);
@@ -156,9 +156,9 @@ static void a_queue_that_is_not_there_changes_nothing(void **state)
 	struct gpu_target *t = rig_attach(rig, OFFLINE);
 	const uint32_t ids[] = { 1, 2 }, wrong[] = { 3, 77 };
 
-	ops_of(rig)->suspend(t, ids, 2, 0, 0);
+	ops_of(rig)->suspend(t, &(struct gpu_hold){ ids, 2 }, 0);
 	rig_expect(rig, GPU_SUSPEND, 0, 2);
-	ops_of(rig)->suspend(t, wrong, 2, 0, 0);
+	ops_of(rig)->suspend(t, &(struct gpu_hold){ wrong, 2 }, 0);
 	rig_expect(rig, GPU_SUSPEND, -EINVAL, 0);
 	assert_true(rig_is_suspended(rig, OFFLINE, 1) && rig_is_suspended(rig, OFFLINE, 2));
 	assert_int_equal(rig_count_suspended(rig, OFFLINE), 2);
@@ -170,8 +170,8 @@ static void a_refused_attach_refuses_what_follows(void **state)
 	struct rig *rig = *state;
 	struct gpu_target *t;
 
-	assert_int_equal(ops_of(rig)->attach(rig->b, 4711, 0, 1, &t), 0);
-	ops_of(rig)->suspend(t, NULL, 0, 0, 2);
+	assert_int_equal(ops_of(rig)->attach(rig->b, &(struct gpu_attach){ 4711 }, 1, &t), 0);
+	ops_of(rig)->suspend(t, &(struct gpu_hold){ 0 }, 2);
 	ops_of(rig)->resume(t, NULL, 0, 3);
 	ops_of(rig)->release(t, 4);
 	rig_expect(rig, GPU_ATTACH, -ESRCH, 0);
@@ -187,7 +187,7 @@ static void release_resumes_and_forgets(void **state)
 	struct gpu_target *t = rig_attach(rig, OFFLINE);
 	struct gpu_done done;
 
-	ops_of(rig)->suspend(t, NULL, 0, 0, 0);
+	ops_of(rig)->suspend(t, &(struct gpu_hold){ 0 }, 0);
 	assert_int_equal(ops_of(rig)->release(t, 99), 0);
 	rig_expect(rig, GPU_SUSPEND, 0, 10);
 	done = rig_next(rig);
@@ -203,7 +203,7 @@ static void a_target_that_dies_while_held_is_told_of_once(void **state)
 	struct gpu_target *t = rig_attach(rig, OFFLINE);
 	struct gpu_done done;
 
-	ops_of(rig)->suspend(t, NULL, 0, 0, 0);
+	ops_of(rig)->suspend(t, &(struct gpu_hold){ 0 }, 0);
 	rig_expect(rig, GPU_SUSPEND, 0, 10);
 	model_proc_exit(rig_lock(rig), OFFLINE);
 	rig_unlock(rig);
@@ -224,11 +224,11 @@ static void a_target_that_dies_while_it_is_attached_is_refused(void **state)
 	struct gpu_target *t;
 
 	rig_block(rig, OFFLINE);
-	assert_int_equal(ops_of(rig)->attach(rig->b, OFFLINE, 0, 1, &t), 0);
+	assert_int_equal(ops_of(rig)->attach(rig->b, &(struct gpu_attach){ OFFLINE }, 1, &t), 0);
 	rig_await_blocked(rig);
 	model_proc_exit(rig_lock(rig), OFFLINE);
 	rig_unlock(rig);
-	ops_of(rig)->suspend(t, NULL, 0, 0, 2);
+	ops_of(rig)->suspend(t, &(struct gpu_hold){ 0 }, 2);
 	rig_unblock(rig);
 	rig_expect(rig, GPU_ATTACH, -ESRCH, 0);
 	rig_expect(rig, GPU_SUSPEND, -ESRCH, 0);
@@ -247,11 +247,11 @@ static void a_failed_preemption_names_its_gpu_and_ends_the_target(void **state)
 	const uint32_t before[] = { 1 };
 	struct gpu_done done;
 
-	ops_of(rig)->suspend(t, before, 1, 0, 0);
+	ops_of(rig)->suspend(t, &(struct gpu_hold){ before, 1 }, 0);
 	rig_expect(rig, GPU_SUSPEND, 0, 1);
 	assert_int_equal(model_fault_set(rig_lock(rig), &stuck), 0);
 	rig_unlock(rig);
-	ops_of(rig)->suspend(t, NULL, 0, 0, 0);
+	ops_of(rig)->suspend(t, &(struct gpu_hold){ 0 }, 0);
 	done = rig_next(rig);
 	assert_int_equal(done.verb, GPU_SUSPEND);
 	assert_int_equal(done.result, -EIO);
@@ -273,10 +273,10 @@ static void a_target_whose_driver_call_waits_delays_no_other(void **state)
 	struct gpu_target *stuck = rig_attach(rig, OFFLINE), *other = rig_attach(rig, ONLINE);
 
 	rig_block(rig, OFFLINE);
-	ops_of(rig)->suspend(stuck, NULL, 0, 0, 1);
+	ops_of(rig)->suspend(stuck, &(struct gpu_hold){ 0 }, 1);
 	rig_await_blocked(rig);
 	for (uint64_t i = 0; i < 10; i++) {
-		ops_of(rig)->suspend(other, NULL, 0, 0, 2);
+		ops_of(rig)->suspend(other, &(struct gpu_hold){ 0 }, 2);
 		rig_expect(rig, GPU_SUSPEND, 0, 2);
 		ops_of(rig)->resume(other, NULL, 0, 3);
 		rig_expect(rig, GPU_RESUME, 0, 2);
@@ -305,7 +305,7 @@ static void a_hold_ends_by_itself_after_its_longest_time(void **state)
 	struct gpu_target *t = rig_attach(rig, OFFLINE);
 	uint64_t called_ns = ops_of(rig)->now_ns(rig->b);
 
-	ops_of(rig)->suspend(t, NULL, 0, 20 * NSEC_PER_MSEC, 0);
+	ops_of(rig)->suspend(t, &(struct gpu_hold){ .longest_ns = 20 * NSEC_PER_MSEC }, 0);
 	rig_expect(rig, GPU_SUSPEND, 0, 10);
 	await_resumed(rig, 2 * NSEC_PER_MSEC);
 	assert_int_equal(rig_count_suspended(rig, OFFLINE), 0);
@@ -313,7 +313,7 @@ static void a_hold_ends_by_itself_after_its_longest_time(void **state)
 	assert_true(ops_of(rig)->now_ns(rig->b) - called_ns < 60 * NSEC_PER_MSEC);
 	ops_of(rig)->resume(t, NULL, 0, 0);
 	rig_expect(rig, GPU_RESUME, 0, 0); /* a later one does no harm */
-	ops_of(rig)->suspend(t, NULL, 0, 0, 0);
+	ops_of(rig)->suspend(t, &(struct gpu_hold){ 0 }, 0);
 	rig_expect(rig, GPU_SUSPEND, 0, 10);
 }
 
@@ -324,10 +324,10 @@ static void the_latest_of_several_ends_counts(void **state)
 	const uint32_t one[] = { 1 }, two[] = { 2 }, three[] = { 3 };
 	uint64_t called_ns;
 
-	ops_of(rig)->suspend(t, one, 1, 20 * NSEC_PER_MSEC, 0);
+	ops_of(rig)->suspend(t, &(struct gpu_hold){ one, 1, 20 * NSEC_PER_MSEC }, 0);
 	called_ns = ops_of(rig)->now_ns(rig->b);
-	ops_of(rig)->suspend(t, two, 1, 200 * NSEC_PER_MSEC, 0);
-	ops_of(rig)->suspend(t, three, 1, 40 * NSEC_PER_MSEC, 0);
+	ops_of(rig)->suspend(t, &(struct gpu_hold){ two, 1, 200 * NSEC_PER_MSEC }, 0);
+	ops_of(rig)->suspend(t, &(struct gpu_hold){ three, 1, 40 * NSEC_PER_MSEC }, 0);
 	for (int i = 0; i < 3; i++)
 		rig_expect(rig, GPU_SUSPEND, 0, 1);
 	await_resumed(rig, NSEC_PER_MSEC);
@@ -342,10 +342,10 @@ static void a_hold_whose_time_is_over_before_it_begins_is_not_made(void **state)
 	struct gpu_target *t;
 
 	rig_block(rig, OFFLINE);
-	assert_int_equal(ops_of(rig)->attach(rig->b, OFFLINE, 0, 1, &t), 0);
+	assert_int_equal(ops_of(rig)->attach(rig->b, &(struct gpu_attach){ OFFLINE }, 1, &t), 0);
 	rig_await_blocked(rig);
 	rig_advance(rig, NSEC_PER_MSEC); /* the clock begins at 0 */
-	ops_of(rig)->suspend(t, NULL, 0, NSEC_PER_SEC, 2);
+	ops_of(rig)->suspend(t, &(struct gpu_hold){ .longest_ns = NSEC_PER_SEC }, 2);
 	rig_advance(rig, NSEC_PER_SEC);
 	rig_unblock(rig);
 	rig_expect(rig, GPU_ATTACH, 0, 0);
@@ -361,7 +361,7 @@ static void attaching_again_and_again_leaves_nothing(void **state)
 	for (uint32_t i = 0; i < 200; i++) {
 		struct gpu_target *t = rig_attach(rig, OFFLINE);
 
-		ops_of(rig)->suspend(t, NULL, 0, 0, 0);
+		ops_of(rig)->suspend(t, &(struct gpu_hold){ 0 }, 0);
 		if (i % 2) /* else the release has to wait for it */
 			rig_expect(rig, GPU_SUSPEND, 0, 10);
 		ops_of(rig)->release(t, 0);
@@ -383,10 +383,10 @@ static void closing_lets_everybody_go_and_leaves_nothing(void **state)
 
 	rig_open(&rig, "mi308x");
 	t = rig_attach(&rig, OFFLINE);
-	assert_int_equal(ops_of(&rig)->attach(rig.b, ONLINE, 0, 1, &u), 0);
+	assert_int_equal(ops_of(&rig)->attach(rig.b, &(struct gpu_attach){ ONLINE }, 1, &u), 0);
 	assert_int_equal(ops_of(&rig)->watch(rig.b, OFFLINE, &w), 0);
-	ops_of(&rig)->suspend(t, NULL, 0, 0, 0);
-	ops_of(&rig)->suspend(u, NULL, 0, 0, 0);
+	ops_of(&rig)->suspend(t, &(struct gpu_hold){ 0 }, 0);
+	ops_of(&rig)->suspend(u, &(struct gpu_hold){ 0 }, 0);
 	ops_of(&rig)->release(u, 0);
 	rig_close(&rig);
 	assert_int_equal(count_threads(), threads);
@@ -417,11 +417,11 @@ static void pausing_takes_whole_processes(void **state)
 	assert_int_equal(rig.b->caps.unit, GPU_UNIT_CONTEXT);
 	assert_true(rig.b->caps.outlives_owner);
 	t = rig_attach(&rig, OFFLINE);
-	ops_of(&rig)->suspend(t, ids, 1, 0, 0);
+	ops_of(&rig)->suspend(t, &(struct gpu_hold){ ids, 1 }, 0);
 	rig_expect(&rig, GPU_SUSPEND, -EINVAL, 0);
-	ops_of(&rig)->suspend(t, NULL, 0, 0, 0);
+	ops_of(&rig)->suspend(t, &(struct gpu_hold){ 0 }, 0);
 	rig_expect(&rig, GPU_SUSPEND, 0, 10);
-	ops_of(&rig)->suspend(t, NULL, 0, 0, 0);
+	ops_of(&rig)->suspend(t, &(struct gpu_hold){ 0 }, 0);
 	rig_expect(&rig, GPU_SUSPEND, 0, 0);
 	ops_of(&rig)->resume(t, NULL, 0, 0);
 	rig_expect(&rig, GPU_RESUME, 0, 10);

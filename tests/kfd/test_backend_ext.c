@@ -79,9 +79,9 @@ static void what_is_asked_in_one_turn_is_one_call(void **state)
 	struct gpu_target *c = ext_rig_attach(rig, EMPTY);
 	const uint32_t ids[] = { 4, 5 };
 
-	ops_of(rig)->suspend(a, NULL, 0, 0, 1);
-	ops_of(rig)->suspend(b, ids, 2, 0, 2);
-	ops_of(rig)->suspend(c, NULL, 0, 0, 3);
+	ops_of(rig)->suspend(a, &(struct gpu_hold){ 0 }, 1);
+	ops_of(rig)->suspend(b, &(struct gpu_hold){ ids, 2 }, 2);
+	ops_of(rig)->suspend(c, &(struct gpu_hold){ 0 }, 3);
 	ext_rig_expect_no_call(rig);
 	submit(rig);
 	ext_rig_expect_call(rig, "unmap 1001:all 1002:4 1002:5 1003:all for 1000");
@@ -102,12 +102,12 @@ static void one_leaves_and_another_comes_back_in_one_call(void **state)
 	struct ext_rig *rig = *state;
 	struct gpu_target *a = ext_rig_attach(rig, OFFLINE), *b = ext_rig_attach(rig, ONLINE);
 
-	ops_of(rig)->suspend(a, NULL, 0, 0, 1);
+	ops_of(rig)->suspend(a, &(struct gpu_hold){ 0 }, 1);
 	submit(rig);
 	ext_rig_expect_call(rig, "unmap 1001:all for 1000");
 	ext_rig_expect(rig, GPU_SUSPEND, 0, 3);
 	ops_of(rig)->resume(a, NULL, 0, 2);
-	ops_of(rig)->suspend(b, NULL, 0, 0, 3);
+	ops_of(rig)->suspend(b, &(struct gpu_hold){ 0 }, 3);
 	submit(rig);
 	ext_rig_expect_call(rig, "switch 1002:all | 1001:all for 1000");
 	ext_rig_expect(rig, GPU_RESUME, 0, 3);
@@ -119,9 +119,9 @@ static void orders_of_one_target_keep_their_order(void **state)
 	struct ext_rig *rig = *state;
 	struct gpu_target *t;
 
-	ops_of(rig)->attach(rig->b, OFFLINE, 0, 100, &t);
+	ops_of(rig)->attach(rig->b, &(struct gpu_attach){ OFFLINE }, 100, &t);
 	for (uint64_t i = 0; i < 10; i++) {
-		ops_of(rig)->suspend(t, NULL, 0, 0, 2 * i);
+		ops_of(rig)->suspend(t, &(struct gpu_hold){ 0 }, 2 * i);
 		ops_of(rig)->resume(t, NULL, 0, 2 * i + 1);
 	}
 	submit(rig);
@@ -144,12 +144,12 @@ static void what_came_while_a_call_was_on_its_way_goes_together(void **state)
 	struct gpu_target *c = ext_rig_attach(rig, EMPTY);
 
 	rig->gate_shut = true;
-	ops_of(rig)->suspend(a, NULL, 0, 0, 1);
+	ops_of(rig)->suspend(a, &(struct gpu_hold){ 0 }, 1);
 	submit(rig);
 	ext_rig_expect_call(rig, "unmap 1001:all for 1000");
-	ops_of(rig)->suspend(b, NULL, 0, 0, 2);
+	ops_of(rig)->suspend(b, &(struct gpu_hold){ 0 }, 2);
 	submit(rig);
-	ops_of(rig)->suspend(c, NULL, 0, 0, 3);
+	ops_of(rig)->suspend(c, &(struct gpu_hold){ 0 }, 3);
 	submit(rig);
 	ext_rig_expect_no_call(rig);
 	ext_rig_open_gate(rig);
@@ -163,14 +163,14 @@ static void more_than_one_call_takes_are_several(void **state)
 	struct gpu_target *a = ext_rig_attach(rig, OFFLINE), *b = ext_rig_attach(rig, ONLINE);
 	const uint32_t ids[] = { 0, 1, 2, 3, 4, 5, 6, 7, 8 };
 
-	ops_of(rig)->suspend(a, ids, 6, 0, 1);
-	ops_of(rig)->suspend(b, ids, 3, 0, 2);
+	ops_of(rig)->suspend(a, &(struct gpu_hold){ ids, 6 }, 1);
+	ops_of(rig)->suspend(b, &(struct gpu_hold){ ids, 3 }, 2);
 	submit(rig);
 	ext_rig_expect_call(rig, "unmap 1001:0 1001:1 1001:2 1001:3 1001:4 1001:5 for 1000");
 	ext_rig_expect_call(rig, "unmap 1002:0 1002:1 1002:2 for 1000");
 	ext_rig_expect(rig, GPU_SUSPEND, 0, 6);
 	ext_rig_expect(rig, GPU_SUSPEND, 0, 3);
-	ops_of(rig)->suspend(b, ids, 9, 0, 3);
+	ops_of(rig)->suspend(b, &(struct gpu_hold){ ids, 9 }, 3);
 	submit(rig);
 	ext_rig_expect(rig, GPU_SUSPEND, -EINVAL, 0);
 	ext_rig_expect_no_call(rig);
@@ -187,7 +187,7 @@ static void what_is_on_already_costs_no_call(void **state)
 	ops_of(rig)->resume(t, NULL, 0, 1);
 	submit(rig);
 	ext_rig_expect(rig, GPU_RESUME, 0, 0);
-	ops_of(rig)->suspend(t, some, 2, 0, 2);
+	ops_of(rig)->suspend(t, &(struct gpu_hold){ some, 2 }, 2);
 	submit(rig);
 	ext_rig_expect_call(rig, "unmap 1001:1 1001:2 for 1000");
 	ext_rig_expect(rig, GPU_SUSPEND, 0, 2);
@@ -220,7 +220,7 @@ static void of_all_a_gpu_comes_back_and_the_other_stays(void **state)
 	char line[EXT_LINE];
 
 	set_queues(rig, queues);
-	ops_of(rig)->suspend(t, NULL, 0, 0, 1);
+	ops_of(rig)->suspend(t, &(struct gpu_hold){ 0 }, 1);
 	submit(rig);
 	ext_rig_expect_call(rig, "unmap 1001:all for 1000");
 	ext_rig_expect(rig, GPU_SUSPEND, 0, 3);
@@ -244,7 +244,7 @@ static void of_all_one_queue_comes_back_and_the_others_stay(void **state)
 	char line[EXT_LINE];
 
 	set_queues(rig, queues);
-	ops_of(rig)->suspend(t, NULL, 0, 0, 1);
+	ops_of(rig)->suspend(t, &(struct gpu_hold){ 0 }, 1);
 	ops_of(rig)->resume(t, one, 1, 2);
 	submit(rig);
 	ext_rig_expect_call(rig, "unmap 1001:all for 1000");
@@ -272,7 +272,7 @@ static void a_hold_is_the_drivers_for_no_longer_than_told(void **state)
 	struct ext_rig *rig = *state;
 	struct gpu_target *t = ext_rig_attach(rig, OFFLINE);
 
-	ops_of(rig)->suspend(t, NULL, 0, 200 * NSEC_PER_MSEC, 1);
+	ops_of(rig)->suspend(t, &(struct gpu_hold){ .longest_ns = 200 * NSEC_PER_MSEC }, 1);
 	submit(rig);
 	ext_rig_expect_call(rig, "unmap 1001:all for 200");
 	ext_rig_expect(rig, GPU_SUSPEND, 0, 3);
@@ -289,8 +289,8 @@ static void a_longer_one_is_renewed_up_to_its_end(void **state)
 	struct ext_rig *rig = *state;
 	struct gpu_target *a = ext_rig_attach(rig, OFFLINE), *b = ext_rig_attach(rig, ONLINE);
 
-	ops_of(rig)->suspend(a, NULL, 0, 1400 * NSEC_PER_MSEC, 1);
-	ops_of(rig)->suspend(b, NULL, 0, 0, 1);
+	ops_of(rig)->suspend(a, &(struct gpu_hold){ .longest_ns = 1400 * NSEC_PER_MSEC }, 1);
+	ops_of(rig)->suspend(b, &(struct gpu_hold){ 0 }, 1);
 	submit(rig);
 	ext_rig_expect_call(rig, "unmap 1001:all 1002:all for 1000");
 	ext_rig_expect(rig, GPU_SUSPEND, 0, 3);
@@ -309,8 +309,8 @@ static void holds_of_very_different_times_are_different_calls(void **state)
 	struct ext_rig *rig = *state;
 	struct gpu_target *a = ext_rig_attach(rig, OFFLINE), *b = ext_rig_attach(rig, ONLINE);
 
-	ops_of(rig)->suspend(a, NULL, 0, 10 * NSEC_PER_MSEC, 1);
-	ops_of(rig)->suspend(b, NULL, 0, 0, 1);
+	ops_of(rig)->suspend(a, &(struct gpu_hold){ .longest_ns = 10 * NSEC_PER_MSEC }, 1);
+	ops_of(rig)->suspend(b, &(struct gpu_hold){ 0 }, 1);
 	submit(rig);
 	ext_rig_expect_call(rig, "unmap 1001:all for 10");
 	ext_rig_expect_call(rig, "unmap 1002:all for 1000");
@@ -321,7 +321,7 @@ static void a_hold_that_is_over_before_it_began_is_not_made(void **state)
 	struct ext_rig *rig = *state;
 	struct gpu_target *t = ext_rig_attach(rig, OFFLINE);
 
-	ops_of(rig)->suspend(t, NULL, 0, NSEC_PER_MSEC, 1);
+	ops_of(rig)->suspend(t, &(struct gpu_hold){ .longest_ns = NSEC_PER_MSEC }, 1);
 	__atomic_add_fetch(&rig->now_ns, NSEC_PER_MSEC, __ATOMIC_ACQ_REL);
 	submit(rig);
 	ext_rig_expect(rig, GPU_SUSPEND, -ETIMEDOUT, 0);
@@ -333,7 +333,7 @@ static void what_cannot_be_renewed_is_let_go_and_told(void **state)
 	struct ext_rig *rig = *state;
 	struct gpu_target *t = ext_rig_attach(rig, OFFLINE);
 
-	ops_of(rig)->suspend(t, NULL, 0, 0, 1);
+	ops_of(rig)->suspend(t, &(struct gpu_hold){ 0 }, 1);
 	submit(rig);
 	ext_rig_expect_call(rig, "unmap 1001:all for 1000");
 	ext_rig_expect(rig, GPU_SUSPEND, 0, 3);
@@ -358,8 +358,8 @@ static void a_gpu_that_fails_is_named_and_nothing_is_kept(void **state)
 	rig->failing = ONLINE;
 	rig->failure = -EIO;
 	rig->hanging_gpu = rig->gpus[1];
-	ops_of(rig)->suspend(a, NULL, 0, 0, 1);
-	ops_of(rig)->suspend(b, NULL, 0, 0, 2);
+	ops_of(rig)->suspend(a, &(struct gpu_hold){ 0 }, 1);
+	ops_of(rig)->suspend(b, &(struct gpu_hold){ 0 }, 2);
 	submit(rig);
 	ext_rig_expect_call(rig, "unmap 1001:all 1002:all for 1000");
 	ext_rig_expect_call(rig, "stats 1002");
@@ -380,13 +380,13 @@ static void what_was_held_before_stays_when_more_fails(void **state)
 	struct gpu_target *t = ext_rig_attach(rig, OFFLINE);
 	const uint32_t first[] = { 1 }, more[] = { 1, 3 };
 
-	ops_of(rig)->suspend(t, first, 1, 0, 1);
+	ops_of(rig)->suspend(t, &(struct gpu_hold){ first, 1 }, 1);
 	submit(rig);
 	ext_rig_expect_call(rig, "unmap 1001:1 for 1000");
 	ext_rig_expect(rig, GPU_SUSPEND, 0, 1);
 	rig->failing = OFFLINE;
 	rig->failure = -EBUSY;
-	ops_of(rig)->suspend(t, more, 2, 0, 2);
+	ops_of(rig)->suspend(t, &(struct gpu_hold){ more, 2 }, 2);
 	submit(rig);
 	ext_rig_expect_call(rig, "unmap 1001:1 1001:3 for 1000");
 	ext_rig_expect_call(rig, "map 1001:3");
@@ -403,7 +403,7 @@ static void a_call_that_was_not_tried_is_nobodys_failure(void **state)
 	struct gpu_done done;
 
 	rig->call_failure = -ENOMEM;
-	ops_of(rig)->suspend(t, NULL, 0, 0, 1);
+	ops_of(rig)->suspend(t, &(struct gpu_hold){ 0 }, 1);
 	submit(rig);
 	done = ext_rig_next(rig);
 	assert_int_equal(done.result, -ENOMEM);
@@ -419,7 +419,7 @@ static void queues_that_are_gone_are_as_good_as_off(void **state)
 
 	rig->failing = OFFLINE;
 	rig->failure = -ENOENT;
-	ops_of(rig)->suspend(t, ids, 1, 0, 1);
+	ops_of(rig)->suspend(t, &(struct gpu_hold){ ids, 1 }, 1);
 	submit(rig);
 	ext_rig_expect_call(rig, "unmap 1001:77 for 1000");
 	ext_rig_expect(rig, GPU_SUSPEND, 0, 0);
@@ -441,8 +441,8 @@ static void who_cannot_be_attached_is_refused_with_what_was_asked_of_it(void **s
 
 	rig->unknown = OFFLINE;
 	rig->unknown_result = -EPERM;
-	ops_of(rig)->attach(rig->b, OFFLINE, 0, 1, &t);
-	ops_of(rig)->suspend(t, NULL, 0, 0, 2);
+	ops_of(rig)->attach(rig->b, &(struct gpu_attach){ OFFLINE }, 1, &t);
+	ops_of(rig)->suspend(t, &(struct gpu_hold){ 0 }, 2);
 	ops_of(rig)->release(t, 3);
 	submit(rig);
 	ext_rig_expect_call(rig, "stats 1001");
@@ -460,12 +460,12 @@ static void nobody_is_attached_who_does_not_use_the_driver(void **state)
 
 	rig->unknown = ONLINE;
 	rig->unknown_result = -ESRCH;
-	ops_of(rig)->attach(rig->b, ONLINE, 0, 1, &t);
+	ops_of(rig)->attach(rig->b, &(struct gpu_attach){ ONLINE }, 1, &t);
 	submit(rig);
 	done = ext_rig_next(rig);
 	assert_int_equal(done.result, -ESRCH);
 	assert_non_null(strstr(done.why.message, "does not use the GPU driver"));
-	ops_of(rig)->attach(rig->b, 4711, 0, 2, &t);
+	ops_of(rig)->attach(rig->b, &(struct gpu_attach){ 4711 }, 2, &t);
 	submit(rig);
 	done = ext_rig_next(rig);
 	assert_int_equal(done.result, -ESRCH);
@@ -477,7 +477,7 @@ static void the_end_of_a_process_is_told_once(void **state)
 	struct ext_rig *rig = *state;
 	struct gpu_target *t = ext_rig_attach(rig, OFFLINE);
 
-	ops_of(rig)->suspend(t, NULL, 0, 0, 1);
+	ops_of(rig)->suspend(t, &(struct gpu_hold){ 0 }, 1);
 	submit(rig);
 	ext_rig_expect_call(rig, "unmap 1001:all for 1000");
 	ext_rig_expect(rig, GPU_SUSPEND, 0, 3);
@@ -499,7 +499,7 @@ static void the_driver_may_know_of_an_end_first(void **state)
 
 	rig->failing = ONLINE;
 	rig->failure = -ESRCH;
-	ops_of(rig)->suspend(t, NULL, 0, 0, 1);
+	ops_of(rig)->suspend(t, &(struct gpu_hold){ 0 }, 1);
 	submit(rig);
 	ext_rig_expect_call(rig, "unmap 1002:all for 1000");
 	ext_rig_expect(rig, GPU_SUSPEND, -ESRCH, 0);
@@ -512,12 +512,12 @@ static void closing_lets_everybody_go(void **state)
 	struct ext_rig *rig = *state;
 	struct gpu_target *a = ext_rig_attach(rig, OFFLINE), *b = ext_rig_attach(rig, ONLINE), *c;
 
-	ops_of(rig)->suspend(a, NULL, 0, 0, 1);
-	ops_of(rig)->suspend(b, NULL, 0, 0, 2);
+	ops_of(rig)->suspend(a, &(struct gpu_hold){ 0 }, 1);
+	ops_of(rig)->suspend(b, &(struct gpu_hold){ 0 }, 2);
 	submit(rig);
 	ext_rig_expect_call(rig, "unmap 1001:all 1002:all for 1000");
-	ops_of(rig)->attach(rig->b, EMPTY, 0, 3, &c);
-	ops_of(rig)->suspend(c, NULL, 0, 0, 4); /* that nobody has submitted */
+	ops_of(rig)->attach(rig->b, &(struct gpu_attach){ EMPTY }, 3, &c);
+	ops_of(rig)->suspend(c, &(struct gpu_hold){ 0 }, 4); /* that nobody has submitted */
 	ext_rig_close_backend(rig);
 	ext_rig_expect_call(rig, "map 1002:all 1001:all");
 	assert_true(rig->closed);

@@ -183,7 +183,7 @@ static void an_interrupted_packet_keeps_its_queue_busy(void **state)
 
 	submit(rig, EMPTY, id, 50 * NSEC_PER_MSEC, true);
 	rig_advance(rig, NSEC_PER_MSEC);
-	ops_of(rig)->suspend(t, NULL, 0, 0, 0);
+	ops_of(rig)->suspend(t, &(struct gpu_hold){ 0 }, 0);
 	rig_expect(rig, GPU_SUSPEND, 0, 1);
 	rig_advance(rig, 500 * NSEC_PER_MSEC);
 	assert_int_equal(state_of(rig, w, id), GPU_BUSY);
@@ -205,7 +205,7 @@ static void occupancy_settles_what_memory_leaves_open(void **state)
 	rig_advance(rig, NSEC_PER_MSEC);
 	assert_int_equal(look_at(rig, w, id).read, 1); /* taken up, as far as memory says */
 	assert_int_not_equal(state_of(rig, w, id), GPU_IDLE);
-	ops_of(rig)->suspend(t, NULL, 0, 0, 0);
+	ops_of(rig)->suspend(t, &(struct gpu_hold){ 0 }, 0);
 	rig_expect(rig, GPU_SUSPEND, 0, 1);
 	assert_int_not_equal(state_of(rig, w, id), GPU_IDLE);
 	ops_of(rig)->resume(t, NULL, 0, 0);

@@ -95,7 +95,7 @@ static void attach(struct fixture *f)
 {
 	struct gpu_done done;
 
-	assert_int_equal(f->b->ops->attach(f->b, f->job.pid, 0, 1, &f->t), 0);
+	assert_int_equal(f->b->ops->attach(f->b, &(struct gpu_attach){ f->job.pid }, 1, &f->t), 0);
 	done = next(f);
 	assert_int_equal(done.verb, GPU_ATTACH);
 	assert_int_equal(done.result, 0);
@@ -107,7 +107,7 @@ static void attach_and_hold(struct fixture *f)
 	struct gpu_done done;
 
 	attach(f);
-	f->b->ops->suspend(f->t, NULL, 0, 0, 2);
+	f->b->ops->suspend(f->t, &(struct gpu_hold){ 0 }, 2);
 	done = next(f);
 	assert_int_equal(done.verb, GPU_SUSPEND);
 	assert_int_equal(done.result, 0);
@@ -165,7 +165,7 @@ static void nothing_stays_held_without_a_guard(void **state)
 	kill(guard_pid(f->guard), SIGKILL);
 	expect_end(f, -EOWNERDEAD);
 	assert_int_equal(script_suspended(f->script), 0);
-	f->b->ops->suspend(f->t, NULL, 0, 0, 4);
+	f->b->ops->suspend(f->t, &(struct gpu_hold){ 0 }, 4);
 	assert_int_equal(next(f).result, -EOWNERDEAD);
 }
 
@@ -176,7 +176,8 @@ static void a_process_traced_by_another_is_refused_by_name(void **state)
 	struct gpu_done done;
 
 	attach(f);
-	assert_int_equal(f->b->ops->attach(f->b, f->job.pid, 0, 9, &second), 0);
+	assert_int_equal(f->b->ops->attach(f->b, &(struct gpu_attach){ f->job.pid }, 9, &second),
+			 0);
 	done = next(f);
 	assert_int_equal(done.cookie, 9);
 	assert_int_equal(done.result, -EBUSY);
@@ -194,7 +195,7 @@ static void a_refused_target_is_not_traced_any_more(void **state)
 	struct fixture *f = *state;
 
 	script_vanish_after(f->script, 0); /* the driver knows no such process */
-	assert_int_equal(f->b->ops->attach(f->b, f->job.pid, 0, 1, &f->t), 0);
+	assert_int_equal(f->b->ops->attach(f->b, &(struct gpu_attach){ f->job.pid }, 1, &f->t), 0);
 	assert_int_equal(next(f).result, -ESRCH);
 	assert_int_equal(job_tracer(f->job.pid), 0);
 	kill(f->job.pid, SIGUSR1);

@@ -121,14 +121,16 @@ static void expect(struct fixture *f, enum gpu_verb verb, uint64_t cookie, int r
 
 static void attach(struct fixture *f)
 {
-	assert_int_equal(f->b->ops->attach(f->b, f->job.pid, f->start_ticks, 1, &f->t), 0);
+	assert_int_equal(f->b->ops->attach(f->b, &(struct gpu_attach){ f->job.pid, f->start_ticks },
+					   1, &f->t),
+			 0);
 	expect(f, GPU_ATTACH, 1, 0);
 }
 
 static void attach_and_hold(struct fixture *f)
 {
 	attach(f);
-	assert_int_equal(f->b->ops->suspend(f->t, NULL, 0, 0, 2), 0);
+	assert_int_equal(f->b->ops->suspend(f->t, &(struct gpu_hold){ 0 }, 2), 0);
 	expect(f, GPU_SUSPEND, 2, 0);
 	assert_int_equal(f->board->suspended, 2);
 }
@@ -200,7 +202,7 @@ static void single_queues_are_held_and_let_go(void **state)
 	struct fixture *f = *state;
 
 	attach(f);
-	assert_int_equal(f->b->ops->suspend(f->t, &one, 1, 0, 2), 0);
+	assert_int_equal(f->b->ops->suspend(f->t, &(struct gpu_hold){ &one, 1 }, 2), 0);
 	expect(f, GPU_SUSPEND, 2, 0);
 	assert_int_equal(f->board->suspended, 1);
 	assert_int_equal(f->b->ops->resume(f->t, &one, 1, 3), 0);
@@ -213,7 +215,9 @@ static void a_hold_ends_by_itself_in_time(void **state)
 	struct fixture *f = *state;
 
 	attach(f);
-	assert_int_equal(f->b->ops->suspend(f->t, NULL, 0, 300 * NSEC_PER_MSEC, 2), 0);
+	assert_int_equal(f->b->ops->suspend(
+				 f->t, &(struct gpu_hold){ .longest_ns = 300 * NSEC_PER_MSEC }, 2),
+			 0);
 	expect(f, GPU_SUSPEND, 2, 0);
 	await(&f->board->suspended, 0); /* nobody asks for it */
 }
@@ -222,7 +226,10 @@ static void whoever_only_has_the_pid_is_not_touched(void **state)
 {
 	struct fixture *f = *state;
 
-	assert_int_equal(f->b->ops->attach(f->b, f->job.pid, f->start_ticks + 1, 1, &f->t), 0);
+	assert_int_equal(f->b->ops->attach(f->b,
+					   &(struct gpu_attach){ f->job.pid, f->start_ticks + 1 },
+					   1, &f->t),
+			 0);
 	expect(f, GPU_ATTACH, 1, -ESRCH);
 	assert_int_equal(job_tracer(f->job.pid), 0);
 	assert_int_equal(f->b->ops->release(f->t, 2), 0);
@@ -238,7 +245,7 @@ static void a_holder_that_is_killed_lets_go_and_is_told_of(void **state)
 	expect(f, GPU_ENDED, 0, -ECANCELED);
 	await_untraced(f);
 	await(&f->board->rescued, f->job.pid); /* by its guard: this driver would not */
-	assert_int_equal(f->b->ops->suspend(f->t, NULL, 0, 0, 3), -ECANCELED);
+	assert_int_equal(f->b->ops->suspend(f->t, &(struct gpu_hold){ 0 }, 3), -ECANCELED);
 	assert_int_equal(f->b->ops->release(f->t, 4), 0);
 	expect(f, GPU_RELEASE, 4, 0);
 }
@@ -362,7 +369,7 @@ static void a_holder_that_hangs_keeps_nobody(void **state)
 	attach(f);
 	first = f->t;
 	f->board->hangs = 1;
-	assert_int_equal(f->b->ops->suspend(f->t, NULL, 0, 0, 2), 0);
+	assert_int_equal(f->b->ops->suspend(f->t, &(struct gpu_hold){ 0 }, 2), 0);
 	job_start(&other.job);
 	other.board = board_of(other.job.pid);
 	attach_and_hold(&other);
@@ -383,11 +390,11 @@ static void one_that_hangs_for_too_long_is_given_up(void **state)
 
 	attach(f);
 	f->board->hangs = 1;
-	assert_int_equal(f->b->ops->suspend(f->t, NULL, 0, 0, 2), 0);
+	assert_int_equal(f->b->ops->suspend(f->t, &(struct gpu_hold){ 0 }, 2), 0);
 	later_ns = GUARD_DRIVER_CALL_NS + 1;
 	expect(f, GPU_SUSPEND, 2, -ETIMEDOUT);
 	expect(f, GPU_ENDED, 0, -ETIMEDOUT);
-	assert_int_equal(f->b->ops->suspend(f->t, NULL, 0, 0, 3), -ECANCELED);
+	assert_int_equal(f->b->ops->suspend(f->t, &(struct gpu_hold){ 0 }, 3), -ECANCELED);
 	f->board->hangs = 0;
 	await_untraced(f); /* it lets go when it can */
 }
@@ -405,10 +412,12 @@ static void so_many_may_hang_and_no_more(void **state)
 		others[i].board = board_of(others[i].job.pid);
 		attach(&others[i]);
 		others[i].board->hangs = 1;
-		assert_int_equal(f->b->ops->suspend(others[i].t, NULL, 0, 0, 2), 0);
+		assert_int_equal(f->b->ops->suspend(others[i].t, &(struct gpu_hold){ 0 }, 2), 0);
 	}
 	later_ns = 600 * NSEC_PER_MSEC;
-	assert_int_equal(f->b->ops->attach(f->b, f->job.pid, f->start_ticks, 1, &t), -EUSERS);
+	assert_int_equal(
+		f->b->ops->attach(f->b, &(struct gpu_attach){ f->job.pid, f->start_ticks }, 1, &t),
+		-EUSERS);
 	for (size_t i = 0; i < ARRAY_SIZE(others); i++)
 		others[i].board->hangs = 0;
 	for (size_t i = 0; i < ARRAY_SIZE(others); i++)
@@ -459,10 +468,13 @@ static void so_many_may_be_left_and_no_more(void **state)
 	for (size_t i = 0; i < ARRAY_SIZE(left); i++)
 		left[i] = leave_one(f);
 	later_ns = 3 * NSEC_PER_SEC;
-	assert_int_equal(f->b->ops->attach(f->b, f->job.pid, f->start_ticks, 1, &f->t), -EUSERS);
+	assert_int_equal(f->b->ops->attach(f->b, &(struct gpu_attach){ f->job.pid, f->start_ticks },
+					   1, &f->t),
+			 -EUSERS);
 	for (size_t i = 0; i < ARRAY_SIZE(left); i++)
 		assert_int_equal(ptrace(PTRACE_CONT, left[i], NULL, NULL), 0);
-	while (f->b->ops->attach(f->b, f->job.pid, f->start_ticks, 1, &f->t) == -EUSERS)
+	while (f->b->ops->attach(f->b, &(struct gpu_attach){ f->job.pid, f->start_ticks }, 1,
+				 &f->t) == -EUSERS)
 		sched_yield();
 	expect(f, GPU_ATTACH, 1, 0);
 }

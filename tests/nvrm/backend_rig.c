@@ -108,6 +108,7 @@ struct gpu_done bed_next(struct bed *bed)
 	struct pollfd p = { .fd = bed_ops(bed)->fd(bed->b), .events = POLLIN };
 	struct gpu_done done;
 
+	bed_ops(bed)->submit(bed->b);
 	assert_int_equal(poll(&p, 1, PATIENCE_MS), 1);
 	assert_int_equal(bed_ops(bed)->take(bed->b, &done), 1);
 	return done;
@@ -117,6 +118,7 @@ bool bed_is_quiet(struct bed *bed)
 {
 	struct pollfd p = { .fd = bed_ops(bed)->fd(bed->b), .events = POLLIN };
 
+	bed_ops(bed)->submit(bed->b);
 	return poll(&p, 1, 0) == 0;
 }
 
@@ -136,7 +138,7 @@ struct gpu_target *bed_attach(struct bed *bed, pid_t pid)
 {
 	struct gpu_target *t;
 
-	assert_int_equal(bed_ops(bed)->attach(bed->b, pid, 0, 1, &t), 0);
+	assert_int_equal(bed_ops(bed)->attach(bed->b, &(struct gpu_attach){ pid }, 1, &t), 0);
 	bed_expect(bed, GPU_ATTACH, 0, 0);
 	return t;
 }
@@ -151,6 +153,7 @@ void bed_await(struct bed *bed, bool (*is_so)(struct bed *bed, size_t what), siz
 	uint64_t began_ns = bed_ops(bed)->now_ns(bed->b);
 	struct pollfd nothing = { .fd = -1 };
 
+	bed_ops(bed)->submit(bed->b);
 	while (!is_so(bed, what)) {
 		assert_true(bed_ops(bed)->now_ns(bed->b) - began_ns < PATIENCE_MS * NSEC_PER_MSEC);
 		poll(&nothing, 1, 2);
@@ -167,6 +170,7 @@ void bed_await_refresh(struct bed *bed, struct gpu_watch *w, int answer)
 	uint64_t until_ns = bed_ops(bed)->now_ns(bed->b) + PATIENCE_MS * NSEC_PER_MSEC;
 	struct pollfd nothing = { .fd = -1 };
 
+	bed_ops(bed)->submit(bed->b);
 	while (bed_ops(bed)->refresh(w) != answer) {
 		assert_false(bed_time_is(bed, until_ns));
 		poll(&nothing, 1, 2);

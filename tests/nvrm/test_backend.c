@@ -62,10 +62,10 @@ static void a_process_is_held_and_runs_again(void **state)
 	struct bed *bed = *state;
 	struct gpu_target *t = bed_attach(bed, JOB);
 
-	assert_int_equal(bed_ops(bed)->suspend(t, NULL, 0, 0, 7), 0);
+	assert_int_equal(bed_ops(bed)->suspend(t, &(struct gpu_hold){ 0 }, 7), 0);
 	bed_expect(bed, GPU_SUSPEND, 0, HELD);
 	assert_int_equal(fake_rm_disabled(bed->fake, JOB), HELD_CHANNELS);
-	bed_ops(bed)->suspend(t, NULL, 0, 0, 7);
+	bed_ops(bed)->suspend(t, &(struct gpu_hold){ 0 }, 7);
 	bed_expect(bed, GPU_SUSPEND, 0, 0);
 	assert_int_equal(fake_rm_highest(bed->fake, JOB), 1);
 	assert_int_equal(bed_ops(bed)->resume(t, NULL, 0, 8), 0);
@@ -81,9 +81,9 @@ static void cookies_come_back_in_order(void **state)
 	struct bed *bed = *state;
 	struct gpu_target *t;
 
-	assert_int_equal(bed_ops(bed)->attach(bed->b, JOB, 0, 100, &t), 0);
+	assert_int_equal(bed_ops(bed)->attach(bed->b, &(struct gpu_attach){ JOB }, 100, &t), 0);
 	for (uint64_t i = 0; i < 20; i++) {
-		bed_ops(bed)->suspend(t, NULL, 0, 0, 2 * i);
+		bed_ops(bed)->suspend(t, &(struct gpu_hold){ 0 }, 2 * i);
 		bed_ops(bed)->resume(t, NULL, 0, 2 * i + 1);
 	}
 	assert_int_equal(bed_next(bed).cookie, 100);
@@ -121,13 +121,15 @@ static struct crowd gather(struct bed *bed)
 static void keep_busy(struct bed *bed, struct crowd *c)
 {
 	fake_rm_block(bed->fake, NVRM_CTRL_DISABLE_CHANNELS);
-	bed_ops(bed)->suspend(c->first, NULL, 0, 0, 0);
+	bed_ops(bed)->suspend(c->first, &(struct gpu_hold){ 0 }, 0);
+	bed_ops(bed)->submit(bed->b);
 	fake_rm_wait_blocked(bed->fake);
 	fake_rm_forget_calls(bed->fake);
 }
 
 static void carry_on(struct bed *bed)
 {
+	bed_ops(bed)->submit(bed->b);
 	fake_rm_unblock(bed->fake);
 	bed_expect(bed, GPU_SUSPEND, 0, HELD);
 }
@@ -139,7 +141,7 @@ static void those_who_are_to_leave_at_a_time_leave_with_one_call(void **state)
 
 	keep_busy(bed, &c);
 	for (int i = 0; i < MANY; i++)
-		bed_ops(bed)->suspend(c.many[i], NULL, 0, 0, 0);
+		bed_ops(bed)->suspend(c.many[i], &(struct gpu_hold){ 0 }, 0);
 	carry_on(bed);
 	for (int i = 0; i < MANY; i++)
 		bed_expect(bed, GPU_SUSPEND, 0, HELD);
@@ -154,7 +156,7 @@ static void those_who_come_back_at_a_time_come_back_together(void **state)
 	struct crowd c = gather(bed);
 
 	for (int i = 0; i < MANY; i++) {
-		bed_ops(bed)->suspend(c.many[i], NULL, 0, 0, 0);
+		bed_ops(bed)->suspend(c.many[i], &(struct gpu_hold){ 0 }, 0);
 		bed_expect(bed, GPU_SUSPEND, 0, HELD);
 	}
 	keep_busy(bed, &c);
@@ -174,9 +176,9 @@ static void who_waits_for_the_gpu_comes_first_but_not_before_its_own(void **stat
 
 	keep_busy(bed, &c);
 	bed_ops(bed)->slice(c.many[0], GPU_SLICE_SHORT, 1);
-	bed_ops(bed)->suspend(c.many[0], NULL, 0, 0, 2);
+	bed_ops(bed)->suspend(c.many[0], &(struct gpu_hold){ 0 }, 2);
 	bed_ops(bed)->resume(c.many[1], NULL, 0, 3);
-	bed_ops(bed)->suspend(c.many[2], NULL, 0, 0, 4);
+	bed_ops(bed)->suspend(c.many[2], &(struct gpu_hold){ 0 }, 4);
 	carry_on(bed);
 	assert_int_equal(bed_next(bed).cookie, 4);
 	assert_int_equal(bed_next(bed).cookie, 3);
@@ -198,7 +200,7 @@ static void one_who_cannot_be_held_spoils_it_for_nobody_else(void **state)
 
 	keep_busy(bed, &c);
 	for (int i = 0; i < MANY; i++)
-		bed_ops(bed)->suspend(c.many[i], NULL, 0, 0, 0);
+		bed_ops(bed)->suspend(c.many[i], &(struct gpu_hold){ 0 }, 0);
 	fake_rm_fault(bed->fake, &fault);
 	carry_on(bed);
 	for (int i = 0; i < MANY; i++)
@@ -216,9 +218,9 @@ static void one_whose_groups_are_gone_is_no_trouble(void **state)
 
 	keep_busy(bed, &c);
 	fake_rm_drop_context(bed->fake, client, COMPUTE_GROUP);
-	bed_ops(bed)->suspend(c.many[0], NULL, 0, 0, 0);
-	bed_ops(bed)->suspend(gone, NULL, 0, 0, 0);
-	bed_ops(bed)->suspend(c.many[1], NULL, 0, 0, 0);
+	bed_ops(bed)->suspend(c.many[0], &(struct gpu_hold){ 0 }, 0);
+	bed_ops(bed)->suspend(gone, &(struct gpu_hold){ 0 }, 0);
+	bed_ops(bed)->suspend(c.many[1], &(struct gpu_hold){ 0 }, 0);
 	carry_on(bed);
 	bed_expect(bed, GPU_SUSPEND, 0, HELD);
 	bed_expect(bed, GPU_SUSPEND, 0, 0);
@@ -235,13 +237,13 @@ static void a_hold_ends_by_itself_after_its_longest_time(void **state)
 	struct gpu_target *t = bed_attach(bed, JOB);
 	uint64_t called_ns = bed_ops(bed)->now_ns(bed->b);
 
-	bed_ops(bed)->suspend(t, NULL, 0, 30 * NSEC_PER_MSEC, 0);
+	bed_ops(bed)->suspend(t, &(struct gpu_hold){ .longest_ns = 30 * NSEC_PER_MSEC }, 0);
 	bed_expect(bed, GPU_SUSPEND, 0, HELD);
 	bed_await(bed, bed_job_off, 0);
 	assert_true(bed_ops(bed)->now_ns(bed->b) - called_ns >= 30 * NSEC_PER_MSEC);
 	bed_ops(bed)->resume(t, NULL, 0, 0);
 	bed_expect(bed, GPU_RESUME, 0, 0); /* a later one does no harm */
-	bed_ops(bed)->suspend(t, NULL, 0, 0, 0);
+	bed_ops(bed)->suspend(t, &(struct gpu_hold){ 0 }, 0);
 	bed_expect(bed, GPU_SUSPEND, 0, HELD);
 }
 
@@ -251,9 +253,9 @@ static void the_latest_of_several_ends_counts(void **state)
 	struct gpu_target *t = bed_attach(bed, JOB);
 	uint64_t called_ns = bed_ops(bed)->now_ns(bed->b);
 
-	bed_ops(bed)->suspend(t, NULL, 0, 10 * NSEC_PER_MSEC, 0);
-	bed_ops(bed)->suspend(t, NULL, 0, 80 * NSEC_PER_MSEC, 0);
-	bed_ops(bed)->suspend(t, NULL, 0, 20 * NSEC_PER_MSEC, 0);
+	bed_ops(bed)->suspend(t, &(struct gpu_hold){ .longest_ns = 10 * NSEC_PER_MSEC }, 0);
+	bed_ops(bed)->suspend(t, &(struct gpu_hold){ .longest_ns = 80 * NSEC_PER_MSEC }, 0);
+	bed_ops(bed)->suspend(t, &(struct gpu_hold){ .longest_ns = 20 * NSEC_PER_MSEC }, 0);
 	for (int i = 0; i < 3; i++)
 		(void)bed_next(bed);
 	bed_await(bed, bed_job_off, 0);
@@ -266,7 +268,7 @@ static void a_hold_whose_time_is_over_before_it_begins_is_not_made(void **state)
 	struct crowd c = gather(bed);
 
 	keep_busy(bed, &c);
-	bed_ops(bed)->suspend(c.many[0], NULL, 0, NSEC_PER_MSEC, 2);
+	bed_ops(bed)->suspend(c.many[0], &(struct gpu_hold){ .longest_ns = NSEC_PER_MSEC }, 2);
 	bed_await(bed, bed_time_is, bed_ops(bed)->now_ns(bed->b) + NSEC_PER_MSEC);
 	carry_on(bed);
 	bed_expect(bed, GPU_SUSPEND, -ETIMEDOUT, 0);
@@ -292,7 +294,7 @@ static void an_end_that_fails_is_tried_again(void **state)
 	struct gpu_target *t = bed_attach(bed, JOB);
 
 	fake_rm_fault(bed->fake, &fault);
-	bed_ops(bed)->suspend(t, NULL, 0, 10 * NSEC_PER_MSEC, 0);
+	bed_ops(bed)->suspend(t, &(struct gpu_hold){ .longest_ns = 10 * NSEC_PER_MSEC }, 0);
 	bed_expect(bed, GPU_SUSPEND, 0, HELD);
 	bed_await(bed, bed_job_off, 0);
 	assert_int_equal(bed_disables(bed), 4);
@@ -307,7 +309,7 @@ static void release_refused(struct bed *bed, uint32_t cmd)
 
 	bed_ops(bed)->slice(t, GPU_SLICE_SHORT, 0);
 	bed_expect(bed, GPU_SLICE, 0, 0);
-	bed_ops(bed)->suspend(t, NULL, 0, 0, 0);
+	bed_ops(bed)->suspend(t, &(struct gpu_hold){ 0 }, 0);
 	bed_expect(bed, GPU_SUSPEND, 0, HELD);
 	fake_rm_fault(bed->fake, &fault);
 	bed_ops(bed)->release(t, 0);
@@ -365,7 +367,7 @@ static void a_context_that_comes_while_its_process_is_held_is_held(void **state)
 
 	bed_ops(bed)->slice(t, GPU_SLICE_SHORT, 0);
 	bed_expect(bed, GPU_SLICE, 0, 0);
-	bed_ops(bed)->suspend(t, NULL, 0, 0, 0);
+	bed_ops(bed)->suspend(t, &(struct gpu_hold){ 0 }, 0);
 	bed_expect(bed, GPU_SUSPEND, 0, HELD);
 	group = fake_rm_context(bed->fake, client, FAKE_GPU, FAKE_CONNECTIONS);
 	late_context = group;
@@ -402,10 +404,10 @@ static void ids_of_one_gpu_leave_the_other_alone(void **state)
 			there[n_there++] = queues[i].queue;
 	}
 	assert_int_equal(n_here, GROUPS);
-	bed_ops(bed)->suspend(t, there, n_there, 0, 0);
+	bed_ops(bed)->suspend(t, &(struct gpu_hold){ there, n_there }, 0);
 	bed_expect(bed, GPU_SUSPEND, 0, HELD);
 	assert_false(fake_rm_group_off(bed->fake, client, COMPUTE_GROUP));
-	bed_ops(bed)->suspend(t, NULL, 0, 0, 0);
+	bed_ops(bed)->suspend(t, &(struct gpu_hold){ 0 }, 0);
 	bed_expect(bed, GPU_SUSPEND, 0, HELD);
 	bed_ops(bed)->resume(t, there, 1, 0); /* the unit is the process on a GPU */
 	bed_expect(bed, GPU_RESUME, 0, HELD);
@@ -449,8 +451,8 @@ static void a_refused_attach_refuses_what_follows(void **state)
 	struct bed *bed = *state;
 	struct gpu_target *t;
 
-	assert_int_equal(bed_ops(bed)->attach(bed->b, 4000, 0, 1, &t), 0);
-	bed_ops(bed)->suspend(t, NULL, 0, 0, 2);
+	assert_int_equal(bed_ops(bed)->attach(bed->b, &(struct gpu_attach){ 4000 }, 1, &t), 0);
+	bed_ops(bed)->suspend(t, &(struct gpu_hold){ 0 }, 2);
 	bed_ops(bed)->slice(t, GPU_SLICE_SHORT, 3);
 	bed_ops(bed)->release(t, 4);
 	bed_expect(bed, GPU_ATTACH, -ESRCH, 0);
@@ -465,11 +467,11 @@ static void a_process_is_attached_once(void **state)
 	struct bed *bed = *state;
 	struct gpu_target *t = bed_attach(bed, JOB), *again;
 
-	bed_ops(bed)->attach(bed->b, JOB, 0, 1, &again);
+	bed_ops(bed)->attach(bed->b, &(struct gpu_attach){ JOB }, 1, &again);
 	bed_expect(bed, GPU_ATTACH, -EBUSY, 0);
 	bed_ops(bed)->release(again, 1);
 	bed_expect(bed, GPU_RELEASE, 0, 0);
-	bed_ops(bed)->suspend(t, NULL, 0, 0, 0);
+	bed_ops(bed)->suspend(t, &(struct gpu_hold){ 0 }, 0);
 	bed_expect(bed, GPU_SUSPEND, 0, HELD);
 }
 
@@ -481,7 +483,7 @@ static void a_target_that_ends_is_told_of_once_and_its_memory_is_free(void **sta
 	struct gpu_done done;
 
 	assert_int_equal(bed_ops(bed)->watch(bed->b, JOB, &w), 0);
-	bed_ops(bed)->suspend(t, NULL, 0, 0, 0);
+	bed_ops(bed)->suspend(t, &(struct gpu_hold){ 0 }, 0);
 	bed_expect(bed, GPU_SUSPEND, 0, HELD);
 	fake_rm_exit(bed->fake, JOB);
 	done = bed_next(bed);
@@ -514,7 +516,7 @@ static void a_target_that_ends_in_the_drivers_call_is_told_of(void **state)
 	};
 
 	fake_rm_fault(bed->fake, &fault);
-	bed_ops(bed)->suspend(t, NULL, 0, 0, 0);
+	bed_ops(bed)->suspend(t, &(struct gpu_hold){ 0 }, 0);
 	bed_expect(bed, GPU_SUSPEND, -ESRCH, 0);
 	assert_int_equal(bed_next(bed).verb, GPU_ENDED);
 	assert_int_equal(fake_rm_pinned(bed->fake), 0);
@@ -534,7 +536,7 @@ static void a_gpu_that_does_not_let_go_is_named(void **state)
 	struct gpu_done done;
 
 	fake_rm_fault(bed->fake, &fault);
-	bed_ops(bed)->suspend(t, NULL, 0, 0, 0);
+	bed_ops(bed)->suspend(t, &(struct gpu_hold){ 0 }, 0);
 	done = bed_next(bed);
 	assert_int_equal(done.verb, GPU_SUSPEND);
 	assert_true(done.result < 0);
@@ -554,7 +556,7 @@ static void who_shares_a_group_is_refused(void **state)
 				fake_rm_open_file(bed->fake, 4000, "/dev/nvidiactl"));
 	fake_rm_context(bed->fake, server, FAKE_GPU, FAKE_CONNECTIONS);
 	fake_rm_share_group(bed->fake, client, COMPUTE_GROUP, server, COMPUTE_GROUP);
-	bed_ops(bed)->attach(bed->b, OTHER, 0, 1, &t);
+	bed_ops(bed)->attach(bed->b, &(struct gpu_attach){ OTHER }, 1, &t);
 	bed_expect(bed, GPU_ATTACH, -EOPNOTSUPP, 0);
 }
 
@@ -568,7 +570,7 @@ static void closing_lets_everybody_go(void **state)
 
 	assert_int_equal(bed_ops(bed)->watch(bed->b, JOB, &w), 0);
 	for (int i = 0; i < MANY; i++) {
-		bed_ops(bed)->suspend(c.many[i], NULL, 0, 0, 0);
+		bed_ops(bed)->suspend(c.many[i], &(struct gpu_hold){ 0 }, 0);
 		bed_ops(bed)->slice(c.many[i], GPU_SLICE_SHORT, 0);
 	}
 	bed_ops(bed)->release(c.many[0], 0);

@@ -43,7 +43,7 @@ static bool is_given_up(struct bed *bed, size_t n)
 
 static void hold_and_let_go(struct bed *bed, struct gpu_target *t)
 {
-	bed_ops(bed)->suspend(t, NULL, 0, 0, 0);
+	bed_ops(bed)->suspend(t, &(struct gpu_hold){ 0 }, 0);
 	bed_expect(bed, GPU_SUSPEND, 0, HELD);
 	bed_ops(bed)->resume(t, NULL, 0, 0);
 	bed_expect(bed, GPU_RESUME, 0, HELD);
@@ -68,9 +68,10 @@ static void who_does_not_answer_keeps_nobody_held(void **state)
 
 	start_hostile(bed);
 	fake_rm_silence(bed->fake, HOSTILE);
-	bed_ops(bed)->suspend(t, NULL, 0, 0, 0);
+	bed_ops(bed)->suspend(t, &(struct gpu_hold){ 0 }, 0);
 	bed_expect(bed, GPU_SUSPEND, 0, HELD);
-	assert_int_equal(bed_ops(bed)->attach(bed->b, HOSTILE, 0, 1, &hostile), 0);
+	assert_int_equal(bed_ops(bed)->attach(bed->b, &(struct gpu_attach){ HOSTILE }, 1, &hostile),
+			 0);
 	bed_await(bed, is_asked, 1);
 	bed_ops(bed)->resume(t, NULL, 0, 0);
 	bed_expect(bed, GPU_RESUME, 0, HELD);
@@ -89,7 +90,7 @@ static void who_ends_before_it_is_answered_leaves_nothing(void **state)
 
 	start_hostile(bed);
 	fake_rm_silence(bed->fake, HOSTILE);
-	assert_int_equal(bed_ops(bed)->attach(bed->b, HOSTILE, 0, 1, &t), 0);
+	assert_int_equal(bed_ops(bed)->attach(bed->b, &(struct gpu_attach){ HOSTILE }, 1, &t), 0);
 	bed_await(bed, is_asked, 1);
 	fake_rm_exit(bed->fake, HOSTILE);
 	bed_expect(bed, GPU_ATTACH, -ESRCH, 0);
@@ -105,7 +106,7 @@ static void who_cannot_be_looked_into_is_not_attached(void **state)
 	start_hostile(bed);
 	fake_rm_silence(bed->fake, HOSTILE);
 	fake_rm_give_up(bed->fake);
-	assert_int_equal(bed_ops(bed)->attach(bed->b, HOSTILE, 0, 1, &t), 0);
+	assert_int_equal(bed_ops(bed)->attach(bed->b, &(struct gpu_attach){ HOSTILE }, 1, &t), 0);
 	bed_expect(bed, GPU_ATTACH, -ETIMEDOUT, 0);
 }
 
@@ -115,7 +116,7 @@ static void a_hold_stays_though_nobody_answers(void **state)
 	struct bed *bed = *state;
 	struct gpu_target *t = bed_attach(bed, JOB);
 
-	bed_ops(bed)->suspend(t, NULL, 0, 0, 0);
+	bed_ops(bed)->suspend(t, &(struct gpu_hold){ 0 }, 0);
 	bed_expect(bed, GPU_SUSPEND, 0, HELD);
 	fake_rm_silence(bed->fake, JOB);
 	fake_rm_give_up(bed->fake);
@@ -157,7 +158,7 @@ static void contexts_are_followed_though_nobody_answers(void **state)
 
 	bed_await_refresh(bed, w, 1);
 	bed_ops(bed)->queues(w, &before);
-	bed_ops(bed)->suspend(t, NULL, 0, 0, 0);
+	bed_ops(bed)->suspend(t, &(struct gpu_hold){ 0 }, 0);
 	bed_expect(bed, GPU_SUSPEND, 0, HELD);
 	fake_rm_silence(bed->fake, OTHER);
 	fake_rm_give_up(bed->fake);
@@ -184,7 +185,7 @@ static void who_owed_something_is_seen_again(void **state)
 
 	bed->watch = watch(bed, JOB);
 	bed_await_refresh(bed, bed->watch, 1);
-	bed_ops(bed)->suspend(t, NULL, 0, 0, 0);
+	bed_ops(bed)->suspend(t, &(struct gpu_hold){ 0 }, 0);
 	bed_expect(bed, GPU_SUSPEND, 0, HELD);
 	fake_rm_silence(bed->fake, JOB);
 	fake_rm_give_up(bed->fake);

@@ -72,7 +72,8 @@ static void attach(struct chaos *c, struct place *p)
 {
 	if (p->t || !p->pid)
 		return;
-	assert_int_equal(bed_ops(c->bed)->attach(c->bed->b, p->pid, 0, 0, &p->t), 0);
+	assert_int_equal(
+		bed_ops(c->bed)->attach(c->bed->b, &(struct gpu_attach){ p->pid }, 0, &p->t), 0);
 	p->released = false;
 	c->asked++;
 }
@@ -97,8 +98,11 @@ static void order(struct chaos *c, struct place *p)
 	c->asked++;
 	switch (roll(c, 4)) {
 	case 0:
-		assert_int_equal(ops->suspend(p->t, all ? NULL : ids, 2,
-					      roll(c, 3) ? 0 : NSEC_PER_MSEC, 0), 0);
+		assert_int_equal(ops->suspend(p->t,
+					      &(struct gpu_hold){ all ? NULL : ids, 2,
+								  roll(c, 3) ? 0 : NSEC_PER_MSEC },
+					      0),
+				 0);
 		break;
 	case 1:
 		assert_int_equal(ops->slice(p->t, (enum gpu_slice)roll(c, 3), 0), 0);
@@ -164,6 +168,7 @@ static void step(struct chaos *c)
 	};
 
 	moves[roll(c, ARRAY_SIZE(moves))](c, &c->places[roll(c, PLACES)]);
+	bed_ops(c->bed)->submit(c->bed->b);
 	if (roll(c, 4) == 0) {
 		poll(&done, 1, (int)roll(c, 4)); /* the worker gets its turn */
 		take(c);

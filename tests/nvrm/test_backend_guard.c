@@ -24,7 +24,7 @@ static void without_its_guard_nobody_is_held(void **state)
 
 	bed_ops(bed)->slice(u, GPU_SLICE_SHORT, 0);
 	bed_expect(bed, GPU_SLICE, 0, 0);
-	bed_ops(bed)->suspend(t, NULL, 0, 0, 0);
+	bed_ops(bed)->suspend(t, &(struct gpu_hold){ 0 }, 0);
 	bed_expect(bed, GPU_SUSPEND, 0, HELD);
 	kill(guard_pid(bed->guard), SIGKILL);
 	for (int i = 0; i < 2; i++) {
@@ -36,11 +36,11 @@ static void without_its_guard_nobody_is_held(void **state)
 	}
 	assert_int_equal(fake_rm_disabled(bed->fake, -1), 0);
 	assert_int_equal(fake_rm_slice(bed->fake, client, COMPUTE_GROUP), NVRM_CUDA_SLICE_US);
-	bed_ops(bed)->suspend(t, NULL, 0, 0, 0);
+	bed_ops(bed)->suspend(t, &(struct gpu_hold){ 0 }, 0);
 	bed_expect(bed, GPU_SUSPEND, -EOWNERDEAD, 0);
 	bed_ops(bed)->release(t, 0);
 	bed_expect(bed, GPU_RELEASE, 0, 0);
-	bed_ops(bed)->attach(bed->b, JOB, 0, 0, &late);
+	bed_ops(bed)->attach(bed->b, &(struct gpu_attach){ JOB }, 0, &late);
 	bed_expect(bed, GPU_ATTACH, -EOWNERDEAD, 0);
 }
 
@@ -50,10 +50,13 @@ static void a_long_hold_is_not_taken_for_a_dead_holder(void **state)
 	struct bed *bed = *state;
 	struct gpu_target *t = bed_attach(bed, JOB);
 
-	bed_ops(bed)->suspend(t, NULL, 0, GUARD_SILENCE_NS + 500 * NSEC_PER_MSEC, 0);
+	bed_ops(bed)->suspend(
+		t, &(struct gpu_hold){ .longest_ns = GUARD_SILENCE_NS + 500 * NSEC_PER_MSEC }, 0);
 	bed_expect(bed, GPU_SUSPEND, 0, HELD);
 	fake_rm_block(bed->fake, NVRM_CTRL_DISABLE_CHANNELS);
+	bed_ops(bed)->submit(bed->b);
 	fake_rm_wait_blocked(bed->fake);
+	bed_ops(bed)->submit(bed->b);
 	fake_rm_unblock(bed->fake);
 	bed_await(bed, bed_job_off, 0);
 	assert_true(guard_alive(bed->guard));
@@ -103,9 +106,11 @@ static void the_worker_is_guarded_while_somebody_is_attached(void **state)
 	assert_int_equal(allowance(bed, page), 0);
 	t = bed_attach(bed, JOB);
 	fake_rm_block(bed->fake, NVRM_CTRL_DISABLE_CHANNELS);
-	bed_ops(bed)->suspend(t, NULL, 0, 0, 0);
+	bed_ops(bed)->suspend(t, &(struct gpu_hold){ 0 }, 0);
+	bed_ops(bed)->submit(bed->b);
 	fake_rm_wait_blocked(bed->fake);
 	assert_true(allowance(bed, page) > GUARD_DRIVER_CALL_NS - 5 * NSEC_PER_SEC);
+	bed_ops(bed)->submit(bed->b);
 	fake_rm_unblock(bed->fake);
 	bed_expect(bed, GPU_SUSPEND, 0, HELD);
 	bed_ops(bed)->resume(t, NULL, 0, 0);
@@ -150,7 +155,7 @@ static void the_guard_knows_what_to_undo(void **state)
 	bed_ops(bed)->slice(t, GPU_SLICE_SHORT, 0);
 	bed_expect(bed, GPU_SLICE, 0, 0);
 	assert_int_equal(calls_due(page), 1);
-	bed_ops(bed)->suspend(t, NULL, 0, 0, 0);
+	bed_ops(bed)->suspend(t, &(struct gpu_hold){ 0 }, 0);
 	bed_expect(bed, GPU_SUSPEND, 0, HELD);
 	assert_int_equal(calls_due(page), 2);
 	bed_ops(bed)->resume(t, NULL, 0, 0);

@@ -103,6 +103,7 @@ static void stop_in_search(struct bed *bed)
 	watch(bed, HOSTILE);
 	bed_await(bed, has_asked, 3 * NVRM_STEP_ASKS);
 	fake_rm_block(bed->fake, FAKE_CMD_SHARE);
+	bed_ops(bed)->submit(bed->b);
 	fake_rm_wait_blocked(bed->fake);
 	fake_rm_forget_calls(bed->fake);
 }
@@ -138,7 +139,7 @@ static void expect_soon(struct bed *bed, enum gpu_verb verb, uint32_t queues)
 
 static void hold(struct bed *bed, struct gpu_target *t)
 {
-	bed_ops(bed)->suspend(t, NULL, 0, 0, 0);
+	bed_ops(bed)->suspend(t, &(struct gpu_hold){ 0 }, 0);
 	bed_expect(bed, GPU_SUSPEND, 0, HELD);
 }
 
@@ -150,6 +151,7 @@ static void a_search_keeps_nobody_from_running_again(void **state)
 	hold(bed, t);
 	stop_in_search(bed);
 	bed_ops(bed)->resume(t, NULL, 0, 0);
+	bed_ops(bed)->submit(bed->b);
 	fake_rm_unblock(bed->fake);
 	expect_soon(bed, GPU_RESUME, HELD);
 }
@@ -162,6 +164,7 @@ static void a_search_keeps_nobody_from_being_released(void **state)
 	hold(bed, t);
 	stop_in_search(bed);
 	bed_ops(bed)->release(t, 0);
+	bed_ops(bed)->submit(bed->b);
 	fake_rm_unblock(bed->fake);
 	expect_soon(bed, GPU_RELEASE, 0);
 }
@@ -176,15 +179,18 @@ static void a_search_does_not_make_a_hold_longer(void **state)
 	do { /* until the worker is in the search again before the hold is over */
 		longest_ns *= 2;
 		end_ns = bed_ops(bed)->now_ns(bed->b) + longest_ns;
-		bed_ops(bed)->suspend(t, NULL, 0, longest_ns, 0);
+		bed_ops(bed)->suspend(t, &(struct gpu_hold){ .longest_ns = longest_ns }, 0);
+		bed_ops(bed)->submit(bed->b);
 		fake_rm_unblock(bed->fake);
 		await_soon(bed, has_news, 0);
 		assert_int_equal(bed_next(bed).verb, GPU_SUSPEND);
 		fake_rm_block(bed->fake, FAKE_CMD_SHARE);
+		bed_ops(bed)->submit(bed->b);
 		fake_rm_wait_blocked(bed->fake);
 	} while (bed_job_off(bed, 0));
 	bed_await(bed, bed_time_is, end_ns);
 	fake_rm_forget_calls(bed->fake);
+	bed_ops(bed)->submit(bed->b);
 	fake_rm_unblock(bed->fake);
 	await_soon(bed, bed_job_off, 0);
 	assert_in_range(fake_rm_count_before(bed->fake, NVRM_CTRL_DISABLE_CHANNELS), 0,
@@ -199,8 +205,9 @@ static void an_attach_that_takes_long_keeps_nobody_held(void **state)
 
 	hold(bed, t);
 	stop_in_search(bed);
-	bed_ops(bed)->attach(bed->b, HOSTILE, 0, 1, &hostile);
+	bed_ops(bed)->attach(bed->b, &(struct gpu_attach){ HOSTILE }, 1, &hostile);
 	bed_ops(bed)->resume(t, NULL, 0, 0);
+	bed_ops(bed)->submit(bed->b);
 	fake_rm_unblock(bed->fake);
 	expect_soon(bed, GPU_RESUME, HELD);
 	bed_expect(bed, GPU_ATTACH, -EAGAIN, 0);
@@ -234,6 +241,7 @@ static void users_take_turns_with_their_searches(void **state)
 	start_crowd(bed);
 	fake_rm_job(bed->fake, OTHER);
 	w = watch(bed, OTHER);
+	bed_ops(bed)->submit(bed->b);
 	fake_rm_unblock(bed->fake);
 	await_soon(bed, is_shown, (size_t)w);
 	assert_true(fake_rm_count_before(bed->fake, NVRM_CTRL_GET_GROUP_INFO) <
@@ -252,6 +260,7 @@ static void a_users_own_processes_take_turns_too(void **state)
 				fake_rm_open_file(bed->fake, OTHER, "/dev/nvidiactl"));
 	fake_rm_context(bed->fake, client, FAKE_GPU, FAKE_CONNECTIONS);
 	w = watch(bed, OTHER);
+	bed_ops(bed)->submit(bed->b);
 	fake_rm_unblock(bed->fake);
 	await_soon(bed, is_shown, (size_t)w);
 	assert_true(fake_rm_count_before(bed->fake, NVRM_CTRL_GET_GROUP_INFO) <
@@ -269,8 +278,9 @@ static void who_ends_while_it_is_searched_leaves_nothing(void **state)
 	struct gpu_target *hostile;
 
 	stop_in_search(bed);
-	bed_ops(bed)->attach(bed->b, HOSTILE, 0, 1, &hostile);
+	bed_ops(bed)->attach(bed->b, &(struct gpu_attach){ HOSTILE }, 1, &hostile);
 	fake_rm_exit(bed->fake, HOSTILE);
+	bed_ops(bed)->submit(bed->b);
 	fake_rm_unblock(bed->fake);
 	bed_expect(bed, GPU_ATTACH, -ESRCH, 0);
 	bed_await(bed, nothing_is_borrowed, 0);
@@ -300,15 +310,18 @@ static void who_cannot_be_held_at_once_is_looked_into_later(void **state)
 	other = bed_attach(bed, OTHER);
 	fake_rm_memory(bed->fake, client, 60000);
 	fake_rm_block(bed->fake, NVRM_CTRL_DISABLE_CHANNELS);
-	bed_ops(bed)->suspend(t, NULL, 0, 0, 0);
+	bed_ops(bed)->suspend(t, &(struct gpu_hold){ 0 }, 0);
+	bed_ops(bed)->submit(bed->b);
 	fake_rm_wait_blocked(bed->fake);
 	fake_rm_drop_context(bed->fake, client, group);
-	bed_ops(bed)->suspend(other, NULL, 0, 0, 0);
+	bed_ops(bed)->suspend(other, &(struct gpu_hold){ 0 }, 0);
 	fake_rm_forget_calls(bed->fake);
+	bed_ops(bed)->submit(bed->b);
 	fake_rm_unblock(bed->fake);
 	bed_expect(bed, GPU_SUSPEND, 0, HELD);
 	bed_expect(bed, GPU_SUSPEND, 0, HELD);
 	fake_rm_block(bed->fake, NVRM_CTRL_GET_HANDLE_INFO);
+	bed_ops(bed)->submit(bed->b);
 	fake_rm_wait_blocked(bed->fake);
 	assert_in_range(calls_before_hold(bed, 2), 1, 1000);
 	assert_int_equal(fake_rm_disabled(bed->fake, OTHER), HELD_CHANNELS);

@@ -169,7 +169,7 @@ static void watching_outlives_a_release_and_touches_nobody(void **state)
 	struct gpu_watch *w = watch(bed, JOB);
 
 	bed_await_refresh(bed, w, 1);
-	bed_ops(bed)->suspend(t, NULL, 0, 0, 0);
+	bed_ops(bed)->suspend(t, &(struct gpu_hold){ 0 }, 0);
 	bed_expect(bed, GPU_SUSPEND, 0, HELD);
 	bed_ops(bed)->release(t, 0);
 	bed_expect(bed, GPU_RELEASE, 0, 0);
@@ -178,7 +178,7 @@ static void watching_outlives_a_release_and_touches_nobody(void **state)
 	assert_int_equal(see(bed, w).n, GROUPS);
 	t = bed_attach(bed, JOB);
 	assert_int_equal(bed_ops(bed)->refresh(w), 0); /* shown again, and the same */
-	bed_ops(bed)->suspend(t, NULL, 0, 0, 0);
+	bed_ops(bed)->suspend(t, &(struct gpu_hold){ 0 }, 0);
 	bed_expect(bed, GPU_SUSPEND, 0, HELD);
 	bed_ops(bed)->unwatch(w);
 	bed_ops(bed)->resume(t, NULL, 0, 0);

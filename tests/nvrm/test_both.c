@@ -47,8 +47,8 @@ static void both_hold_at_once_and_let_go_apart(void **state)
 	struct gpu_target *amd = rig_attach(&b->amd, OFFLINE);
 	struct gpu_target *nvidia = bed_attach(&b->nvidia, JOB);
 
-	ops_of(&b->amd)->suspend(amd, NULL, 0, 0, 1);
-	bed_ops(&b->nvidia)->suspend(nvidia, NULL, 0, 0, 2);
+	ops_of(&b->amd)->suspend(amd, &(struct gpu_hold){ 0 }, 1);
+	bed_ops(&b->nvidia)->suspend(nvidia, &(struct gpu_hold){ 0 }, 2);
 	rig_expect(&b->amd, GPU_SUSPEND, 0, 10);
 	bed_expect(&b->nvidia, GPU_SUSPEND, 0, HELD);
 	ops_of(&b->amd)->resume(amd, NULL, 0, 3);
@@ -66,9 +66,9 @@ static void one_that_ends_leaves_the_other_alone(void **state)
 	struct gpu_target *amd = rig_attach(&b->amd, OFFLINE);
 	struct gpu_target *nvidia = bed_attach(&b->nvidia, JOB);
 
-	ops_of(&b->amd)->suspend(amd, NULL, 0, 0, 1);
+	ops_of(&b->amd)->suspend(amd, &(struct gpu_hold){ 0 }, 1);
 	rig_expect(&b->amd, GPU_SUSPEND, 0, 10);
-	bed_ops(&b->nvidia)->suspend(nvidia, NULL, 0, 0, 2);
+	bed_ops(&b->nvidia)->suspend(nvidia, &(struct gpu_hold){ 0 }, 2);
 	bed_expect(&b->nvidia, GPU_SUSPEND, 0, HELD);
 	rig_close(&b->amd);
 	assert_true(bed_job_off(&b->nvidia, HELD_CHANNELS));
