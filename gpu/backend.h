@@ -117,6 +117,7 @@ struct gpu_done {
 	bool gpu_failed; /* a preemption failed: leave gpu alone */
 	uint32_t gpu; /* of the failure, 0: not known */
 	uint64_t began_ns, done_ns; /* around the driver's call */
+	uint64_t took_ns; /* by the driver's own measure; 0: it has none */
 	uint32_t queues; /* suspended or resumed */
 	bool holds; /* something of the target is off the GPU after it; of suspend and resume */
 	struct gpu_why why; /* when result is not 0 */
@@ -194,6 +195,12 @@ struct gpu_ops {
 	 * when that is done. NULL: nothing does.
 	 */
 	void (*tick)(struct gpu_backend *b);
+
+	/*
+	 * The owner is well until @until_ns, and says so again before: where no guard stands
+	 * beside it, nothing is held beyond that. NULL: a guard does.
+	 */
+	void (*promise)(struct gpu_backend *b, uint64_t until_ns);
 
 	int (*fd)(struct gpu_backend *b); /* readable while there is something to take */
 	int (*take)(struct gpu_backend *b, struct gpu_done *ret); /* 1, or 0: nothing */

@@ -5,8 +5,7 @@
 #include <time.h>
 
 #include "gpu/model/model.h"
-#include "lib/ext.h"
-#include "lib/internal.h"
+#include "lib/act.h"
 #include "lib/nvrm.h"
 
 static void list_presets(char *buf, size_t size)
@@ -148,13 +147,13 @@ EXPORT struct gpreempt_ctx *gpreempt_unref(struct gpreempt_ctx *ctx)
 		gpreempt_detach(LIST_FIRST(&ctx->processes));
 	if (ctx->own.holding)
 		gpreempt_resume_own(ctx, NULL);
+	backends_close(ctx);
 	guard_stop(ctx->guard);
 	if (ctx->topology_read)
 		gkfd_topology_done(&ctx->topology);
 	gpreempt_daemon_close(ctx->daemon);
 	if (ctx->vendor)
 		ctx->vendor->close(ctx);
-	ext_keeper_free(ctx->ext);
 	gkfd_free(ctx->k);
 	free(ctx);
 	return NULL;
@@ -219,8 +218,8 @@ static bool anything_held(const struct gpreempt_ctx *ctx)
 	const struct gpreempt_process *p;
 
 	LIST_FOREACH(p, &ctx->processes, link)
-	if (process_is_held(p))
-		return true;
+		if (process_holds(p))
+			return true;
 	return false;
 }
 
@@ -228,8 +227,8 @@ static void beat(struct gpreempt_ctx *ctx, uint64_t allow_ns)
 {
 	if (ctx->slot >= 0)
 		guard_beat(ctx->guard, ctx->slot, allow_ns);
-	if (ctx->ext && ctx->promised)
-		ext_beat(ctx->ext, allow_ns);
+	if (ctx->promised)
+		backends_promise(ctx, allow_ns);
 }
 
 void ctx_call_begin(struct gpreempt_ctx *ctx)
@@ -294,8 +293,7 @@ EXPORT int gpreempt_wait(struct gpreempt_ctx *ctx, struct pollfd *fds, size_t n,
 		beat(ctx, GUARD_SILENCE_NS);
 		r = wait_a_while(ctx, fds, n, MIN(left, GUARD_BEAT_NS), endless);
 		beat(ctx, GUARD_SILENCE_NS);
-		if (ctx->ext)
-			ext_tick(ctx->ext);
+		backends_tick(ctx);
 		if (r == -EINTR)
 			continue;
 		if (r < 0)

@@ -7,6 +7,7 @@
 #include <sys/queue.h>
 
 #include "gpreempt/daemon.h"
+#include "gpu/backend.h"
 #include "gpu/guard.h"
 #include "gpu/kfd/debugfs.h"
 #include "gpu/kfd/kfd.h"
@@ -18,28 +19,25 @@
 #include "gpu/why.h"
 #include "util/macros.h"
 
+#define MAX_WAYS 3
 #define EXPORT __attribute__((visibility("default")))
 
-struct ext_attached;
-struct ext_keeper;
-struct nv_attached;
 struct nv_device;
-struct process_ops;
 struct vendor;
 
 struct gpreempt_process {
 	LIST_ENTRY(gpreempt_process) link;
 	struct gpreempt_ctx *ctx;
-	const struct process_ops *ops; /* NULL: it is traced */
-	struct gkfd_target *target;
-	struct nv_attached *nvrm; /* in the place of the target */
-	struct ext_attached *ext; /* the same */
+	struct gpu_backend *b;
+	struct gpu_target *target;
 	pid_t pid;
 	bool look_only;
-	bool pauses; /* GPREEMPT_ATTACH_PAUSE */
-	bool held;
-	uint32_t *held_ids;
-	size_t n_held;
+	bool waits; /* for the end of what was asked, */
+	struct gpu_done done; /* which came to this */
+	int over; /* it is attached no more, and this and over_why say why; 0: it is */
+	struct gpu_why over_why;
+	int over_fd; /* readable when it is over */
+	int poll_fd; /* that, and what the backend has to say */
 	struct gkfd_mqds mqds; /* of this process, sorted; read again when its queues change */
 	bool mqds_read;
 };
@@ -49,7 +47,11 @@ struct gpreempt_ctx {
 	struct gkfd *k; /* NULL: there is a vendor */
 	const struct vendor *vendor;
 	struct nv_device *nvrm;
-	struct ext_keeper *ext; /* since the first attachment through the driver's extension */
+	/*
+	 * By way to hold, since the first attachment by it; behind them the same without a guard,
+	 * for those who only look and stop nobody by that.
+	 */
+	struct gpu_backend *backends[2 * MAX_WAYS];
 	char backend[16];
 	struct gpreempt_error last;
 	struct gkfd_topology topology; /* read once */
@@ -130,29 +132,11 @@ const char *size_hint(int r);
 
 /* ---- what differs between vendors and ways ---- */
 
-/*
- * How a process is attached to otherwise than by tracing it, for which there is no such table. The
- * exported functions check their arguments and ask it; it notes its failures in the context.
- */
-struct process_ops {
-	int (*attach)(struct gpreempt_process *p);
-	void (*detach)(struct gpreempt_process *p);
-	int (*fd)(const struct gpreempt_process *p);
-	int (*check)(struct gpreempt_process *p);
-	int (*snapshot)(struct gpreempt_process *p, struct gpreempt_queue **ret, size_t *ret_n);
-	/* All of @procs, which are of one context, or none; @ids of one process only. */
-	int (*suspend)(struct gpreempt_process *const *procs, size_t n, const uint32_t *ids,
-		       size_t n_ids, const struct gpreempt_suspend_options *options,
-		       struct gpreempt_timing *timing);
-	int (*resume)(struct gpreempt_process *const *procs, size_t n,
-		      struct gpreempt_timing *timing);
-	bool (*holds)(const struct gpreempt_process *p);
-	int (*held)(const struct gpreempt_process *p, uint32_t *ret, size_t max);
-};
-
 /* What is done otherwise than with AMD's driver, in the same way. */
 struct vendor {
-	const struct process_ops *process;
+	/* For GPREEMPT_ATTACH_*; notes its failure. */
+	int (*open_backend)(struct gpreempt_ctx *ctx, unsigned int flags, struct gpu_backend **ret);
+	int (*snapshot)(struct gpreempt_process *p, struct gpreempt_queue **ret, size_t *ret_n);
 	void (*close)(struct gpreempt_ctx *ctx); /* nothing is attached any more */
 	uint64_t (*now_ns)(struct gpreempt_ctx *ctx);
 
@@ -192,20 +176,17 @@ enum gpreempt_class mqds_class(const struct gkfd_mqd *mqds, size_t n, size_t n_c
 /* All queues of an attached process with everything known; *ret is the caller's to free. */
 int process_snapshot(struct gpreempt_process *p, struct gpreempt_queue **ret, size_t *ret_n);
 
+/* The same through the driver's extension. */
+int snapshot_by_ext(struct gpreempt_process *p, struct gpreempt_queue **ret, size_t *ret_n);
+
 /* What can be told from the memory of the process; @queues with their addresses. */
 int snapshot_add_progress(struct gpreempt_process *p, struct gpreempt_queue *queues, size_t n);
 
 /* ---- suspend.c ---- */
 
-int suspend_take_options(struct gpreempt_ctx *ctx, struct gpreempt_suspend_options *ret,
-			 const struct gpreempt_suspend_options *given);
 int suspend_check_timing(struct gpreempt_ctx *ctx, const struct gpreempt_timing *ret);
-/* The same for AMD's driver, checked. */
 int suspend_options(struct gpreempt_ctx *ctx, struct gpreempt_suspend_options *ret,
 		    const struct gpreempt_suspend_options *given);
-bool process_is_held(const struct gpreempt_process *p);
-bool process_holds(const struct gpreempt_process *p, uint32_t queue_id);
-
 /* ---- analyse.c: statistics over samples ---- */
 
 struct tally { /* sorted by key */

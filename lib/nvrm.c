@@ -4,7 +4,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "lib/nvrm_keeper.h"
+#include "gpu/nvrm/backend.h"
 
 int ctx_fail_nvrm(struct gpreempt_ctx *ctx, int r, pid_t pid, const struct nvrm_failure *f)
 {
@@ -37,7 +37,6 @@ uint64_t nv_now_ns(struct gpreempt_ctx *ctx)
 
 static void nv_close(struct gpreempt_ctx *ctx)
 {
-	keeper_free(ctx->nvrm->keeper);
 	nvrm_finder_free(ctx->nvrm->finder);
 	nvrm_free(ctx->nvrm->n);
 	free(steal_ptr(&ctx->nvrm));
@@ -63,20 +62,33 @@ static int nv_release(struct gpreempt_ctx *ctx, pid_t pid, bool named)
 	return r < 0 ? ctx_fail_nvrm(ctx, r, pid, &failure) : r > 0;
 }
 
-static const struct process_ops nv_process = {
-	.attach = nv_attach,
-	.detach = nv_detach,
-	.fd = nv_attached_fd,
-	.check = nv_check,
-	.snapshot = nv_snapshot,
-	.suspend = nv_suspend,
-	.resume = nv_resume,
-	.holds = nv_holds,
-	.held = nv_held,
-};
+/* Nothing is done to a process that is only looked at: no guard has to undo it. */
+static int nv_open_backend(struct gpreempt_ctx *ctx, unsigned int flags, struct gpu_backend **ret)
+{
+	bool looks = flags & GPREEMPT_ATTACH_LOOK_ONLY;
+	struct gpu_backend **b = &ctx->backends[looks ? MAX_WAYS : 0];
+	char why[GPU_WHY_SIZE] = "";
+	struct nvrm_backend_options options = { .untested = true, .why = why };
+	int r;
+
+	if (flags & GPREEMPT_ATTACH_PAUSE)
+		return nv_cannot(ctx, "way to pause whole processes (level K1)",
+				 "leave the level out, or name N2");
+	r = nv_check_driver(ctx);
+	if (r >= 0 && !looks)
+		r = ctx_start_guard(ctx);
+	if (r < 0)
+		return r;
+	options.guard = looks ? NULL : ctx->guard;
+	if (!*b)
+		r = nvrm_backend_open(nvrm_ref(ctx->nvrm->n), &options, b);
+	*ret = *b;
+	return r < 0 ? ctx_fail_errno(ctx, r, why[0] ? why : "attach") : 0;
+}
 
 static const struct vendor nvidia = {
-	.process = &nv_process,
+	.open_backend = nv_open_backend,
+	.snapshot = nv_snapshot,
 	.close = nv_close,
 	.now_ns = nv_now_ns,
 	.device_info = nv_device_info,

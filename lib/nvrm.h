@@ -7,13 +7,10 @@
 #include "gpu/nvrm/process.h"
 #include "lib/internal.h"
 
-struct nv_keeper;
-
 struct nv_device {
 	struct nvrm *n;
 	struct nvrm_version version;
 	struct nvrm_finder *finder; /* since processes were asked for first */
-	struct nv_keeper *keeper; /* since the first attachment */
 };
 
 /* Makes @ctx one of the machine's own driver. -ENODEV: there is none. */
@@ -46,20 +43,6 @@ bool nv_mps_runs(struct gpreempt_ctx *ctx);
 struct gpreempt_queue nv_describe_group(const struct nvrm_process *process,
 					  const struct nvrm_group *g);
 
-/* ---- nvrm_attach.c ---- */
-
-int nv_attach(struct gpreempt_process *p);
-void nv_detach(struct gpreempt_process *p);
-int nv_attached_fd(const struct gpreempt_process *p);
-int nv_check(struct gpreempt_process *p);
 int nv_snapshot(struct gpreempt_process *p, struct gpreempt_queue **ret, size_t *ret_n);
-
-/* ---- nvrm_suspend.c ---- */
-
-int nv_suspend(struct gpreempt_process *const *procs, size_t n, const uint32_t *ids, size_t n_ids,
-		 const struct gpreempt_suspend_options *options, struct gpreempt_timing *timing);
-int nv_resume(struct gpreempt_process *const *procs, size_t n, struct gpreempt_timing *timing);
-bool nv_holds(const struct gpreempt_process *p);
-int nv_held(const struct gpreempt_process *p, uint32_t *ret, size_t max);
 
 #endif

@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "lib/act.h"
 #include "lib/nvrm.h"
 #include "lib/processes.h"
 
@@ -20,12 +21,46 @@ struct gpreempt_queue nv_describe_group(const struct nvrm_process *process,
 		.slice_us = g->slice_us,
 	};
 
-	/* Of a hold that somebody else made, nobody but that one can tell. */
-	if (g->off) {
-		snprintf(q.state, sizeof(q.state), "suspended");
-		q.valid |= GPREEMPT_QUEUE_STATE;
-	}
 	return q;
+}
+
+/* Of a hold that somebody else made, nobody but that one can tell. */
+static int mark_held(struct gpreempt_process *p, struct gpreempt_queue *queues, size_t n)
+{
+	_cleanup_free_ uint32_t *held = NULL;
+	int n_held = process_held(p, &held);
+
+	for (size_t i = 0; i < n; i++)
+		for (int j = 0; j < n_held; j++)
+			if (queues[i].queue_id == held[j]) {
+				snprintf(queues[i].state, sizeof(queues[i].state), "suspended");
+				queues[i].valid |= GPREEMPT_QUEUE_STATE;
+			}
+	return MIN(n_held, 0);
+}
+
+int nv_snapshot(struct gpreempt_process *p, struct gpreempt_queue **ret, size_t *ret_n)
+{
+	_cleanup_free_ struct gpreempt_queue *queues = NULL;
+	struct nvrm_failure failure = { 0 };
+	struct nvrm_process *process = NULL;
+	size_t n = 0;
+	int r = process_check(p);
+
+	if (r < 0)
+		return r;
+	r = nvrm_process_open(p->ctx->nvrm->n, p->pid, NULL, &process, &failure);
+	if (r < 0)
+		return ctx_fail_nvrm(p->ctx, r, p->pid, &failure);
+	queues = calloc(process->n_groups + 1, sizeof(*queues));
+	for (; queues && n < process->n_groups; n++)
+		queues[n] = nv_describe_group(process, &process->groups[n]);
+	nvrm_process_close(process);
+	if (!queues || mark_held(p, queues, n) < 0)
+		return ctx_fail_errno(p->ctx, -ENOMEM, "snapshot");
+	*ret = steal_ptr(&queues);
+	*ret_n = n;
+	return 0;
 }
 
 /* How many are in *ret, which is the caller's to free. */

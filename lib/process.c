@@ -2,7 +2,9 @@
 /* Attaching to one process. */
 #include <errno.h>
 
-#include "lib/ext.h"
+#include "gpu/kfd/backend.h"
+#include "gpu/kfd/ext.h"
+#include "lib/act.h"
 #include "lib/internal.h"
 
 int ctx_start_guard(struct gpreempt_ctx *ctx)
@@ -16,6 +18,7 @@ int ctx_start_guard(struct gpreempt_ctx *ctx)
 		return ctx_fail(ctx, -EOWNERDEAD, GPREEMPT_ERROR_FAILED,
 				"detach from all processes and start again",
 				"the guard process has died");
+	backends_close(ctx); /* they have it, too */
 	guard_stop(ctx->guard);
 	ctx->guard = NULL;
 	if (!gpreempt_is_modelled(ctx) && !guard_is_possible())
@@ -26,52 +29,68 @@ int ctx_start_guard(struct gpreempt_ctx *ctx)
 	return r < 0 ? ctx_fail_errno(ctx, r, "starting the guard process") : 0;
 }
 
-static int attach(struct gpreempt_process *p)
+/* Which of them; the extension's where it is there and nobody wants another. */
+enum way { WAY_EXT, WAY_DEBUG, WAY_PAUSE };
+
+static enum way choose_way(struct gpreempt_ctx *ctx, unsigned int flags)
 {
-	struct gpreempt_ctx *ctx = p->ctx;
-	struct gkfd_failure failure = { 0 };
-	/* A looker seizes too; only a model's processes cannot be stopped by that. */
-	bool guarded = !p->look_only || !gpreempt_is_modelled(ctx);
+	struct kfd_gpreempt_version version;
+
+	if (flags & GPREEMPT_ATTACH_PAUSE)
+		return WAY_PAUSE;
+	if (flags & GPREEMPT_ATTACH_DEBUG || gkfd_ext_open(ctx->k, &version) < 0)
+		return WAY_DEBUG;
+	return WAY_EXT;
+}
+
+static int open_backend(struct gpreempt_ctx *ctx, unsigned int flags, struct gpu_backend **ret)
+{
+	enum way way = choose_way(ctx, flags);
+	bool unguarded = flags & GPREEMPT_ATTACH_LOOK_ONLY && gpreempt_is_modelled(ctx);
+	bool guarded = way != WAY_EXT && !unguarded;
+	struct gpu_backend **b = &ctx->backends[unguarded ? MAX_WAYS + way : way];
+	char why[GPU_WHY_SIZE] = "";
+	struct gkfd_backend_options options = {
+		.ext = way == WAY_EXT ? GKFD_EXT_ONLY : GKFD_EXT_NEVER,
+		.way = way == WAY_PAUSE ? GKFD_BY_PAUSE : GKFD_BY_DEBUG,
+		.named_only = true,
+		.why = why,
+	};
 	int r = ctx_open_device(ctx);
 
 	if (r >= 0 && guarded)
 		r = ctx_start_guard(ctx);
 	if (r < 0)
 		return r;
-	ctx_call_begin(ctx);
-	r = gkfd_target_attach_by(ctx->k, p->pid, p->pauses ? GKFD_BY_PAUSE : GKFD_BY_DEBUG,
-				  guarded ? ctx->guard : NULL, &p->target, &failure);
-	ctx_call_end(ctx);
-	return r < 0 ? ctx_fail_target(ctx, r, p->pid, &failure) : 0;
-}
-
-/* NULL: by tracing it. */
-static const struct process_ops *choose_ops(struct gpreempt_ctx *ctx, unsigned int flags)
-{
-	if (ctx->vendor)
-		return ctx->vendor->process;
-	if (flags & (GPREEMPT_ATTACH_PAUSE | GPREEMPT_ATTACH_DEBUG))
-		return NULL;
-	return ext_is_usable(ctx) ? &ext_process : NULL;
+	options.guard = guarded ? ctx->guard : NULL;
+	if (!*b)
+		r = gkfd_backend_open(gkfd_ref(ctx->k), &options, b);
+	*ret = *b;
+	return r < 0 ? ctx_fail_errno(ctx, r, why[0] ? why : "attach") : 0;
 }
 
 EXPORT int gpreempt_attach(struct gpreempt_ctx *ctx, pid_t pid, unsigned int flags,
 			   struct gpreempt_process **ret)
 {
-	_cleanup_free_ struct gpreempt_process *p = calloc(1, sizeof(*p));
+	struct gpreempt_process *p = calloc(1, sizeof(*p));
 	int r;
 
 	if (!p)
 		return ctx_fail_errno(ctx, -ENOMEM, "attach");
-	*p = (struct gpreempt_process){ .ctx = ctx, .pid = pid };
+	*p = (struct gpreempt_process){ .ctx = ctx, .pid = pid, .over_fd = -1, .poll_fd = -1 };
 	p->look_only = flags & GPREEMPT_ATTACH_LOOK_ONLY;
-	p->pauses = flags & GPREEMPT_ATTACH_PAUSE;
-	p->ops = choose_ops(ctx, flags);
-	r = p->ops ? p->ops->attach(p) : attach(p);
-	if (r < 0)
-		return r;
+	r = (ctx->vendor ? ctx->vendor->open_backend : open_backend)(ctx, flags, &p->b);
 	LIST_INSERT_HEAD(&ctx->processes, p, link);
-	*ret = steal_ptr(&p);
+	if (r >= 0) {
+		ctx_call_begin(ctx);
+		r = process_attach(p);
+		ctx_call_end(ctx);
+	}
+	if (r < 0) {
+		gpreempt_detach(p);
+		return r;
+	}
+	*ret = p;
 	return 0;
 }
 
@@ -80,15 +99,10 @@ EXPORT struct gpreempt_process *gpreempt_detach(struct gpreempt_process *p)
 	if (!p)
 		return NULL;
 	ctx_call_begin(p->ctx);
-	if (p->ops)
-		p->ops->detach(p);
-	else
-		gkfd_target_release(p->target);
-	p->held = false;
-	ctx_call_end(p->ctx);
+	process_detach(p);
 	LIST_REMOVE(p, link);
+	ctx_call_end(p->ctx);
 	gkfd_mqds_done(&p->mqds);
-	free(p->held_ids);
 	free(p);
 	return NULL;
 }
@@ -100,34 +114,14 @@ EXPORT pid_t gpreempt_process_pid(const struct gpreempt_process *p)
 
 EXPORT int gpreempt_process_fd(const struct gpreempt_process *p)
 {
-	return p->ops ? p->ops->fd(p) : gkfd_target_fd(p->target);
+	return p->poll_fd;
 }
-
-static const struct {
-	int error;
-	enum gkfd_why why;
-} ends[] = {
-	[GKFD_TARGET_EXITED] = { -ESRCH, GKFD_WHY_EXITED },
-	[GKFD_TARGET_EXECED] = { -ESRCH, GKFD_WHY_EXECED },
-	[GKFD_TARGET_TAKEN] = { -EPERM, GKFD_WHY_TAKEN },
-	[GKFD_TARGET_GUARD_DIED] = { -EOWNERDEAD, GKFD_WHY_GUARD_DIED },
-	[GKFD_TARGET_FAILED] = { -EIO, GKFD_WHY_SYSTEM },
-	[GKFD_TARGET_LET_GO] = { -EAGAIN, GKFD_WHY_LET_GO },
-};
 
 EXPORT int gpreempt_process_check(struct gpreempt_process *p)
 {
-	struct gkfd_failure failure = { .step = "preempting a queue" };
-	enum gkfd_target_state state;
+	int r = process_check(p);
 
-	if (p->ops)
-		return p->ops->check(p);
-	state = gkfd_target_state(p->target);
-	if (state == GKFD_TARGET_ATTACHED)
-		return 0;
-	failure.why = ends[state].why;
-	p->held = false;
-	p->n_held = 0;
-	ctx_call_end(p->ctx);
-	return ctx_fail_target(p->ctx, ends[state].error, p->pid, &failure);
+	if (r < 0)
+		ctx_call_end(p->ctx);
+	return r;
 }

@@ -3,8 +3,9 @@
 #include <errno.h>
 #include <string.h>
 
+#include "gpu/kfd/backend.h"
+#include "lib/act.h"
 #include "lib/describe.h"
-#include "lib/internal.h"
 
 /* Descriptors change only with the queues: debugfs prints the whole machine, so ask rarely. */
 static bool mqds_are_current(const struct gpreempt_process *p, const struct gpreempt_queue *queues,
@@ -89,10 +90,20 @@ int snapshot_add_progress(struct gpreempt_process *p, struct gpreempt_queue *que
 	return 0;
 }
 
+static int compare_ids(const void *a, const void *b)
+{
+	uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+
+	return x < y ? -1 : x > y;
+}
+
 static void mark_held(struct gpreempt_process *p, struct gpreempt_queue *queues, size_t n)
 {
-	for (size_t i = 0; i < n; i++) {
-		if (!process_holds(p, queues[i].queue_id))
+	_cleanup_free_ uint32_t *held = NULL;
+	int n_held = process_held(p, &held);
+
+	for (size_t i = 0; i < n && n_held > 0; i++) {
+		if (!bsearch(&queues[i].queue_id, held, (size_t)n_held, sizeof(*held), compare_ids))
 			continue;
 		snprintf(queues[i].state, sizeof(queues[i].state), "suspended");
 		queues[i].valid |= GPREEMPT_QUEUE_STATE;
@@ -120,13 +131,17 @@ int process_snapshot(struct gpreempt_process *p, struct gpreempt_queue **ret, si
 	_cleanup_free_ struct kfd_queue_snapshot_entry *entries = NULL;
 	_cleanup_free_ struct gpreempt_queue *queues = NULL;
 	struct gkfd_failure failure = { 0 };
+	struct gkfd_target *target;
 	uint32_t n = 0;
 	int r;
 
-	if (p->ops)
-		return p->ops->snapshot(p, ret, ret_n);
+	if (p->ctx->vendor)
+		return p->ctx->vendor->snapshot(p, ret, ret_n);
+	target = gkfd_backend_target(p->target);
+	if (!target)
+		return snapshot_by_ext(p, ret, ret_n);
 	ctx_call_begin(p->ctx);
-	r = gkfd_target_snapshot(p->target, &entries, &n, &failure);
+	r = gkfd_target_snapshot(target, &entries, &n, &failure);
 	ctx_call_end(p->ctx);
 	if (r < 0)
 		return ctx_fail_target(p->ctx, r, p->pid, &failure);
@@ -136,13 +151,14 @@ int process_snapshot(struct gpreempt_process *p, struct gpreempt_queue **ret, si
 	for (uint32_t i = 0; i < n; i++)
 		describe_entry(p->ctx, &queues[i], p->pid, &entries[i]);
 	if (n) {
-		if (p->pauses)
+		if (p->b->caps.unit == GPU_UNIT_CONTEXT)
 			drop_unknown(queues, n);
 		else
 			r = add_details(p, queues, n);
 		if (r < 0)
 			return ctx_fail_errno(p->ctx, r, "snapshot");
-		mark_held(p, queues, n);
+		if (r >= 0)
+			mark_held(p, queues, n);
 	}
 	*ret = steal_ptr(&queues);
 	*ret_n = n;

@@ -191,7 +191,7 @@ static const char *backend_problem(struct gpu_backend *base)
 	struct backend *b = backend_of(base);
 
 	if (!b->mqds.asked)
-		mqds_read(b); /* before somebody's work goes unseen */
+		mqds_refresh(b); /* before somebody's work goes unseen */
 	return mqds_problem(b);
 }
 
@@ -235,6 +235,7 @@ static const struct gpu_ops ops_with_ext = {
 	.holds = ext_holds,
 	.held = ext_held,
 	.tick = ext_tick,
+	.promise = ext_promise,
 	.native = &ext_native_ops,
 };
 
@@ -325,6 +326,8 @@ static int open_driver(struct backend *b, const struct gkfd_backend_options *opt
 		snprintf(why, sizeof(why), "opening the GPU driver: %s", strerror(-r));
 		return refuse(options, r, why);
 	}
+	if (options->named_only) /* attaching says it better */
+		return 0;
 	if (gkfd_has(b->k, pauses ? GKFD_CAP_CRIU : GKFD_CAP_DEBUG))
 		return 0;
 	snprintf(why, sizeof(why), "the GPU driver is too old: KFD %u.%u, need %s", b->k->major,
@@ -336,7 +339,7 @@ static int open_device(struct backend *b, const struct gkfd_backend_options *opt
 {
 	int r;
 
-	if (!gkfd_pids_are_global(b->k))
+	if (!options->named_only && !gkfd_pids_are_global(b->k))
 		return refuse(options, -EOPNOTSUPP,
 			      "in a pid namespace of its own a program cannot tell whose the "
 			      "queues are: start it on the host, or with --pid=host");
@@ -424,6 +427,13 @@ int gkfd_backend_open(struct gkfd *k, const struct gkfd_backend_options *options
 	b->base = (struct gpu_backend){ .ops = ops_of(b), .caps = caps_of(b) };
 	*ret = &steal_ptr(&b)->base;
 	return 0;
+}
+
+struct gkfd_target *gkfd_backend_target(struct gpu_target *t)
+{
+	const struct backend *b = ((struct target_base *)t)->b;
+
+	return b->ext || b->holder_program >= 0 ? NULL : act_target(t);
 }
 
 int gkfd_backend_new(struct gkfd *k, struct guard *guard, struct gpu_backend **ret)

@@ -28,6 +28,7 @@ struct gkfd_backend_options {
 	bool by_readers; /* what processes control is read by others; else here, as on a model */
 	bool by_holders; /* targets have processes of their own; else threads, as on a model */
 	struct guard *guard; /* borrowed; of threads only, on a model maybe NULL */
+	bool named_only; /* nobody asks who there is: pids may be those of a namespace */
 	/*
 	 * GPU_WHY_SIZE bytes for one line when it fails, or when an extension is there but of no
 	 * use; may be NULL
@@ -41,6 +42,8 @@ struct gkfd_backend_options {
  */
 int gkfd_backend_open(struct gkfd *k, const struct gkfd_backend_options *options,
 		      struct gpu_backend **ret);
+/* For looking: the session of a target; NULL: it has none (level K3). */
+struct gkfd_target *gkfd_backend_target(struct gpu_target *t);
 int gkfd_backend_new(struct gkfd *k, struct guard *guard, struct gpu_backend **ret); /* K2 */
 
 #endif

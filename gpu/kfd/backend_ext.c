@@ -181,6 +181,13 @@ int ext_held(struct gpu_target *t, uint32_t *ret, size_t max)
 	return (int)n;
 }
 
+void ext_promise(struct gpu_backend *base, uint64_t until_ns)
+{
+	struct ext *x = ((struct backend *)base)->ext;
+
+	__atomic_store_n(&x->owner_ns, until_ns, __ATOMIC_RELEASE);
+}
+
 /* Between two looks at the clock the worker has renewed whatever was due. */
 void ext_tick(struct gpu_backend *base)
 {
@@ -247,6 +254,7 @@ int ext_new(struct backend *b, struct ext **ret)
 		return -ENOMEM;
 	x->b = b;
 	x->wake_fd = -1;
+	x->owner_ns = NEVER_NS;
 	pthread_mutex_init(&x->lock, NULL);
 	pthread_cond_init(&x->ticked, NULL);
 	x->max_entries = version.max_entries;

@@ -45,6 +45,7 @@ struct gpu_target {
 	struct scope *scopes;
 	size_t n_scopes;
 	uint64_t until_ns; /* then it is let go */
+	bool exact; /* who lost it is told, and a queue that is gone is not forgotten in silence */
 	uint64_t driver_ns; /* then the driver lets it go, if nobody renews that */
 	uint64_t renew_ns; /* when to, if until_ns is later */
 };
@@ -58,6 +59,7 @@ struct ext {
 	pthread_t thread;
 	bool started;
 	int wake_fd;
+	uint64_t owner_ns; /* atomic: the owner is well until then */
 	struct order_list kept; /* the owner's: of this turn */
 
 	pthread_mutex_t lock; /* of what follows */
@@ -92,6 +94,7 @@ extern const struct gpu_native_ops ext_native_ops; /* backend_native.c */
 bool ext_holds(struct gpu_target *t);
 int ext_held(struct gpu_target *t, uint32_t *ret, size_t max);
 void ext_tick(struct gpu_backend *base);
+void ext_promise(struct gpu_backend *base, uint64_t until_ns);
 void ext_free_target(struct gpu_target *t);
 
 /* ---- backend_ext_work.c: the worker ---- */
@@ -120,12 +123,15 @@ struct ext_call { /* of the driver: the first n_unmap of ext.entries, and the n_
 	uint64_t hold_ns; /* for the former, as the next */
 	uint32_t grace_kclk; /* 0: the least there is */
 	int r; /* out: -errno when nothing was tried; else what became of it is in the entries */
-	uint64_t began_ns, done_ns; /* out */
+	uint64_t began_ns, done_ns, took_ns; /* out */
 };
 
 void ext_call(struct ext *x, struct ext_call *c);
 /* For how long the driver is asked to hold what is to be held until then. */
-uint64_t ext_hold_ns(uint64_t until_ns, uint64_t now_ns);
+uint64_t ext_hold_ns(const struct ext *x, uint64_t until_ns, uint64_t now_ns);
+/* Why an entry of it failed; returns the -errno for it. */
+int ext_explain_entry(struct gpu_target *t, const struct kfd_gpreempt_entry *e, int r,
+		      struct gkfd_failure *fail);
 /* One call has one time for all: may these go together? */
 bool ext_lasts_alike(uint64_t a_ns, uint64_t b_ns);
 void ext_note_hold(struct gpu_target *t, const struct ext_call *c);

@@ -8,9 +8,10 @@
 
 /* ---- one call ---- */
 
-uint64_t ext_hold_ns(uint64_t until_ns, uint64_t now_ns)
+uint64_t ext_hold_ns(const struct ext *x, uint64_t until_ns, uint64_t now_ns)
 {
-	return until_ns - now_ns < HOLD_NS ? until_ns - now_ns : HOLD_NS;
+	until_ns = MIN(until_ns, __atomic_load_n(&x->owner_ns, __ATOMIC_ACQUIRE));
+	return until_ns > now_ns ? MIN(until_ns - now_ns, HOLD_NS) : 0;
 }
 
 bool ext_lasts_alike(uint64_t a_ns, uint64_t b_ns)
@@ -40,6 +41,7 @@ void ext_call(struct ext *x, struct ext_call *c)
 	else
 		c->r = gkfd_ext_switch(k, x->entries, c->n_unmap, c->n_map, &batch);
 	c->done_ns = gkfd_now_ns(k);
+	c->took_ns = batch.took_ns;
 }
 
 void ext_note_hold(struct gpu_target *t, const struct ext_call *c)
@@ -72,7 +74,7 @@ static bool fits(const struct ext *x, const struct order *o, struct batch_size *
 
 	more.entries += o->all ? 1 : o->n;
 	if (o->done.verb == GPU_SUSPEND && until_ns > now_ns) {
-		hold_ns = ext_hold_ns(until_ns, now_ns);
+		hold_ns = ext_hold_ns(x, until_ns, now_ns);
 		more.shortest_ns = size->longest_ns ? MIN(size->shortest_ns, hold_ns) : hold_ns;
 		more.longest_ns = MAX(size->longest_ns, hold_ns);
 	}
@@ -127,11 +129,11 @@ static void refuse(struct order *o, int error, enum gkfd_why why, const char *st
 static void fill_suspend(struct ext *x, struct order *o, struct ext_call *c)
 {
 	struct gpu_target *t = o->t;
-	uint64_t now_ns = gkfd_now_ns(x->b->k), until_ns = until(o), hold_ns;
+	uint64_t hold_ns = ext_hold_ns(x, until(o), gkfd_now_ns(x->b->k));
 	int r;
 
 	o->entry = c->n_unmap;
-	if (until_ns <= now_ns) {
+	if (hold_ns == 0) {
 		refuse(o, -ETIMEDOUT, GKFD_WHY_TOO_LATE, "hold");
 		return;
 	}
@@ -146,7 +148,6 @@ static void fill_suspend(struct ext *x, struct order *o, struct ext_call *c)
 		x->entries[o->entry + i] = gkfd_ext_entry(
 			t->base.pid, t->start_ticks, o->all ? KFD_GPREEMPT_ALL_QUEUES : o->ids[i]);
 	c->n_unmap += o->n_entries;
-	hold_ns = ext_hold_ns(until_ns, now_ns);
 	c->hold_ns = c->hold_ns ? MIN(c->hold_ns, hold_ns) : hold_ns;
 	c->grace_kclk = MAX(c->grace_kclk, o->grace_kclk);
 }
@@ -227,31 +228,41 @@ static void explain_preemption(struct order *o, int r, const struct kfd_gpreempt
 		    "process %d could not be %s %s", (int)o->t->base.pid, what, gpu);
 }
 
+/* Readers alone may look at who ended, and at who holds it. */
+int ext_explain_entry(struct gpu_target *t, const struct kfd_gpreempt_entry *e, int r,
+		      struct gkfd_failure *fail)
+{
+	if (!t->base.b->readers)
+		return gkfd_ext_explain(t->base.b->k, e, r, fail);
+	if (r == -ESRCH)
+		return gkfd_fail(fail, r, GKFD_WHY_EXITED, "call");
+	if (r == -EPERM)
+		return gkfd_fail(fail, r, GKFD_WHY_NO_RIGHT, "call");
+	return gkfd_fail(fail, r, GKFD_WHY_SYSTEM,
+			 r == -EBUSY ? "another program holds it" : "the extension");
+}
+
 /* @e NULL: nothing was tried. */
-static void explain(struct order *o, int r, const struct kfd_gpreempt_entry *e)
+static void explain(struct ext *x, struct order *o, int r, const struct kfd_gpreempt_entry *e)
 {
 	struct gkfd_failure fail;
 
 	if (e && (r == -EIO || r == -ETIME)) {
-		explain_preemption(o, r, e);
+		explain_preemption(o, -EIO, e);
 		return;
 	}
-	if (r == -ESRCH)
-		gkfd_fail(&fail, r, GKFD_WHY_EXITED, "call");
-	else if (r == -EPERM)
-		gkfd_fail(&fail, r, GKFD_WHY_NO_RIGHT, "call");
-	else
-		gkfd_fail(&fail, r, GKFD_WHY_SYSTEM,
-			  r == -EBUSY ? "another program holds it" : "the extension");
+	r = ext_explain_entry(o->t, e ? e : &x->entries[o->entry], r, &fail);
 	ext_explain(o, r, &fail);
 }
 
-/* A queue that is gone is as good as off, or on. */
+/* A queue that is gone is as good as off, or on, unless somebody wants just that one. */
 static int entry_result(const struct order *o, const struct kfd_gpreempt_entry *e)
 {
-	if (e->result == -ENOENT || (o->done.verb != GPU_SUSPEND && e->result == -EALREADY))
+	bool back = o->done.verb != GPU_SUSPEND;
+
+	if (e->result == -ENOENT && (back || !o->exact))
 		return 0;
-	return e->result;
+	return back && e->result == -EALREADY ? 0 : e->result;
 }
 
 static void judge(struct ext *x, struct order *o, const struct ext_call *c)
@@ -263,6 +274,7 @@ static void judge(struct ext *x, struct order *o, const struct ext_call *c)
 		return;
 	o->done.began_ns = c->began_ns;
 	o->done.done_ns = c->done_ns;
+	o->done.took_ns = c->took_ns;
 	for (uint32_t i = 0; r == 0 && i < o->n_entries; i++) {
 		e = &x->entries[o->entry + i];
 		o->done.queues += e->queues;
@@ -271,7 +283,7 @@ static void judge(struct ext *x, struct order *o, const struct ext_call *c)
 	if (r == 0)
 		return;
 	o->done.queues = 0;
-	explain(o, r, e);
+	explain(x, o, r, e);
 }
 
 static void held(struct order *o, const struct ext_call *c)
@@ -282,6 +294,7 @@ static void held(struct order *o, const struct ext_call *c)
 	if (!o->n_entries)
 		return;
 	ext_scopes_add(t, o);
+	t->exact = o->exact;
 	t->until_ns = until_ns;
 	ext_note_hold(t, c);
 	if (!o->all) { /* what was held before may end earlier */

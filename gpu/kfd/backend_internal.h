@@ -25,6 +25,7 @@ struct order {
 	uint64_t called_ns, longest_ns;
 	uint32_t grace_kclk; /* 0: the least */
 	uint32_t entry, n_entries; /* its part of the worker's call */
+	bool exact; /* gpu_hold */
 	bool all;
 	uint32_t n;
 	uint32_t ids[];
@@ -90,7 +91,7 @@ struct backend {
 int mqds_init(struct backend *b);
 void mqds_done(struct backend *b);
 /* Has it read anew unless that was a moment ago; may wait for a short time. */
-void mqds_read(struct backend *b);
+void mqds_refresh(struct backend *b);
 bool mqds_is_known(const struct backend *b); /* else it is still being read, and empty */
 const struct gkfd_mqds *mqds_list(const struct backend *b);
 /* Why it cannot be read, for people; NULL: it can be, or it is not known yet. */

@@ -95,7 +95,7 @@ static bool is_fresh(struct mqds *m, uint64_t now_ns)
 	return m->known && now_ns - m->fresh_ns < MQDS_FRESH_NS;
 }
 
-void mqds_read(struct backend *b)
+void mqds_refresh(struct backend *b)
 {
 	struct mqds *m = &b->mqds;
 	uint64_t now_ns = gkfd_now_ns(b->k);

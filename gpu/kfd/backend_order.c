@@ -33,6 +33,7 @@ int order_new(struct gpu_target *t, enum gpu_verb verb, const struct gpu_hold *w
 	if (what) {
 		o->longest_ns = what->longest_ns;
 		o->grace_kclk = what->grace_kclk;
+		o->exact = what->exact;
 	}
 	*ret = o;
 	return 0;

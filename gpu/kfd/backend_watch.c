@@ -138,7 +138,7 @@ static int rebuild(struct gpu_watch *w)
 	struct fresh f = { 0 };
 	int r;
 
-	mqds_read(w->b); /* first: what it lacks is then missed, not mistaken */
+	mqds_refresh(w->b); /* first: what it lacks is then missed, not mistaken */
 	r = gkfd_proc_read(w->b->k, w->pid, &proc);
 	if (r < 0)
 		return r;

@@ -21,9 +21,15 @@ int gkfd_new(const struct gkfd_transport *transport, void *data, struct gkfd **r
 	return 0;
 }
 
+struct gkfd *gkfd_ref(struct gkfd *k)
+{
+	k->more_refs++;
+	return k;
+}
+
 void gkfd_free(struct gkfd *k)
 {
-	if (!k)
+	if (!k || k->more_refs-- > 0)
 		return;
 	k->transport->close(k->data);
 	free(k);

@@ -14,6 +14,7 @@ struct gkfd {
 	void *data;
 	uint32_t major, minor; /* 0.0 until gkfd_open_device() */
 	bool opened;
+	unsigned int more_refs;
 };
 
 /*
@@ -33,6 +34,7 @@ enum gkfd_cap {
 
 /* Takes over @data in any case. The device itself is opened only by gkfd_open_device(). */
 int gkfd_new(const struct gkfd_transport *transport, void *data, struct gkfd **ret);
+struct gkfd *gkfd_ref(struct gkfd *k); /* one more who frees it; by its owner's thread */
 void gkfd_free(struct gkfd *k); /* accepts NULL */
 void gkfd_freep(struct gkfd **k);
 

@@ -23,9 +23,15 @@ int nvrm_new(const struct nvrm_transport *transport, void *data, struct nvrm **r
 	return 0;
 }
 
+struct nvrm *nvrm_ref(struct nvrm *n)
+{
+	n->more_refs++;
+	return n;
+}
+
 void nvrm_free(struct nvrm *n)
 {
-	if (!n)
+	if (!n || n->more_refs-- > 0)
 		return;
 	n->transport->close(n->data);
 	free(n);

@@ -12,10 +12,12 @@
 struct nvrm {
 	const struct nvrm_transport *transport;
 	void *data;
+	unsigned int more_refs;
 };
 
 /* Owns @data, also on failure. */
 int nvrm_new(const struct nvrm_transport *transport, void *data, struct nvrm **ret);
+struct nvrm *nvrm_ref(struct nvrm *n); /* one more who frees it; by its owner's thread */
 void nvrm_free(struct nvrm *n); /* accepts NULL */
 void nvrm_freep(struct nvrm **n);
 

@@ -256,6 +256,7 @@ static int answer(struct fake_ext *f, unsigned long request, void *arg)
 	case KFD_GPREEMPT_GET_VERSION:
 		*(struct kfd_gpreempt_version *)arg = (struct kfd_gpreempt_version){
 			.version = f->version,
+			.max_entries = KFD_GPREEMPT_MAX_ENTRIES,
 			.abilities = f->admin ? KFD_GPREEMPT_IS_ADMIN : 0,
 		};
 		return 0;
@@ -278,6 +279,8 @@ static int answer(struct fake_ext *f, unsigned long request, void *arg)
 		return set_class(f, arg);
 	case KFD_GPREEMPT_BIND:
 		return bind_to(f, arg);
+	case KFD_GPREEMPT_GET_HQD_STATUS:
+		return -EOPNOTSUPP; /* this GPU's slots are not told */
 	default:
 		f->counts.sins++;
 		return -ENOTTY;

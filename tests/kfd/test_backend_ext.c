@@ -389,6 +389,7 @@ static void what_was_held_before_stays_when_more_fails(void **state)
 	ops_of(rig)->suspend(t, &(struct gpu_hold){ more, 2 }, 2);
 	submit(rig);
 	ext_rig_expect_call(rig, "unmap 1001:1 1001:3 for 1000");
+	ext_rig_expect_call(rig, "stats 1001"); /* who else has it */
 	ext_rig_expect_call(rig, "map 1001:3");
 	ext_rig_expect(rig, GPU_SUSPEND, -EBUSY, 0);
 	rig->failing = 0;

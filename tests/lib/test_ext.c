@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "lib/ext.h"
+#include "lib/internal.h"
 #include "tests/kfd/counts.h"
 #include "tests/kfd/fake_ext.h"
 
@@ -309,15 +309,18 @@ static void every_failure_of_a_hold_is_said_and_leaves_nothing_held(void **state
 		{ -ECANCELED, -ECANCELED, GPREEMPT_ERROR_FAILED },
 	};
 	struct rig *r = *state;
-	struct gpreempt_process *p = attach(r, JOB);
+	struct gpreempt_process *p;
 
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		p = attach(r, JOB); /* of a process that is gone the attachment is over */
 		fake_ext_fail(r->fake, JOB, cases[i].result);
 		refused(r, gpreempt_suspend_queues(p, NULL, 0, NULL, NULL), cases[i].error,
 			cases[i].kind);
 		assert_int_equal(gpreempt_held_queues(p, NULL, 0), 0);
+		gpreempt_detach(p);
+		fake_ext_fail(r->fake, JOB, 0);
 	}
-	fake_ext_fail(r->fake, JOB, 0);
+	p = attach(r, JOB);
 	fake_ext_fail_calls(r->fake, -ENOMEM);
 	refused(r, gpreempt_suspend_queues(p, NULL, 0, NULL, NULL), -ENOMEM, GPREEMPT_ERROR_FAILED);
 }

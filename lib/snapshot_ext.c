@@ -3,7 +3,8 @@
 #include <errno.h>
 
 #include "lib/describe.h"
-#include "lib/ext.h"
+#include "gpu/kfd/ext.h"
+#include "lib/act.h"
 
 #define OFF \
 	(KFD_GPREEMPT_QUEUE_HELD | KFD_GPREEMPT_QUEUE_HELD_SELF | KFD_GPREEMPT_QUEUE_STOPPED | \
@@ -58,16 +59,17 @@ static int describe(struct gpreempt_process *p, const struct kfd_gpreempt_queue 
 	return 0;
 }
 
-int ext_snapshot(struct gpreempt_process *p, struct gpreempt_queue **ret, size_t *ret_n)
+int snapshot_by_ext(struct gpreempt_process *p, struct gpreempt_queue **ret, size_t *ret_n)
 {
 	_cleanup_free_ struct kfd_gpreempt_queue *stats = NULL;
-	struct kfd_gpreempt_entry e =
-		gkfd_ext_entry(p->pid, p->ext->start_ticks, KFD_GPREEMPT_ALL_QUEUES);
+	struct kfd_gpreempt_entry e = gkfd_ext_entry(p->pid, 0, KFD_GPREEMPT_ALL_QUEUES);
 	struct gkfd_failure failure = { 0 };
-	int n, r;
+	int n, r = process_check(p);
 
+	if (r < 0)
+		return r;
 	ctx_call_begin(p->ctx);
-	n = gkfd_ext_queues(p->ctx->k, p->pid, p->ext->start_ticks, &stats);
+	n = gkfd_ext_queues(p->ctx->k, p->pid, 0, &stats);
 	ctx_call_end(p->ctx);
 	if (n < 0) {
 		r = gkfd_ext_explain(p->ctx->k, &e, n, &failure);
