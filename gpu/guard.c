@@ -16,7 +16,7 @@
 #include "gpu/guard_message.h"
 #include "gpu/guard_watch.h"
 #include "util/bare.h"
-#include "util/macros.h"
+#include "util/clock.h"
 
 /* The kernel's own timer comes after the guard had its chance, which looks every GUARD_LOOK_NS. */
 #define TIMER_AFTER_NS (GUARD_LOOK_NS * 3)
@@ -39,14 +39,6 @@ struct guard {
 	pthread_mutex_t talk; /* one message and its answer */
 	bool deaf; /* an answer did not come: what comes now may be for another question */
 };
-
-static uint64_t monotonic_ns(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (uint64_t)ts.tv_sec * NSEC_PER_SEC + (uint64_t)ts.tv_nsec;
-}
 
 static void set_timer(struct guard *g, uint64_t at_ns)
 {

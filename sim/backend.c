@@ -210,7 +210,7 @@ static void finish(struct sim_gpu *gpu, struct sim_batch *b)
 
 static void act(struct event *e)
 {
-	struct sim_gpu *gpu = sim_container_of(e, struct sim_gpu, act);
+	struct sim_gpu *gpu = container_of(e, struct sim_gpu, act);
 	struct sim_batch *b = STAILQ_FIRST(&gpu->batches);
 
 	if (!gpu->begun) {
@@ -240,7 +240,7 @@ static bool is_being_resumed(const struct sim_member *m)
 /* What else is due at this instant goes first: it may be the engine, letting go. */
 static void hold_ends(struct event *e)
 {
-	struct sim_member *m = sim_container_of(e, struct sim_member, guard);
+	struct sim_member *m = container_of(e, struct sim_member, guard);
 	struct engine_action a = {
 		.gpu = m->gpu->index,
 		.job = m->engine_job,

@@ -78,7 +78,7 @@ static void send_due(struct sim_process *p)
 
 static void request_due(struct event *e)
 {
-	send_due(sim_container_of(e, struct sim_process, due));
+	send_due(container_of(e, struct sim_process, due));
 }
 
 static void submit(struct sim_stream *stream)
@@ -98,7 +98,7 @@ static void submit(struct sim_stream *stream)
 
 static void stream_goes_on(struct event *e)
 {
-	struct sim_stream *stream = sim_container_of(e, struct sim_stream, event);
+	struct sim_stream *stream = container_of(e, struct sim_stream, event);
 	struct sim_process *p = stream->process;
 
 	if (stream->stage == SIM_TO_ANNOUNCE) {

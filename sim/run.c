@@ -32,7 +32,7 @@ struct sim_machine *sim_touch(struct sim_gpu *gpu)
 
 static void machine_goes_on(struct event *e)
 {
-	struct sim_gpu *gpu = sim_container_of(e, struct sim_gpu, event);
+	struct sim_gpu *gpu = container_of(e, struct sim_gpu, event);
 	struct sim_machine *m = sim_touch(gpu);
 
 	for (size_t i = 0; i < m->n_on; i++) {
@@ -66,7 +66,7 @@ static void update(struct sim_gpu *gpu)
 
 static void half_time(struct event *e)
 {
-	struct sim_world *w = sim_container_of(e, struct sim_world, half_time);
+	struct sim_world *w = container_of(e, struct sim_world, half_time);
 
 	for (size_t i = 0; i < w->n_processes; i++) {
 		struct sim_process *p = &w->processes[i];

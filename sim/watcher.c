@@ -74,7 +74,7 @@ static void carry_out(struct sim_world *w, struct engine_action *actions, size_t
 
 static void step(struct event *e)
 {
-	struct sim_world *w = sim_container_of(e, struct sim_world, step);
+	struct sim_world *w = container_of(e, struct sim_world, step);
 	uint64_t now = w->time.now_ns;
 	struct engine_step step = {
 		.now_ns = now,

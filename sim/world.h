@@ -23,8 +23,6 @@
 #include "sim/machine.h"
 #include "sim/stats.h"
 
-#define sim_container_of(ptr, type, member) ((type *)((char *)(ptr)-offsetof(type, member)))
-
 /* A process on one GPU: a job to the engine. */
 struct sim_member {
 	struct sim_process *process;

@@ -9,9 +9,8 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
-#include <time.h>
 
-#include "util/macros.h"
+#include "util/clock.h"
 
 #define AT_ONCE_MAX 64u
 
@@ -29,14 +28,6 @@ struct work {
 	struct child children[AT_ONCE_MAX];
 	unsigned int at_once;
 };
-
-static uint64_t monotonic_ns(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (uint64_t)ts.tv_sec * NSEC_PER_SEC + (uint64_t)ts.tv_nsec;
-}
 
 _Noreturn static void be_child(const struct work *w, size_t i, int done_fd)
 {

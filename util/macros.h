@@ -3,6 +3,7 @@
 #ifndef GPREEMPT_UTIL_MACROS_H
 #define GPREEMPT_UTIL_MACROS_H
 
+#include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,6 +12,7 @@
 #define _cleanup_(f) __attribute__((cleanup(f)))
 #define _printf_(fmt, first) __attribute__((format(printf, fmt, first)))
 #define ARRAY_SIZE(a) (sizeof(a) / sizeof((a)[0]))
+#define container_of(ptr, type, member) ((type *)((char *)(ptr)-offsetof(type, member)))
 
 #define NSEC_PER_USEC 1000ull
 #define NSEC_PER_MSEC 1000000ull

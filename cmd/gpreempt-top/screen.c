@@ -6,10 +6,9 @@
 #include <poll.h>
 #include <signal.h>
 #include <sys/signalfd.h>
-#include <time.h>
 
 #include "cmd/gpreempt-top/view.h"
-#include "util/macros.h"
+#include "util/clock.h"
 
 struct screen {
 	const struct screen_options *options;
@@ -22,14 +21,6 @@ struct screen {
 	int signal_fd;
 	bool ended;
 };
-
-static uint64_t now_ns(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (uint64_t)ts.tv_sec * NSEC_PER_SEC + (uint64_t)ts.tv_nsec;
-}
 
 enum { PAIR_RED = 1, PAIR_GREEN, PAIR_YELLOW };
 
@@ -94,9 +85,9 @@ static int draw(struct screen *s)
 static void look(struct screen *s)
 {
 	if (snapshot_read(&s->snapshot, s->options->socket, &s->daemon) >= 0)
-		s->last_seen_ns = now_ns();
-	s->snapshot.lost_s = (now_ns() - s->last_seen_ns) / NSEC_PER_SEC;
-	s->next_ns = now_ns() + s->options->interval_ns;
+		s->last_seen_ns = monotonic_ns();
+	s->snapshot.lost_s = (monotonic_ns() - s->last_seen_ns) / NSEC_PER_SEC;
+	s->next_ns = monotonic_ns() + s->options->interval_ns;
 }
 
 static void scroll_by(struct screen *s, size_t lines, bool down)
@@ -153,7 +144,7 @@ static void wait_for_something(struct screen *s)
 		{ .fd = STDIN_FILENO, .events = POLLIN },
 		{ .fd = s->signal_fd, .events = POLLIN },
 	};
-	uint64_t now = now_ns(), left = s->next_ns > now ? s->next_ns - now : 0;
+	uint64_t now = monotonic_ns(), left = s->next_ns > now ? s->next_ns - now : 0;
 	int key;
 
 	poll(fds, ARRAY_SIZE(fds), (int)((left + NSEC_PER_MSEC - 1) / NSEC_PER_MSEC));
@@ -168,7 +159,7 @@ static int run(struct screen *s)
 	int r = 0;
 
 	while (!s->ended && r >= 0) {
-		if (now_ns() >= s->next_ns)
+		if (monotonic_ns() >= s->next_ns)
 			look(s);
 		r = draw(s);
 		if (r >= 0)
@@ -198,7 +189,7 @@ int screen_run(const struct screen_options *options)
 
 	if (!isatty(STDIN_FILENO) || !isatty(STDOUT_FILENO))
 		return -ENOTTY;
-	s.last_seen_ns = now_ns();
+	s.last_seen_ns = monotonic_ns();
 	s.signal_fd = open_signals();
 	if (s.signal_fd < 0)
 		return -errno;

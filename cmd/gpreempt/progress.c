@@ -1,25 +1,17 @@
 /* SPDX-License-Identifier: MIT */
 #include <stdarg.h>
 #include <stdio.h>
-#include <time.h>
 
 #include "cmd/gpreempt/cli.h"
+#include "util/clock.h"
 
+/* Times are of the person waiting, not of the device. */
 #define QUIET_NS NSEC_PER_SEC
 #define REPEAT_NS (200 * NSEC_PER_MSEC)
 
-/* Of the person waiting, not of the device. */
-static uint64_t person_ns(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (uint64_t)ts.tv_sec * NSEC_PER_SEC + (uint64_t)ts.tv_nsec;
-}
-
 void progress_begin(struct progress *p)
 {
-	*p = (struct progress){ .wanted = is_terminal(STDERR_FILENO), .began_ns = person_ns() };
+	*p = (struct progress){ .wanted = is_terminal(STDERR_FILENO), .began_ns = monotonic_ns() };
 }
 
 static void show(struct progress *p, const char *fmt, va_list ap)
@@ -28,13 +20,13 @@ static void show(struct progress *p, const char *fmt, va_list ap)
 	fputs("\r\033[K", stderr);
 	vfprintf(stderr, fmt, ap);
 	fflush(stderr);
-	p->last_ns = person_ns();
+	p->last_ns = monotonic_ns();
 	p->shown = true;
 }
 
 void progress_show(struct progress *p, const char *fmt, ...)
 {
-	uint64_t now = person_ns();
+	uint64_t now = monotonic_ns();
 	va_list ap;
 
 	if (!p->wanted || now - p->began_ns < QUIET_NS || now - p->last_ns < REPEAT_NS)

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "gpu/helpers/drop.h"
 
-#include <errno.h>
 #include <linux/futex.h>
 #include <pthread.h>
 #include <signal.h>
@@ -13,7 +12,7 @@
 #include <time.h>
 
 #include "util/bare.h"
-#include "util/macros.h"
+#include "util/clock.h"
 
 #define DROPPED_AT_ONCE 16u
 #define CHILDREN_FREELY 8u /* of one user; beyond that each has twice as many to drop */
@@ -100,14 +99,6 @@ static bool make_word(void)
 		return false;
 	ready = page;
 	return true;
-}
-
-static uint64_t monotonic_ns(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (uint64_t)ts.tv_sec * NSEC_PER_SEC + (uint64_t)ts.tv_nsec;
 }
 
 static bool becomes_ready(uint32_t number)

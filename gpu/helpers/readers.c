@@ -11,7 +11,7 @@
 #include <time.h>
 
 #include "gpu/helpers/helper.h"
-#include "util/macros.h"
+#include "util/clock.h"
 
 #define PATIENCE_NS (300 * NSEC_PER_MSEC)
 #define START_NS (5 * NSEC_PER_SEC) /* until a reader stands: its program may have to be loaded */
@@ -65,14 +65,6 @@ struct readers {
 	LIST_HEAD(, lost) lost;
 	struct drops sockets; /* of those that are gone */
 };
-
-static uint64_t monotonic_ns(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (uint64_t)ts.tv_sec * NSEC_PER_SEC + (uint64_t)ts.tv_nsec;
-}
 
 /* The directory itself: asking for it reads nothing of the process. */
 int readers_user_of(pid_t pid, uid_t *ret)

@@ -12,6 +12,7 @@
 #include "gpu/helpers/borrow.h"
 #include "gpu/kfd/mem_syscall.h"
 #include "gpu/kfd/transport.h"
+#include "util/clock.h"
 #include "util/macros.h"
 
 struct kernel {
@@ -200,10 +201,7 @@ static int kernel_list_dir(void *data, enum gkfd_tree tree, const char *path, ch
 
 uint64_t gkfd_syscall_now_ns(void *data)
 {
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t)now.tv_sec * NSEC_PER_SEC + (uint64_t)now.tv_nsec;
+	return monotonic_ns();
 }
 
 /* A signal does not end the wait: who wants to hear of one passes a descriptor for it. */

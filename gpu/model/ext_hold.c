@@ -5,8 +5,6 @@
 #include "abi/kfd_gpreempt.h"
 #include "gpu/model/driver.h"
 
-#define container_of(ptr, type, member) ((type *)((char *)(ptr)-offsetof(type, member)))
-
 /* ---- a batch on one GPU ---- */
 
 static bool is_taken(const struct ext_batch *b, const struct ext_hold *h)

@@ -23,8 +23,6 @@
 
 #include "gpu/model/hw.h"
 
-#define container_of(ptr, type, member) ((type *)((char *)(ptr)-offsetof(type, member)))
-
 /* Pipe priorities; higher is more urgent. */
 enum { HW_PIPE_LOW, HW_PIPE_MEDIUM, HW_PIPE_HIGH, HW_N_PIPES };
 

@@ -2,12 +2,11 @@
 /* Questions that readers ask, and descriptors that children close. */
 #include <errno.h>
 #include <string.h>
-#include <time.h>
 
 #include "gpu/helpers/drop.h"
 #include "gpu/helpers/readers.h"
 #include "gpu/nvrm/question.h"
-#include "util/macros.h"
+#include "util/clock.h"
 
 #define HEAR_NS (20 * NSEC_PER_MSEC) /* whether a reader hangs, and what was dropped with others */
 #define BURY_NS NSEC_PER_SEC /* children that have dropped something */
@@ -196,14 +195,6 @@ void nvrm_readers_drop(struct nvrm_readers *r, int fd)
 int nvrm_readers_fd(const struct nvrm_readers *r)
 {
 	return readers_fd(r->readers);
-}
-
-static uint64_t monotonic_ns(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (uint64_t)ts.tv_sec * NSEC_PER_SEC + (uint64_t)ts.tv_nsec;
 }
 
 /* A child costs a tenth of a millisecond or more: those of a short time go together. */

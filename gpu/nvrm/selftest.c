@@ -5,14 +5,12 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
-#include <string.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
-#include <time.h>
 
 #include "gpu/nvrm/process.h"
 #include "gpu/nvrm/selftest_child.h"
-#include "util/macros.h"
+#include "util/clock.h"
 
 #define PAGE_BYTES 4096u
 #define START_NS (30 * NSEC_PER_SEC) /* eight GPUs take a while to be initialised */
@@ -31,14 +29,6 @@ struct test {
 	uint32_t beat; /* when it was held */
 	uint64_t began_ns; /* the call that is waited for */
 };
-
-static uint64_t now_ns(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (uint64_t)t.tv_sec * NSEC_PER_SEC + (uint64_t)t.tv_nsec;
-}
 
 /* The process is let go before it is ended: no channel of it stays disabled. */
 static void test_done(struct test *t)
@@ -87,14 +77,14 @@ static int start_child(struct test *t, unsigned int gpu)
 /* 1: @until is so; 0: not within @ns; -ECHILD: the child has ended. */
 static int watch(const struct test *t, uint64_t ns, bool (*until)(const struct test *t))
 {
-	uint64_t end = now_ns() + ns;
+	uint64_t end = monotonic_ns() + ns;
 
 	for (;;) {
 		struct pollfd fd = { .fd = t->said, .events = POLLIN };
 
 		if (until && until(t))
 			return 1;
-		if (now_ns() >= end)
+		if (monotonic_ns() >= end)
 			return 0;
 		if (poll(&fd, 1, 1) > 0)
 			return -ECHILD;
@@ -142,12 +132,12 @@ static int wait_until_it_runs(struct test *t, struct nvrm_failure *ret)
 
 static int hold(struct test *t, struct nvrm_selftest *figures, struct nvrm_failure *ret)
 {
-	uint64_t began = now_ns(), changed, off_ns;
+	uint64_t began = monotonic_ns(), changed, off_ns;
 	int r = nvrm_hold(&t->process, 1, NVRM_ALL_GPUS, &off_ns, ret);
 
 	if (r < 0)
 		return r;
-	figures->suspend_ns = now_ns() - began;
+	figures->suspend_ns = monotonic_ns() - began;
 	r = watch(t, SETTLE_NS, NULL);
 	t->beat = atomic_load(&t->page->beat);
 	changed = atomic_load(&t->page->changed_ns);
@@ -165,11 +155,11 @@ static int let_go(struct test *t, struct nvrm_selftest *figures, struct nvrm_fai
 {
 	int r;
 
-	t->began_ns = now_ns();
+	t->began_ns = monotonic_ns();
 	r = nvrm_let_go(&t->process, 1, NVRM_ALL_GPUS, ret);
 	if (r < 0)
 		return r;
-	figures->resume_ns = now_ns() - t->began_ns;
+	figures->resume_ns = monotonic_ns() - t->began_ns;
 	if (watch(t, TURN_NS, beats_again) <= 0)
 		return failed(ret, -EIO, NVRM_WHY_SELF_TEST, "what was resumed did not go on");
 	figures->running_ns = atomic_load(&t->page->again_ns) - t->began_ns;

@@ -7,10 +7,9 @@
 #include <stdbool.h>
 #include <stdlib.h>
 #include <sys/prctl.h>
-#include <time.h>
 #include <unistd.h>
 
-#include "util/macros.h"
+#include "util/clock.h"
 
 /* Of libcuda's interface, what is used; types and numbers are those of its stable C ABI. */
 struct cuda {
@@ -67,14 +66,6 @@ static const char kernel[] = ".version 6.3\n"
 			     "}\n";
 
 static_assert(offsetof(struct selftest_page, stop) == 64, "where the kernel looks");
-
-static uint64_t now_ns(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (uint64_t)t.tv_sec * NSEC_PER_SEC + (uint64_t)t.tv_nsec;
-}
 
 static bool find_functions(void *library, struct cuda *ret)
 {
@@ -158,12 +149,12 @@ static void become_ordinary(int fd)
 static void watch(struct selftest_page *page)
 {
 	uint32_t last = atomic_load(&page->beat);
-	uint64_t end = now_ns() + WATCH_NS, now = 0, changed = 0;
+	uint64_t end = monotonic_ns() + WATCH_NS, now = 0, changed = 0;
 
 	while (!atomic_load(&page->stop) && now < end) {
 		uint32_t beat = atomic_load(&page->beat);
 
-		now = now_ns();
+		now = monotonic_ns();
 		if (beat == last)
 			continue;
 		if (now - changed >= SELFTEST_SILENCE_NS)

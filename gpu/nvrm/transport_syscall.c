@@ -7,11 +7,11 @@
 #include <sys/ioctl.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
-#include <time.h>
 
 #include "gpu/files.h"
 #include "gpu/helpers/borrow.h"
 #include "gpu/nvrm/transport.h"
+#include "util/clock.h"
 #include "util/macros.h"
 
 #ifndef SYS_pidfd_open
@@ -299,10 +299,7 @@ static const struct nvrm_proc_files kernel_files = {
 
 static uint64_t kernel_now_ns(void *data)
 {
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t)now.tv_sec * NSEC_PER_SEC + (uint64_t)now.tv_nsec;
+	return monotonic_ns();
 }
 
 const struct nvrm_transport nvrm_transport_syscall = {
