@@ -47,29 +47,12 @@ struct gkfd_hqds {
 	struct gkfd_hqd *hqds;
 };
 
-struct gkfd_runlist { /* one node of "rls" */
-	uint32_t node;
-	uint32_t gpu_id;
-	bool active;
-	uint32_t processes; /* MAP_PROCESS packets */
-	uint32_t queues; /* MAP_QUEUES packets */
-	bool oversubscribed; /* the list chains to itself */
-};
-
-struct gkfd_runlists {
-	size_t n;
-	struct gkfd_runlist *lists;
-};
-
 /* -EACCES, -ENOENT as the file system says; -EBADMSG with *ret_line (from 1) set. */
 int gkfd_mqds_read(struct gkfd *k, struct gkfd_mqds *ret, uint32_t *ret_line);
 int gkfd_hqds_read(struct gkfd *k, struct gkfd_hqds *ret, uint32_t *ret_line);
-int gkfd_runlists_read(struct gkfd *k, struct gkfd_runlists *ret, uint32_t *ret_line);
 
 int gkfd_mqds_parse(const char *text, size_t len, struct gkfd_mqds *ret, uint32_t *ret_line);
 int gkfd_hqds_parse(const char *text, size_t len, struct gkfd_hqds *ret, uint32_t *ret_line);
-int gkfd_runlists_parse(const char *text, size_t len, struct gkfd_runlists *ret,
-			uint32_t *ret_line);
 
 /*
  * By a reader: reading "mqds" takes the lock of every process in turn (Linux 6.12
@@ -98,6 +81,5 @@ const char *gkfd_mqds_problem(int error);
 
 void gkfd_mqds_done(struct gkfd_mqds *m);
 void gkfd_hqds_done(struct gkfd_hqds *h);
-void gkfd_runlists_done(struct gkfd_runlists *r);
 
 #endif

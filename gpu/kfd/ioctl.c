@@ -120,38 +120,11 @@ bool gkfd_has(const struct gkfd *k, enum gkfd_cap cap)
 	return k->major == 1 && k->minor >= since_minor[cap];
 }
 
-int gkfd_create_queue(struct gkfd *k, struct kfd_ioctl_create_queue_args *args)
-{
-	return gkfd_ioctl(k, AMDKFD_IOC_CREATE_QUEUE, args);
-}
-
-int gkfd_destroy_queue(struct gkfd *k, uint32_t queue_id)
-{
-	struct kfd_ioctl_destroy_queue_args args = { .queue_id = queue_id };
-
-	return gkfd_ioctl(k, AMDKFD_IOC_DESTROY_QUEUE, &args);
-}
-
 int gkfd_update_queue(struct gkfd *k, const struct kfd_ioctl_update_queue_args *args)
 {
 	struct kfd_ioctl_update_queue_args copy = *args;
 
 	return gkfd_ioctl(k, AMDKFD_IOC_UPDATE_QUEUE, &copy);
-}
-
-int gkfd_runtime_enable(struct gkfd *k, uint64_t r_debug, uint32_t mode_mask)
-{
-	struct kfd_ioctl_runtime_enable_args args = {
-		.r_debug = r_debug,
-		.mode_mask = mode_mask,
-	};
-
-	return gkfd_ioctl(k, AMDKFD_IOC_RUNTIME_ENABLE, &args);
-}
-
-int gkfd_criu_op(struct gkfd *k, struct kfd_ioctl_criu_args *args)
-{
-	return gkfd_ioctl(k, AMDKFD_IOC_CRIU_OP, args);
 }
 
 static int dbg_trap(struct gkfd *k, pid_t pid, uint32_t op, struct kfd_ioctl_dbg_trap_args *args)
@@ -233,24 +206,6 @@ int gkfd_dbg_queue_snapshot(struct gkfd *k, pid_t pid, uint64_t clear_mask,
 
 	if (r >= 0)
 		*n = args.queue_snapshot.num_queues;
-	return r;
-}
-
-int gkfd_dbg_device_snapshot(struct gkfd *k, pid_t pid, uint64_t clear_mask,
-			     struct kfd_dbg_device_info_entry *entries, uint32_t *n)
-{
-	struct kfd_ioctl_dbg_trap_args args = {
-		.device_snapshot = {
-			.exception_mask = clear_mask,
-			.snapshot_buf_ptr = (uintptr_t)entries,
-			.num_devices = *n,
-			.entry_size = sizeof(*entries),
-		},
-	};
-	int r = dbg_trap(k, pid, KFD_IOC_DBG_TRAP_GET_DEVICE_SNAPSHOT, &args);
-
-	if (r >= 0)
-		*n = args.device_snapshot.num_devices;
 	return r;
 }
 

@@ -56,10 +56,7 @@ int gkfd_read_mem(struct gkfd *k, pid_t pid, struct gkfd_mem *mem, struct gkfd_s
 int gkfd_list_dir(struct gkfd *k, enum gkfd_tree tree, const char *path, char **ret_names);
 
 /* ---- queues of one's own ---- */
-int gkfd_create_queue(struct gkfd *k, struct kfd_ioctl_create_queue_args *args);
-int gkfd_destroy_queue(struct gkfd *k, uint32_t queue_id);
 int gkfd_update_queue(struct gkfd *k, const struct kfd_ioctl_update_queue_args *args);
-int gkfd_runtime_enable(struct gkfd *k, uint64_t r_debug, uint32_t mode_mask);
 
 /* ---- the debug interface (GKFD_CAP_DEBUG) ---- */
 
@@ -90,13 +87,8 @@ int gkfd_dbg_resume_queues(struct gkfd *k, pid_t pid, uint32_t *ids, uint32_t n)
  */
 int gkfd_dbg_queue_snapshot(struct gkfd *k, pid_t pid, uint64_t clear_mask,
 			    struct kfd_queue_snapshot_entry *entries, uint32_t *n);
-int gkfd_dbg_device_snapshot(struct gkfd *k, pid_t pid, uint64_t clear_mask,
-			     struct kfd_dbg_device_info_entry *entries, uint32_t *n);
 /* -EAGAIN: nothing is pending. */
 int gkfd_dbg_query_event(struct gkfd *k, pid_t pid, uint64_t clear_mask,
 			 struct kfd_ioctl_dbg_trap_query_debug_event_args *ret);
-
-/* ---- CRIU (GKFD_CAP_CRIU) ---- */
-int gkfd_criu_op(struct gkfd *k, struct kfd_ioctl_criu_args *args);
 
 #endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Looks at several processes, in a reader. */
 #include <errno.h>
-#include <string.h>
 
 #include "gpu/kfd/look.h"
 #include "util/macros.h"

@@ -5,7 +5,6 @@
  * computed: an SDMA queue printed after a compute queue has as many as that one, not one.
  */
 #include <errno.h>
-#include <string.h>
 
 #include "abi/mqd_v9.h"
 #include "gpu/kfd/debugfs.h"

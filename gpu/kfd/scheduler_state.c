@@ -6,7 +6,6 @@
  * here are of a newer driver, and passed over.
  */
 #include <errno.h>
-#include <string.h>
 
 #include "gpu/kfd/dump.h"
 #include "gpu/kfd/grow.h"

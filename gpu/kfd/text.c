@@ -72,7 +72,7 @@ static uint32_t digit_of(char c)
 	return 16;
 }
 
-static bool number(struct gkfd_text *t, unsigned int base, uint64_t max, uint64_t *ret)
+bool gkfd_text_dec(struct gkfd_text *t, uint64_t max, uint64_t *ret)
 {
 	const char *p = t->at;
 	uint64_t value = 0;
@@ -80,9 +80,9 @@ static bool number(struct gkfd_text *t, unsigned int base, uint64_t max, uint64_
 	for (; p < t->end; p++) {
 		uint32_t digit = digit_of(*p);
 
-		if (digit >= base)
+		if (digit >= 10)
 			break;
-		if (__builtin_mul_overflow(value, base, &value) ||
+		if (__builtin_mul_overflow(value, 10, &value) ||
 		    __builtin_add_overflow(value, digit, &value) || value > max)
 			return false;
 	}
@@ -93,27 +93,17 @@ static bool number(struct gkfd_text *t, unsigned int base, uint64_t max, uint64_
 	return true;
 }
 
-bool gkfd_text_dec(struct gkfd_text *t, uint64_t max, uint64_t *ret)
-{
-	return number(t, 10, max, ret);
-}
-
-bool gkfd_text_hex(struct gkfd_text *t, uint64_t max, uint64_t *ret)
-{
-	return number(t, 16, max, ret);
-}
-
 bool gkfd_text_dec32(struct gkfd_text *t, uint32_t *ret)
 {
 	uint64_t value;
 
-	if (!number(t, 10, UINT32_MAX, &value))
+	if (!gkfd_text_dec(t, UINT32_MAX, &value))
 		return false;
 	*ret = (uint32_t)value;
 	return true;
 }
 
-/* Not by number(): a dump of all descriptors is mostly this, and a command reads it whole. */
+/* A dump of all descriptors is mostly this, and a command reads it whole: only shifts. */
 bool gkfd_text_hex32(struct gkfd_text *t, uint32_t *ret)
 {
 	const char *p = t->at;

@@ -34,7 +34,6 @@ bool gkfd_text_word(struct gkfd_text *t, struct gkfd_text *ret_word);
 bool gkfd_text_equals(const struct gkfd_text *t, const char *literal);
 /* Digits only, no sign; a number above @max does not fit. */
 bool gkfd_text_dec(struct gkfd_text *t, uint64_t max, uint64_t *ret);
-bool gkfd_text_hex(struct gkfd_text *t, uint64_t max, uint64_t *ret);
 bool gkfd_text_dec32(struct gkfd_text *t, uint32_t *ret);
 bool gkfd_text_hex32(struct gkfd_text *t, uint32_t *ret);
 

@@ -355,79 +355,10 @@ static void bad_hqds_name_the_line(void **state)
 	}
 }
 
-static size_t add_packet(uint32_t *ib, size_t at, uint32_t opcode, uint32_t n_dwords)
-{
-	ib[at] = 3u << 30 | (n_dwords - 2) << 16 | opcode << 8;
-	/* A body that looks like headers: only its length may count. */
-	for (uint32_t i = 1; i < n_dwords; i++)
-		ib[at + i] = 3u << 30 | 0xa2 << 8;
-	return at + n_dwords;
-}
-
-static void runlists_are_counted_packet_by_packet(void **state)
-{
-	struct text t;
-	struct gkfd_runlists found;
-	uint32_t ib[128], line = 0;
-	size_t n = 0;
-
-	text_begin(&t);
-	n = add_packet(ib, n, 0xa1, 19);
-	n = add_packet(ib, n, 0xa2, 7);
-	n = add_packet(ib, n, 0xa2, 7);
-	n = add_packet(ib, n, 0xa1, 19);
-	n = add_packet(ib, n, 0xa5, 4);
-	ib[n++] = 0; /* room not used */
-	fputs("Node 1, gpu_id 404a:\n", t.out);
-	print_rows(t.out, "  ", 0, ib, n);
-	fputs("Node 2, gpu_id ee4d:\n  No active runlist\n", t.out);
-	text_end(&t);
-	assert_int_equal(gkfd_runlists_parse(t.bytes, t.len, &found, &line), 0);
-	assert_int_equal(found.n, 2);
-	assert_true(found.lists[0].active);
-	assert_int_equal(found.lists[0].processes, 2);
-	assert_int_equal(found.lists[0].queues, 2);
-	assert_true(found.lists[0].oversubscribed);
-	assert_int_equal(found.lists[1].gpu_id, 0xee4d);
-	assert_false(found.lists[1].active);
-	assert_false(found.lists[1].oversubscribed);
-	gkfd_runlists_done(&found);
-	free(t.bytes);
-}
-
-static void bad_runlists_name_the_line(void **state)
-{
-	static const struct {
-		const char *text;
-		uint32_t line;
-	} bad[] = {
-		{ "  No active runlist\n", 1 },
-		{ NODE, 1 }, /* neither a list nor none */
-		{ NODE NODE, 2 },
-		{ NODE "  Something else\n", 2 },
-		{ NODE "  No active runlist\n  00000000: 00000000\n", 3 },
-		{ NODE "  00000000: 00000000\n  No active runlist\n", 3 },
-		{ NODE "  00000000: 40000000\n", 2 }, /* not a type-3 packet */
-		{ NODE "  00000000: c0011000 00000000\n", 2 }, /* its packet goes on */
-		{ NODE "  00000000: 00000000\n  00000000: 00000000\n", 3 },
-	};
-
-	for (size_t i = 0; i < ARRAY_SIZE(bad); i++) {
-		struct gkfd_runlists found;
-		uint32_t line = 0;
-
-		assert_int_equal(
-			gkfd_runlists_parse(bad[i].text, strlen(bad[i].text), &found, &line),
-			-EBADMSG);
-		assert_int_equal(line, bad[i].line);
-	}
-}
-
 static void the_files_are_read_where_the_driver_has_them(void **state)
 {
 	struct fake *f;
 	_cleanup_gkfd_ struct gkfd *k = fake_open(&f);
-	struct gkfd_runlists lists;
 	struct gkfd_mqds mqds;
 	struct gkfd_hqds hqds;
 	uint32_t line = 0;
@@ -438,12 +369,8 @@ static void the_files_are_read_where_the_driver_has_them(void **state)
 	fake_file(f, GKFD_TREE_DEBUGFS, "hqds", NODE " Device is stopped\n");
 	assert_int_equal(gkfd_hqds_read(k, &hqds, &line), 0);
 	assert_int_equal(hqds.n, 0);
-	fake_file(f, GKFD_TREE_DEBUGFS, "rls", NODE "  No active runlist\n");
-	assert_int_equal(gkfd_runlists_read(k, &lists, &line), 0);
-	assert_int_equal(lists.n, 1);
 	assert_int_equal(line, 0);
 	gkfd_hqds_done(&hqds);
-	gkfd_runlists_done(&lists);
 }
 
 int main(void)
@@ -460,8 +387,6 @@ int main(void)
 		cmocka_unit_test(slots_are_told_from_the_drivers_own_queue),
 		cmocka_unit_test(slots_before_multi_xcc_kernels_are_of_xcc_0),
 		cmocka_unit_test(bad_hqds_name_the_line),
-		cmocka_unit_test(runlists_are_counted_packet_by_packet),
-		cmocka_unit_test(bad_runlists_name_the_line),
 		cmocka_unit_test(the_files_are_read_where_the_driver_has_them),
 	};
 
