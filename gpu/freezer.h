@@ -10,7 +10,6 @@
 #define GPREEMPT_GPU_FREEZER_H
 
 #include <stdbool.h>
-#include <stddef.h>
 #include <sys/types.h>
 
 #define FREEZER_PATH_SIZE 256

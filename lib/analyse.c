@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Statistics over samples: by sorting and merging, so that a thousand queues cost little. */
 #include <errno.h>
-#include <string.h>
 
 #include "lib/internal.h"
 

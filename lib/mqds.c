@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
 /* Queue descriptors of debugfs, arranged for looking up, and what they tell of a process. */
-#include <errno.h>
 
 #include "lib/internal.h"
 

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
 /* The queues of the whole machine, without attaching to anybody. */
-#include <errno.h>
 #include <string.h>
 
 #include "lib/internal.h"

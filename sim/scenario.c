@@ -3,7 +3,6 @@
 #include "sim/scenario.h"
 
 #include <errno.h>
-#include <stdarg.h>
 #include <string.h>
 
 #include "sim/bursts.h"

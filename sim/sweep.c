@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
 /* One key of a scenario that takes several values, one a run. */
-#include <errno.h>
 #include <string.h>
 
 #include "sim/parse.h"

@@ -2,7 +2,6 @@
 /* The table of jobs: which columns fit, and what stands in them. */
 #include "cmd/gpreempt-top/jobs.h"
 
-#include <string.h>
 
 #include "cmd/gpreempt/job_text.h"
 

@@ -2,7 +2,6 @@
 #include "cmd/gpreempt-top/view.h"
 
 #include <errno.h>
-#include <string.h>
 
 #include "cmd/gpreempt-top/jobs.h"
 #include "cmd/gpreempt/job_text.h"

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The table of checks, and those that are about time. */
 #include <errno.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "cmd/gpreempt/accept.h"

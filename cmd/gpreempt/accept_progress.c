@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Whether a job really stops and goes on, told by the read pointers of its queues. */
 #include <errno.h>
-#include <stdio.h>
-#include <string.h>
 
 #include "cmd/gpreempt/accept.h"
 

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include <errno.h>
 #include <poll.h>
-#include <stdio.h>
-#include <string.h>
 
 #include "cmd/gpreempt/bench.h"
 

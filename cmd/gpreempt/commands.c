@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The command table, and the help that is made from it. */
 #include <stdio.h>
-#include <string.h>
 
 #include "cmd/gpreempt/cli.h"
 

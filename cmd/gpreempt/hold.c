@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include <poll.h>
 #include <stdio.h>
-#include <string.h>
 
 #include "cmd/gpreempt/cli.h"
 

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
 #include <stdio.h>
-#include <string.h>
 
 #include "cmd/gpreempt/cli.h"
 #include "cmd/gpreempt/processes.h"

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
 /* What `gpreempt --json bench` answered, and the costs of our own code that `make bench` leaves. */
-#include <string.h>
 
 #include "cmd/gpreempt/report.h"
 

@@ -4,7 +4,6 @@
  * cannot be said in percent, curves, is in a box of 1000 by 1000 that is stretched to fit.
  */
 #include <math.h>
-#include <string.h>
 
 #include "cmd/gpreempt/report.h"
 

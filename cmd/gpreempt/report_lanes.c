@@ -2,7 +2,6 @@
 /* Pictures over time: who was on a GPU and who was held off it, and what its slots held. */
 #include <errno.h>
 #include <math.h>
-#include <string.h>
 
 #include "cmd/gpreempt/report.h"
 

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
 /* What `gpreempt --json sim` answered. */
-#include <string.h>
 
 #include "cmd/gpreempt/report.h"
 

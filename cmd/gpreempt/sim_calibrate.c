@@ -4,9 +4,7 @@
  * GPreempt (USENIX ATC'25, section 5.2) ran DISB on an MI100; its averages are compared with those
  * of the same workloads here. No figure of gpreempt itself enters.
  */
-#include <errno.h>
 #include <stdio.h>
-#include <string.h>
 
 #include "cmd/gpreempt/sim.h"
 #include "cmd/gpreempt/table.h"

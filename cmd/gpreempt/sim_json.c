@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: MIT */
-#include <string.h>
 
 #include "cmd/gpreempt/sim.h"
 #include "util/units.h"

@@ -2,7 +2,6 @@
 /* The extension's device: its files, who may be named in calls, and the calls' entry. */
 #include <errno.h>
 #include <fcntl.h>
-#include <string.h>
 #include <sys/mman.h>
 
 #include "abi/kfd_gpreempt.h"

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The entry of the driver: kfd_ioctl() of Linux 6.12 kfd_chardev.c. */
 #include <errno.h>
-#include <string.h>
 
 #include "abi/kfd_memory.h"
 #include "gpu/model/driver.h"

@@ -4,7 +4,6 @@
  * list of them: numbers are asked for one by one, where it is known to take them.
  */
 #include <errno.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "gpu/nvrm/internal.h"

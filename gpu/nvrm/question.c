@@ -6,7 +6,6 @@
 
 #include "gpu/helpers/readers.h"
 #include "gpu/nvrm/internal.h"
-#include "gpu/nvrm/machine.h"
 #include "util/macros.h"
 
 /* ---- asking ---- */
