@@ -18,38 +18,22 @@ const char help_accept[] =
 	"process is suspended and resumed a few hundred times and loses a few seconds, no work.\n"
 	"Exit status 1 when a check fails.\n";
 
-enum { OPTION_ONLINE = 2001 };
-
-static int take_option(struct accept *a, int c)
+static int take_file(struct cli *cli, const struct command_option *o, const char *text)
 {
-	switch (c) {
-	case 'o':
-		a->file = optarg;
-		return optarg[0] ? EXIT_DONE : cli_usage(a->cli, "-o needs the name of a file");
-	case 'n':
-		return parse_number(a->cli, "-n", optarg, 1, ROUNDS_MAX, &a->wanted);
-	default:
-		return parse_pid(a->cli, optarg, &a->online_pid);
-	}
+	return text[0] ? option_text(cli, o, text) : cli_usage(cli, "-o needs the name of a file");
 }
 
 static int parse(struct accept *a, int argc, char **argv)
 {
-	static const struct option options[] = {
-		{ "output", required_argument, NULL, 'o' },
-		{ "rounds", required_argument, NULL, 'n' },
-		{ "online", required_argument, NULL, OPTION_ONLINE },
-		COMMON_OPTIONS,
+	const struct command_option options[] = {
+		{ "output", 'o', take_file, &a->file },
+		{ "rounds", 'n', option_number, &a->wanted, 1, ROUNDS_MAX },
+		{ "online", 0, option_pid, &a->online_pid },
 	};
-	int status = EXIT_DONE, c;
+	int status = take_options(a->cli, argc, argv, options, ARRAY_SIZE(options));
 
-	while ((c = option_next(a->cli, argc, argv, ":ho:n:", options, &status)) != OPTIONS_DONE) {
-		if (c != OPTIONS_STOP)
-			status = take_option(a, c);
-		if (status != EXIT_DONE)
-			return status;
-	}
-	status = check_arguments(a->cli, argc - optind, 1, 1);
+	if (status == EXIT_DONE)
+		status = check_arguments(a->cli, argc - optind, 1, 1);
 	if (status == EXIT_DONE)
 		status = parse_pid(a->cli, argv[optind], &a->pid);
 	if (status == EXIT_DONE && a->pid == a->online_pid)

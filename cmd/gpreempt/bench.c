@@ -22,45 +22,20 @@ const char help_bench[] =
 	"work would take, and resumes. Three failed rounds in a row end it. 'total' is suspend\n"
 	"and resume together, without the work.\n";
 
-enum { OPTION_WORK = 2001, OPTION_GRACE, OPTION_LEVEL };
-
-static int take_option(struct cli *cli, struct bench *b, int c)
-{
-	uint64_t ms = 0;
-	int status;
-
-	switch (c) {
-	case 'n':
-		return parse_number(cli, "-n", optarg, 1, ROUNDS_MAX, &b->wanted);
-	case OPTION_WORK:
-		status = parse_number(cli, "--work", optarg, 0, WORK_MS_MAX, &ms);
-		b->work_ns = ms * NSEC_PER_MSEC;
-		return status;
-	case OPTION_GRACE:
-		return parse_grace(cli, optarg, &b->options.grace_kclk);
-	default:
-		b->level = optarg;
-		return EXIT_DONE;
-	}
-}
-
 static int parse(struct cli *cli, int argc, char **argv, struct bench *b)
 {
-	static const struct option options[] = {
-		{ "rounds", required_argument, NULL, 'n' },
-		{ "work", required_argument, NULL, OPTION_WORK },
-		{ "grace", required_argument, NULL, OPTION_GRACE },
-		{ "level", required_argument, NULL, OPTION_LEVEL },
-		COMMON_OPTIONS,
+	uint64_t work_ms = WORK_MS_DEFAULT;
+	const struct command_option options[] = {
+		{ "rounds", 'n', option_number, &b->wanted, 1, ROUNDS_MAX },
+		{ "work", 0, option_number, &work_ms, 0, WORK_MS_MAX },
+		{ "grace", 0, option_grace, &b->options.grace_kclk },
+		{ "level", 0, option_text, &b->level },
 	};
-	int status = EXIT_DONE, c;
+	int status = take_options(cli, argc, argv, options, ARRAY_SIZE(options));
 
-	while ((c = option_next(cli, argc, argv, ":hn:", options, &status)) != OPTIONS_DONE) {
-		if (c != OPTIONS_STOP)
-			status = take_option(cli, b, c);
-		if (status != EXIT_DONE)
-			return status;
-	}
+	if (status != EXIT_DONE)
+		return status;
+	b->work_ns = work_ms * NSEC_PER_MSEC;
 	if (level_pauses(b->level) && b->options.grace_kclk)
 		return cli_usage(cli, "--grace does not go with level K1");
 	status = check_arguments(cli, argc - optind, 1, 1);
@@ -198,7 +173,6 @@ int cmd_bench(struct cli *cli, int argc, char **argv)
 {
 	struct bench b = {
 		.wanted = ROUNDS_DEFAULT,
-		.work_ns = WORK_MS_DEFAULT * NSEC_PER_MSEC,
 		.options = { .size = sizeof(b.options), .want_saved = true },
 		.error = { .size = sizeof(b.error) },
 	};

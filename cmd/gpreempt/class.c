@@ -20,31 +20,6 @@ const char help_class[] =
 	"Without a daemon the scheduler inside the driver is told, where it is on: it knows\n"
 	"single processes that use a GPU, by their pid.\n";
 
-#define TARGET_MAX_US (3600ull * 1000 * 1000)
-
-int take_class_option(struct cli *cli, int c, struct gpreempt_class_request *request)
-{
-	uint64_t value = 0;
-	int status;
-
-	switch (c) {
-	case OPTION_PRIORITY:
-		status = parse_number(cli, "--priority", optarg, 0, 255, &value);
-		if (status == EXIT_DONE)
-			request->priority = (int)value;
-		return status;
-	case OPTION_TARGET:
-		return parse_number(cli, "--target-us", optarg, 1, TARGET_MAX_US,
-				    &request->target_us);
-	case OPTION_CRITICAL:
-		request->critical = true;
-		return EXIT_DONE;
-	default:
-		request->lazy = true;
-		return EXIT_DONE;
-	}
-}
-
 static int parse_word(struct cli *cli, const char *word, struct gpreempt_class_request *request)
 {
 	request->withdraw = strcmp(word, "default") == 0;
@@ -60,17 +35,12 @@ static int parse_word(struct cli *cli, const char *word, struct gpreempt_class_r
 
 static int parse(struct cli *cli, int argc, char **argv, struct gpreempt_class_request *request)
 {
-	static const struct option options[] = { CLASS_OPTIONS, COMMON_OPTIONS };
+	const struct command_option options[] = { CLASS_OPTIONS(request) };
 	struct gpreempt_error e = { .size = sizeof(e) };
-	int status = EXIT_DONE, c;
+	int status = take_options(cli, argc, argv, options, ARRAY_SIZE(options));
 
-	while ((c = option_next(cli, argc, argv, ":h", options, &status)) != OPTIONS_DONE) {
-		if (c != OPTIONS_STOP)
-			status = take_class_option(cli, c, request);
-		if (status != EXIT_DONE)
-			return status;
-	}
-	status = check_arguments(cli, argc - optind, 2, 2);
+	if (status == EXIT_DONE)
+		status = check_arguments(cli, argc - optind, 2, 2);
 	if (status != EXIT_DONE)
 		return status;
 	if (gpreempt_check_selector(argv[optind], &e) < 0)

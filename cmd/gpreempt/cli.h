@@ -108,13 +108,42 @@ int help_command(struct cli *cli);
  */
 int option_next(struct cli *cli, int argc, char **argv, const char *letters,
 		const struct option *options, int *ret_status);
+
+/* An option of a command, and where its value goes. */
+struct command_option {
+	const char *name;
+	char letter; /* 0: none */
+	/* Takes the value @text; NULL: it has none, and *(bool *)ret becomes true. */
+	int (*take)(struct cli *cli, const struct command_option *o, const char *text);
+	void *ret;
+	uint64_t min, max; /* of numbers */
+};
+
+/*
+ * Takes the options of a command and the global ones; then optind is the first argument. At most
+ * MAX_OPTIONS. take_leading_options() ends at the first argument: what follows is another's.
+ */
+#define MAX_OPTIONS 16
+int take_options(struct cli *cli, int argc, char **argv, const struct command_option *options,
+		 size_t n);
+int take_leading_options(struct cli *cli, int argc, char **argv,
+			 const struct command_option *options, size_t n);
 /* The global options only, and exactly @min to @max arguments: from optind on. */
 int take_arguments(struct cli *cli, int argc, char **argv, int min, int max);
+
+/* For command_option.take. */
+int option_text(struct cli *cli, const struct command_option *o, const char *text);
+int option_number(struct cli *cli, const struct command_option *o, const char *text); /* uint64_t */
+int option_u32(struct cli *cli, const struct command_option *o, const char *text); /* or int */
+int option_seconds(struct cli *cli, const struct command_option *o, const char *text); /* in ns */
+int option_grace(struct cli *cli, const struct command_option *o, const char *text); /* uint32_t */
+int option_class(struct cli *cli, const struct command_option *o, const char *text);
+int option_pid(struct cli *cli, const struct command_option *o, const char *text);
+
 int parse_pid(struct cli *cli, const char *text, pid_t *ret);
 int parse_number(struct cli *cli, const char *what, const char *text, uint64_t min, uint64_t max,
 		 uint64_t *ret);
 int parse_seconds(struct cli *cli, const char *what, const char *text, uint64_t *ret_ns);
-int parse_grace(struct cli *cli, const char *text, uint32_t *ret);
 int parse_class(struct cli *cli, const char *text, enum gpreempt_class *ret);
 /* Only levels that hold other processes' queues, and that this machine has. Needs cli_open(). */
 int check_level(struct cli *cli, const char *text);

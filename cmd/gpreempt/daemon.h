@@ -19,15 +19,14 @@ int daemon_read_jobs(struct cli *cli, struct gpreempt_daemon *d, struct gpreempt
 		     size_t *ret_n);
 
 /* The options of run and class that say how a job is to be treated. */
-enum { OPTION_PRIORITY = 2101, OPTION_CRITICAL, OPTION_TARGET, OPTION_LAZY };
+#define TARGET_MAX_US (3600ull * 1000 * 1000)
 /* clang-format off */
-#define CLASS_OPTIONS \
-	{ "priority", required_argument, NULL, OPTION_PRIORITY }, \
-	{ "latency-critical", no_argument, NULL, OPTION_CRITICAL }, \
-	{ "target-us", required_argument, NULL, OPTION_TARGET }, \
-	{ "lazy", no_argument, NULL, OPTION_LAZY }
+#define CLASS_OPTIONS(request) \
+	{ "priority", 0, option_u32, &(request)->priority, 0, 255 }, \
+	{ "latency-critical", 0, NULL, &(request)->critical }, \
+	{ "target-us", 0, option_number, &(request)->target_us, 1, TARGET_MAX_US }, \
+	{ "lazy", 0, NULL, &(request)->lazy }
 /* clang-format on */
-int take_class_option(struct cli *cli, int c, struct gpreempt_class_request *request);
 
 static inline void daemon_closep(struct gpreempt_daemon **d)
 {

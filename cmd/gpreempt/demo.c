@@ -13,8 +13,6 @@
 const char help_demo[] =
 	"  --seconds N         how long each of the three parts takes; 5 unless told\n";
 
-enum { OPTION_SECONDS = 2301 };
-
 enum { ALONE, SHARED, PREEMPTED, N_PARTS };
 
 struct story {
@@ -265,29 +263,17 @@ static int judge(struct cli *cli, const struct story *s)
 	return EXIT_DONE;
 }
 
-static int parse_options(struct cli *cli, int argc, char **argv, struct story *s)
-{
-	static const struct option options[] = {
-		{ "seconds", required_argument, NULL, OPTION_SECONDS }, COMMON_OPTIONS
-	};
-	int c, status = EXIT_DONE;
-
-	while ((c = option_next(cli, argc, argv, ":h", options, &status)) >= 0) {
-		status = parse_number(cli, "--seconds", optarg, 1, 600, &s->seconds);
-		if (status != EXIT_DONE)
-			return status;
-	}
-	if (c == OPTIONS_STOP)
-		return status;
-	return check_arguments(cli, argc - optind, 0, 0);
-}
-
 int cmd_demo(struct cli *cli, int argc, char **argv)
 {
 	struct demo d = { .cli = cli, .alive_fd = -1, .daemon = { .pid_fd = -1, .out_fd = -1 } };
 	struct story s = { .seconds = DEFAULT_SECONDS };
-	int status = parse_options(cli, argc, argv, &s);
+	const struct command_option options[] = {
+		{ "seconds", 0, option_number, &s.seconds, 1, 600 },
+	};
+	int status = take_options(cli, argc, argv, options, ARRAY_SIZE(options));
 
+	if (status == EXIT_DONE)
+		status = check_arguments(cli, argc - optind, 0, 0);
 	if (status == EXIT_DONE)
 		status = choose_device(cli, &d.device);
 	if (status != EXIT_DONE)

@@ -17,8 +17,6 @@ struct findings {
 	struct gpreempt_self_test test;
 };
 
-enum { OPTION_SELF_TEST = 2001 };
-
 static bool is_nvidia(const struct findings *f)
 {
 	return strcmp(f->info.backend, "nvrm") == 0;
@@ -342,24 +340,18 @@ static bool examine_nvidia(struct cli *cli, struct findings *f)
 
 int cmd_doctor(struct cli *cli, int argc, char **argv)
 {
-	static const struct option options[] = {
-		{ "self-test", no_argument, NULL, OPTION_SELF_TEST },
-		COMMON_OPTIONS,
-	};
+	bool test = false;
+	const struct command_option options[] = { { "self-test", 0, NULL, &test } };
 	_cleanup_free_ struct findings *f = calloc(VENDORS, sizeof(*f));
 	struct gpreempt_error e = { .size = sizeof(e), .hint = "the reasons are above" };
-	int status = EXIT_DONE, c;
-	bool test = false;
 	size_t n = 1;
+	int status;
 
 	if (!f)
 		return cli_fail(cli, EXIT_FAILED, "free some memory", "out of memory");
-	while ((c = option_next(cli, argc, argv, ":h", options, &status)) != OPTIONS_DONE) {
-		if (c == OPTIONS_STOP)
-			return status;
-		test = true;
-	}
-	status = check_arguments(cli, argc - optind, 0, 0);
+	status = take_options(cli, argc, argv, options, ARRAY_SIZE(options));
+	if (status == EXIT_DONE)
+		status = check_arguments(cli, argc - optind, 0, 0);
 	if (status != EXIT_DONE)
 		return status;
 	if (gpreempt_open(cli->device, &cli->ctx, &e) >= 0) {

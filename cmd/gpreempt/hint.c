@@ -4,7 +4,6 @@
 
 #include "cmd/gpreempt/kernel.h"
 
-enum { OPTION_AHEAD = 2001, OPTION_FOR };
 #define LONGEST_NS NSEC_PER_SEC
 
 static uint64_t unit_ns(const char *text)
@@ -16,16 +15,16 @@ static uint64_t unit_ns(const char *text)
 	return strcmp(text, "s") ? 0 : NSEC_PER_SEC;
 }
 
-static int parse_duration(struct cli *cli, const char *what, const char *text, uint64_t *ret_ns)
+static int option_duration(struct cli *cli, const struct command_option *o, const char *text)
 {
 	const char *unit = text + strspn(text, "0123456789.");
 	char *end = NULL;
 	double ns = unit > text ? strtod(text, &end) * (double)unit_ns(unit) : 0;
 
 	if (end != unit || !(ns >= 1) || !(ns <= (double)LONGEST_NS))
-		return cli_usage(cli, "%s must be a time up to 1s, as 500us or 4.4ms, not '%s'",
-				 what, text);
-	*ret_ns = (uint64_t)(ns + 0.5);
+		return cli_usage(cli, "--%s must be a time up to 1s, as 500us or 4.4ms, not '%s'",
+				 o->name, text);
+	*(uint64_t *)o->ret = (uint64_t)(ns + 0.5);
 	return EXIT_DONE;
 }
 
@@ -57,25 +56,17 @@ static int report(struct cli *cli, const struct gpreempt_daemon *d, pid_t pid)
 
 int cmd_hint(struct cli *cli, int argc, char **argv)
 {
-	static const struct option options[] = {
-		{ "ahead", required_argument, NULL, OPTION_AHEAD },
-		{ "for", required_argument, NULL, OPTION_FOR },
-		COMMON_OPTIONS,
-	};
 	_cleanup_daemon_ struct gpreempt_daemon *d = NULL;
-	int status = EXIT_DONE, c;
 	uint64_t ahead_ns = 0, for_ns = 0;
+	const struct command_option options[] = {
+		{ "ahead", 0, option_duration, &ahead_ns },
+		{ "for", 0, option_duration, &for_ns },
+	};
+	int status = take_options(cli, argc, argv, options, ARRAY_SIZE(options));
 	pid_t pid = 0;
 
-	while ((c = option_next(cli, argc, argv, ":h", options, &status)) != OPTIONS_DONE) {
-		if (c == OPTION_AHEAD)
-			status = parse_duration(cli, "--ahead", optarg, &ahead_ns);
-		else if (c == OPTION_FOR)
-			status = parse_duration(cli, "--for", optarg, &for_ns);
-		if (status != EXIT_DONE)
-			return status;
-	}
-	status = check_arguments(cli, argc - optind, 1, 1);
+	if (status == EXIT_DONE)
+		status = check_arguments(cli, argc - optind, 1, 1);
 	if (status == EXIT_DONE)
 		status = parse_pid(cli, argv[optind], &pid);
 	if (status == EXIT_DONE)

@@ -22,8 +22,6 @@ const char help_hold[] =
 	"side keeps running. Whatever happens to this command, the jobs run again: on Ctrl-C,\n"
 	"Ctrl-Z or kill, when it crashes or hangs, when the terminal goes away.\n";
 
-enum { OPTION_QUEUE = 2001, OPTION_FOR, OPTION_GRACE, OPTION_LEVEL };
-
 struct hold {
 	pid_t pids[MAX_PIDS];
 	size_t n;
@@ -41,8 +39,9 @@ struct hold {
 	uint32_t queues;
 };
 
-static int take_queue(struct cli *cli, struct hold *h, const char *text)
+static int take_queue(struct cli *cli, const struct command_option *o, const char *text)
 {
+	struct hold *h = o->ret;
 	uint64_t id = 0;
 	int status = parse_number(cli, "--queue", text, 0, UINT32_MAX, &id);
 
@@ -56,21 +55,6 @@ static int take_queue(struct cli *cli, struct hold *h, const char *text)
 		return cli_usage(cli, "more than %d queues; name none to hold them all", MAX_IDS);
 	h->ids[h->n_ids++] = (uint32_t)id;
 	return EXIT_DONE;
-}
-
-static int take_option(struct cli *cli, struct hold *h, int c)
-{
-	switch (c) {
-	case OPTION_QUEUE:
-		return take_queue(cli, h, optarg);
-	case OPTION_FOR:
-		return parse_seconds(cli, "--for", optarg, &h->for_ns);
-	case OPTION_GRACE:
-		return parse_grace(cli, optarg, &h->options.grace_kclk);
-	default:
-		h->level = optarg;
-		return EXIT_DONE;
-	}
 }
 
 static int take_pids(struct cli *cli, struct hold *h, int argc, char **argv)
@@ -93,22 +77,15 @@ static int take_pids(struct cli *cli, struct hold *h, int argc, char **argv)
 
 static int parse(struct cli *cli, int argc, char **argv, struct hold *h)
 {
-	static const struct option options[] = {
-		{ "queue", required_argument, NULL, OPTION_QUEUE },
-		{ "for", required_argument, NULL, OPTION_FOR },
-		{ "grace", required_argument, NULL, OPTION_GRACE },
-		{ "level", required_argument, NULL, OPTION_LEVEL },
-		COMMON_OPTIONS,
+	const struct command_option options[] = {
+		{ "queue", 0, take_queue, h },
+		{ "for", 0, option_seconds, &h->for_ns },
+		{ "grace", 0, option_grace, &h->options.grace_kclk },
+		{ "level", 0, option_text, &h->level },
 	};
-	int status = EXIT_DONE, c;
+	int status = take_options(cli, argc, argv, options, ARRAY_SIZE(options));
 
-	while ((c = option_next(cli, argc, argv, ":h", options, &status)) != OPTIONS_DONE) {
-		if (c != OPTIONS_STOP)
-			status = take_option(cli, h, c);
-		if (status != EXIT_DONE)
-			return status;
-	}
-	return take_pids(cli, h, argc, argv);
+	return status == EXIT_DONE ? take_pids(cli, h, argc, argv) : status;
 }
 
 static int interrupted(struct cli *cli, int sig)

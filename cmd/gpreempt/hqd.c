@@ -112,13 +112,9 @@ static int print_text(const struct gpreempt_hqd_status *gpus, size_t n)
 
 int cmd_hqd(struct cli *cli, int argc, char **argv)
 {
-	static const struct option options[] = { COMMON_OPTIONS };
 	struct gpreempt_hqd_status gpus[GPREEMPT_MAX_GPUS] = { { .size = sizeof(gpus[0]) } };
-	int status = EXIT_DONE, n;
+	int status = take_arguments(cli, argc, argv, 0, 0), n;
 
-	if (option_next(cli, argc, argv, ":h", options, &status) != OPTIONS_DONE)
-		return status;
-	status = check_arguments(cli, argc - optind, 0, 0);
 	if (status == EXIT_DONE)
 		status = cli_open(cli);
 	if (status != EXIT_DONE)

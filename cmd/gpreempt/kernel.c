@@ -24,35 +24,30 @@ const char help_kernel[] =
 	"when nobody is there any more. Jobs are what gpreempt class says; others are left\n"
 	"alone. Needs the kernel extension (level K3), and CAP_SYS_ADMIN to change anything.\n";
 
-enum {
-	OPTION_GPU = 2001,
-	OPTION_POLICY,
-	OPTION_INTERVAL,
-	OPTION_CRITICAL_INTERVAL,
-	OPTION_TURN,
-	OPTION_HOLD_MAX,
-	OPTION_RESERVE,
-};
-
 struct request {
 	uint32_t gpu_id;
-	bool has_gpu, has_options; /* that only "on" takes */
-	struct gpreempt_kernel_options options;
+	struct gpreempt_kernel_options options; /* that only "on" takes */
 };
 
-static int take_u32(struct cli *cli, const char *what, const char *text, uint32_t min, uint32_t max,
-		    uint32_t *ret)
+static bool has_gpu(const struct request *q)
 {
-	uint64_t value = 0;
-	int status = parse_number(cli, what, text, min, max, &value);
-
-	if (status == EXIT_DONE)
-		*ret = (uint32_t)value;
-	return status;
+	return q->gpu_id != GPREEMPT_ALL_GPUS;
 }
 
-static int take_reserve(struct cli *cli, const char *text, struct gpreempt_kernel_options *o)
+static bool has_options(const struct gpreempt_kernel_options *o)
 {
+	return o->policy || o->interval_us || o->critical_interval_us || o->turn_ms ||
+	       o->hold_max_ms || o->reserve;
+}
+
+static int take_policy(struct cli *cli, const struct command_option *o, const char *text)
+{
+	return text[0] ? option_text(cli, o, text) : cli_usage(cli, "--policy needs a name");
+}
+
+static int take_reserve(struct cli *cli, const struct command_option *option, const char *text)
+{
+	struct gpreempt_kernel_options *o = option->ret;
 	unsigned int online, offline;
 	int end = 0;
 
@@ -68,53 +63,21 @@ static int take_reserve(struct cli *cli, const char *text, struct gpreempt_kerne
 	return EXIT_DONE;
 }
 
-static int take_option(struct cli *cli, int c, struct request *q)
-{
-	struct gpreempt_kernel_options *o = &q->options;
-
-	q->has_options |= c != OPTION_GPU;
-	switch (c) {
-	case OPTION_GPU:
-		q->has_gpu = true;
-		return take_u32(cli, "--gpu", optarg, 0, UINT32_MAX - 1, &q->gpu_id);
-	case OPTION_POLICY:
-		o->policy = optarg;
-		return optarg[0] ? EXIT_DONE : cli_usage(cli, "--policy needs a name");
-	case OPTION_INTERVAL:
-		return take_u32(cli, "--interval-us", optarg, 100, 1000000, &o->interval_us);
-	case OPTION_CRITICAL_INTERVAL:
-		return take_u32(cli, "--critical-interval-us", optarg, 100, 1000000,
-				&o->critical_interval_us);
-	case OPTION_TURN:
-		return take_u32(cli, "--turn-ms", optarg, 1, 60000, &o->turn_ms);
-	case OPTION_HOLD_MAX:
-		return take_u32(cli, "--hold-max-ms", optarg, 1, 60000, &o->hold_max_ms);
-	default:
-		return take_reserve(cli, optarg, o);
-	}
-}
-
 static int parse(struct cli *cli, int argc, char **argv, struct request *q)
 {
-	static const struct option options[] = {
-		{ "gpu", required_argument, NULL, OPTION_GPU },
-		{ "policy", required_argument, NULL, OPTION_POLICY },
-		{ "interval-us", required_argument, NULL, OPTION_INTERVAL },
-		{ "critical-interval-us", required_argument, NULL, OPTION_CRITICAL_INTERVAL },
-		{ "turn-ms", required_argument, NULL, OPTION_TURN },
-		{ "hold-max-ms", required_argument, NULL, OPTION_HOLD_MAX },
-		{ "reserve", required_argument, NULL, OPTION_RESERVE },
-		COMMON_OPTIONS,
+	struct gpreempt_kernel_options *o = &q->options;
+	const struct command_option options[] = {
+		{ "gpu", 0, option_u32, &q->gpu_id, 0, UINT32_MAX - 1 },
+		{ "policy", 0, take_policy, &o->policy },
+		{ "interval-us", 0, option_u32, &o->interval_us, 100, 1000000 },
+		{ "critical-interval-us", 0, option_u32, &o->critical_interval_us, 100, 1000000 },
+		{ "turn-ms", 0, option_u32, &o->turn_ms, 1, 60000 },
+		{ "hold-max-ms", 0, option_u32, &o->hold_max_ms, 1, 60000 },
+		{ "reserve", 0, take_reserve, o },
 	};
-	int status = EXIT_DONE, c;
+	int status = take_options(cli, argc, argv, options, ARRAY_SIZE(options));
 
-	while ((c = option_next(cli, argc, argv, ":h", options, &status)) != OPTIONS_DONE) {
-		if (c != OPTIONS_STOP)
-			status = take_option(cli, c, q);
-		if (status != EXIT_DONE)
-			return status;
-	}
-	return check_arguments(cli, argc - optind, 0, 2);
+	return status == EXIT_DONE ? check_arguments(cli, argc - optind, 0, 2) : status;
 }
 
 /* ---- what is asked for ---- */
@@ -131,7 +94,7 @@ static int report(struct cli *cli, const char *done, const char *text, const str
 	struct json_object *o;
 
 	if (!cli->json) {
-		if (q->has_gpu)
+		if (has_gpu(q))
 			printf("GPU %u: %s\n", q->gpu_id, text);
 		else
 			printf("all GPUs: %s\n", text);
@@ -140,7 +103,7 @@ static int report(struct cli *cli, const char *done, const char *text, const str
 	}
 	o = json_object_new_object();
 	json_add_string(o, "done", done);
-	if (q->has_gpu)
+	if (has_gpu(q))
 		json_add_uint(o, "gpu_id", q->gpu_id);
 	return cli_print_json(cli, o);
 }
@@ -209,10 +172,13 @@ static const struct verb *find_verb(const char *name)
 static int check_request(struct cli *cli, const struct verb *v, int arguments, char **argv,
 			 struct request *q)
 {
-	if (q->has_options && !v->options)
+	uint64_t id = GPREEMPT_ALL_GPUS;
+	int status;
+
+	if (has_options(&q->options) && !v->options)
 		return cli_usage(cli, "kernel %s takes no such option: they are for kernel on",
 				 v->name);
-	if (q->has_gpu && !v->gpu)
+	if (has_gpu(q) && !v->gpu)
 		return cli_usage(cli, "kernel %s takes no --gpu", v->name);
 	if (v->run != rearm)
 		return arguments > 1 ?
@@ -221,8 +187,9 @@ static int check_request(struct cli *cli, const struct verb *v, int arguments, c
 			       EXIT_DONE;
 	if (arguments != 2)
 		return cli_usage(cli, "usage: gpreempt kernel rearm GPU");
-	q->has_gpu = true;
-	return take_u32(cli, "GPU", argv[1], 0, UINT32_MAX - 1, &q->gpu_id);
+	status = parse_number(cli, "GPU", argv[1], 0, UINT32_MAX - 1, &id);
+	q->gpu_id = (uint32_t)id;
+	return status;
 }
 
 int cmd_kernel(struct cli *cli, int argc, char **argv)

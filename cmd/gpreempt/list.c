@@ -5,8 +5,6 @@
 #include "cmd/gpreempt/processes.h"
 #include "cmd/gpreempt/table.h"
 
-enum { OPTION_CLASS = 2001 };
-
 static bool wanted(const struct gpreempt_process_info *p, enum gpreempt_class job_class)
 {
 	return (p->queues > 0 || p->hidden) &&
@@ -112,21 +110,13 @@ static int print_text(struct cli *cli, const struct processes *ps, enum gpreempt
 
 int cmd_list(struct cli *cli, int argc, char **argv)
 {
-	static const struct option options[] = {
-		{ "class", required_argument, NULL, OPTION_CLASS },
-		COMMON_OPTIONS,
-	};
 	enum gpreempt_class job_class = GPREEMPT_CLASS_UNKNOWN;
+	const struct command_option options[] = { { "class", 0, option_class, &job_class } };
 	struct processes ps = { 0 };
-	int status = EXIT_DONE, c;
+	int status = take_options(cli, argc, argv, options, ARRAY_SIZE(options));
 
-	while ((c = option_next(cli, argc, argv, ":h", options, &status)) != OPTIONS_DONE) {
-		if (c != OPTIONS_STOP)
-			status = parse_class(cli, optarg, &job_class);
-		if (status != EXIT_DONE)
-			return status;
-	}
-	status = check_arguments(cli, argc - optind, 0, 0);
+	if (status == EXIT_DONE)
+		status = check_arguments(cli, argc - optind, 0, 0);
 	if (status == EXIT_DONE)
 		status = cli_open(cli);
 	if (status == EXIT_DONE)

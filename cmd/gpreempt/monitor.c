@@ -16,8 +16,6 @@ const char help_monitor[] =
 	"Shows each sample, the queues of the first one, statistics and what to make of them.\n"
 	"The process stays attached meanwhile: nobody else can debug it.\n";
 
-enum { OPTION_DURATION = 2001, OPTION_INTERVAL };
-
 struct watch {
 	pid_t pid;
 	uint64_t duration_ns, interval_ns;
@@ -32,22 +30,14 @@ struct watch {
 
 static int parse(struct cli *cli, int argc, char **argv, struct watch *w)
 {
-	static const struct option options[] = {
-		{ "duration", required_argument, NULL, OPTION_DURATION },
-		{ "interval", required_argument, NULL, OPTION_INTERVAL },
-		COMMON_OPTIONS,
+	const struct command_option options[] = {
+		{ "duration", 0, option_seconds, &w->duration_ns },
+		{ "interval", 0, option_seconds, &w->interval_ns },
 	};
-	int status = EXIT_DONE, c;
+	int status = take_options(cli, argc, argv, options, ARRAY_SIZE(options));
 
-	while ((c = option_next(cli, argc, argv, ":h", options, &status)) != OPTIONS_DONE) {
-		if (c == OPTION_DURATION)
-			status = parse_seconds(cli, "--duration", optarg, &w->duration_ns);
-		else if (c == OPTION_INTERVAL)
-			status = parse_seconds(cli, "--interval", optarg, &w->interval_ns);
-		if (status != EXIT_DONE)
-			return status;
-	}
-	status = check_arguments(cli, argc - optind, 1, 1);
+	if (status == EXIT_DONE)
+		status = check_arguments(cli, argc - optind, 1, 1);
 	if (status == EXIT_DONE)
 		status = parse_pid(cli, argv[optind], &w->pid);
 	if (status == EXIT_DONE && w->duration_ns / w->interval_ns > SAMPLES_MAX)

@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <limits.h>
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "cmd/gpreempt/cli.h"
@@ -108,21 +109,6 @@ int parse_seconds(struct cli *cli, const char *what, const char *text, uint64_t 
 	return EXIT_DONE;
 }
 
-int parse_grace(struct cli *cli, const char *text, uint32_t *ret)
-{
-	char *end = NULL;
-	unsigned long long value = all_digits(text) ? strtoull(text, &end, 10) : 0;
-
-	if (value < GPREEMPT_GRACE_MIN || value > GPREEMPT_GRACE_MAX)
-		return cli_fail(
-			cli, EXIT_USAGE,
-			"it counts thousands of GPU clocks in an 8-bit register, where 0 and "
-			"256 mean for ever",
-			"--grace must be 1 to 255, not '%s'", text);
-	*ret = (uint32_t)value;
-	return EXIT_DONE;
-}
-
 int parse_class(struct cli *cli, const char *text, enum gpreempt_class *ret)
 {
 	if (strcmp(text, "online") == 0)
@@ -181,12 +167,123 @@ int check_arguments(struct cli *cli, int left, int min, int max)
 	return EXIT_DONE;
 }
 
+/* ---- options by a table ---- */
+
+/* Numbers of options without a letter, from here on. */
+#define FIRST_NUMBER 2000
+
+static int take_by_table(struct cli *cli, int argc, char **argv, const char *order,
+			 const struct command_option *options, size_t n)
+{
+	static const struct option common[] = { COMMON_OPTIONS };
+	struct option longs[MAX_OPTIONS + ARRAY_SIZE(common)];
+	char letters[2 * MAX_OPTIONS + 8];
+	size_t at = (size_t)snprintf(letters, sizeof(letters), "%s:h", order);
+	int status = EXIT_DONE, c;
+
+	for (size_t i = 0; i < n; i++) {
+		longs[i] = (struct option){ options[i].name,
+					    options[i].take ? required_argument : no_argument, NULL,
+					    FIRST_NUMBER + (int)i };
+		if (options[i].letter)
+			at += (size_t)snprintf(letters + at, sizeof(letters) - at,
+					       "%c:", options[i].letter);
+	}
+	memcpy(&longs[n], common, sizeof(common));
+	while (status == EXIT_DONE &&
+	       (c = option_next(cli, argc, argv, letters, longs, &status)) >= 0) {
+		const struct command_option *o = options;
+
+		while (c < FIRST_NUMBER ? o->letter != c : o != &options[c - FIRST_NUMBER])
+			o++;
+		if (o->take)
+			status = o->take(cli, o, optarg);
+		else
+			*(bool *)o->ret = true;
+	}
+	return status;
+}
+
+int take_options(struct cli *cli, int argc, char **argv, const struct command_option *options,
+		 size_t n)
+{
+	return take_by_table(cli, argc, argv, "", options, n);
+}
+
+int take_leading_options(struct cli *cli, int argc, char **argv,
+			 const struct command_option *options, size_t n)
+{
+	return take_by_table(cli, argc, argv, "+", options, n);
+}
+
 int take_arguments(struct cli *cli, int argc, char **argv, int min, int max)
 {
-	static const struct option options[] = { COMMON_OPTIONS };
-	int status = EXIT_DONE;
+	int status = take_options(cli, argc, argv, NULL, 0);
 
-	if (option_next(cli, argc, argv, ":h", options, &status) != OPTIONS_DONE)
-		return status;
-	return check_arguments(cli, argc - optind, min, max);
+	return status == EXIT_DONE ? check_arguments(cli, argc - optind, min, max) : status;
+}
+
+/* As it was written, or could have been. */
+static const char *spelling(const struct command_option *o, char buf[32])
+{
+	if (o->letter)
+		snprintf(buf, 32, "-%c", o->letter);
+	else
+		snprintf(buf, 32, "--%s", o->name);
+	return buf;
+}
+
+int option_text(struct cli *cli, const struct command_option *o, const char *text)
+{
+	*(const char **)o->ret = text;
+	return EXIT_DONE;
+}
+
+int option_number(struct cli *cli, const struct command_option *o, const char *text)
+{
+	char buf[32];
+
+	return parse_number(cli, spelling(o, buf), text, o->min, o->max, o->ret);
+}
+
+int option_u32(struct cli *cli, const struct command_option *o, const char *text)
+{
+	uint64_t value = 0;
+	char buf[32];
+	int status = parse_number(cli, spelling(o, buf), text, o->min, o->max, &value);
+
+	if (status == EXIT_DONE)
+		*(uint32_t *)o->ret = (uint32_t)value;
+	return status;
+}
+
+int option_seconds(struct cli *cli, const struct command_option *o, const char *text)
+{
+	char buf[32];
+
+	return parse_seconds(cli, spelling(o, buf), text, o->ret);
+}
+
+int option_grace(struct cli *cli, const struct command_option *o, const char *text)
+{
+	unsigned long long value = all_digits(text) ? strtoull(text, NULL, 10) : 0;
+
+	if (value < GPREEMPT_GRACE_MIN || value > GPREEMPT_GRACE_MAX)
+		return cli_fail(
+			cli, EXIT_USAGE,
+			"it counts thousands of GPU clocks in an 8-bit register, where 0 and "
+			"256 mean for ever",
+			"--grace must be 1 to 255, not '%s'", text);
+	*(uint32_t *)o->ret = (uint32_t)value;
+	return EXIT_DONE;
+}
+
+int option_class(struct cli *cli, const struct command_option *o, const char *text)
+{
+	return parse_class(cli, text, o->ret);
+}
+
+int option_pid(struct cli *cli, const struct command_option *o, const char *text)
+{
+	return parse_pid(cli, text, o->ret);
 }

@@ -16,10 +16,8 @@ const char help_queues[] =
 	"A dash stands for what cannot be known; priorities need root (debugfs).\n"
 	"On NVIDIA GPUs it shows channel groups: what a context is made of, and can be held.\n";
 
-enum { OPTION_ALL = 2001, OPTION_CLASS, OPTION_MIN, OPTION_MAX, OPTION_IDS };
-
 struct request {
-	bool all, ids, filtered;
+	bool all, ids;
 	pid_t pid;
 	struct gpreempt_queue_filter filter;
 };
@@ -30,60 +28,23 @@ struct answer {
 	uint64_t time_ns;
 };
 
-static int take_option(struct cli *cli, int c, struct request *q)
-{
-	uint64_t number = 0;
-	int status = EXIT_DONE;
-
-	switch (c) {
-	case OPTION_ALL:
-		q->all = true;
-		return EXIT_DONE;
-	case OPTION_IDS:
-		q->ids = true;
-		return EXIT_DONE;
-	case OPTION_CLASS:
-		status = parse_class(cli, optarg, &q->filter.job_class);
-		break;
-	case OPTION_MIN:
-		status = parse_number(cli, "--min-priority", optarg, 0, 15, &number);
-		q->filter.min_priority = (int)number;
-		break;
-	case OPTION_MAX:
-		status = parse_number(cli, "--max-priority", optarg, 0, 15, &number);
-		q->filter.max_priority = (int)number;
-		break;
-	}
-	q->filtered = true;
-	return status;
-}
-
 static int parse(struct cli *cli, int argc, char **argv, struct request *q)
 {
-	static const struct option options[] = {
-		{ "all", no_argument, NULL, OPTION_ALL },
-		{ "class", required_argument, NULL, OPTION_CLASS },
-		{ "min-priority", required_argument, NULL, OPTION_MIN },
-		{ "max-priority", required_argument, NULL, OPTION_MAX },
-		{ "ids", no_argument, NULL, OPTION_IDS },
-		COMMON_OPTIONS,
+	struct gpreempt_queue_filter *f = &q->filter;
+	const struct command_option options[] = {
+		{ "all", 0, NULL, &q->all },
+		{ "class", 0, option_class, &f->job_class },
+		{ "min-priority", 0, option_u32, &f->min_priority, 0, 15 },
+		{ "max-priority", 0, option_u32, &f->max_priority, 0, 15 },
+		{ "ids", 0, NULL, &q->ids },
 	};
-	int status = EXIT_DONE, c;
+	int status = take_options(cli, argc, argv, options, ARRAY_SIZE(options));
 
-	*q = (struct request){
-		.filter = { .size = sizeof(q->filter), .min_priority = -1, .max_priority = -1 }
-	};
-	while ((c = option_next(cli, argc, argv, ":h", options, &status)) != OPTIONS_DONE) {
-		if (c == OPTIONS_STOP)
-			return status;
-		status = take_option(cli, c, q);
-		if (status != EXIT_DONE)
-			return status;
-	}
-	status = check_arguments(cli, argc - optind, q->all ? 0 : 1, q->all ? 0 : 1);
+	if (status == EXIT_DONE)
+		status = check_arguments(cli, argc - optind, !q->all, !q->all);
 	if (status != EXIT_DONE)
 		return status;
-	if (!q->all && q->filtered)
+	if (!q->all && (f->job_class || f->min_priority >= 0 || f->max_priority >= 0))
 		return cli_usage(cli, "--class and priorities select among all queues: use --all");
 	return q->all ? EXIT_DONE : parse_pid(cli, argv[optind], &q->pid);
 }
@@ -188,7 +149,9 @@ static int print_text(struct cli *cli, const struct request *q, const struct ans
 int cmd_queues(struct cli *cli, int argc, char **argv)
 {
 	struct answer a = { 0 };
-	struct request q;
+	struct request q = {
+		.filter = { .size = sizeof(q.filter), .min_priority = -1, .max_priority = -1 },
+	};
 	int status;
 
 	status = parse(cli, argc, argv, &q);

@@ -12,22 +12,14 @@
 #define ONE_NS (8 * NSEC_PER_SEC) /* a holder that is well lets go at once */
 #define ALL_NS (60 * NSEC_PER_SEC)
 
-enum { OPTION_ALL = 2001 };
-
 static int parse(struct cli *cli, int argc, char **argv, pid_t *pids, size_t *ret_n)
 {
-	static const struct option options[] = {
-		{ "all", no_argument, NULL, OPTION_ALL },
-		COMMON_OPTIONS,
-	};
-	int status = EXIT_DONE, c;
 	bool all = false;
+	const struct command_option options[] = { { "all", 0, NULL, &all } };
+	int status = take_options(cli, argc, argv, options, ARRAY_SIZE(options));
 
-	while ((c = option_next(cli, argc, argv, ":h", options, &status)) != OPTIONS_DONE) {
-		if (c == OPTIONS_STOP)
-			return status;
-		all = true;
-	}
+	if (status != EXIT_DONE)
+		return status;
 	if (all && optind < argc)
 		return cli_usage(cli, "give pids or --all, not both");
 	status = check_arguments(cli, argc - optind, 0, MAX_PIDS);

@@ -126,15 +126,11 @@ static int deliver(struct cli *cli, const struct recordings *r, const char *path
 
 static int parse(struct cli *cli, int argc, char **argv, const char **ret_path)
 {
-	static const struct option options[] = { { "output", required_argument, NULL, 'o' },
-						 COMMON_OPTIONS };
-	int status = EXIT_DONE, c;
+	const struct command_option options[] = { { "output", 'o', option_text, ret_path } };
+	int status = take_options(cli, argc, argv, options, ARRAY_SIZE(options));
 
-	while ((c = option_next(cli, argc, argv, ":ho:", options, &status)) != OPTIONS_DONE) {
-		if (c == OPTIONS_STOP)
-			return status;
-		*ret_path = optarg;
-	}
+	if (status != EXIT_DONE)
+		return status;
 	if (*ret_path && !(*ret_path)[0])
 		return cli_usage(cli, "-o needs a name");
 	if (!*ret_path && cli->json)

@@ -15,26 +15,16 @@ const char help_run[] =
 	"The program takes the place of this one, with the same pid, and what it starts is of\n"
 	"the same class. Without a daemon nothing is started.\n";
 
-enum { OPTION_CLASS = 2001 };
-
 static int parse(struct cli *cli, int argc, char **argv, struct gpreempt_class_request *request)
 {
-	static const struct option options[] = {
-		{ "class", required_argument, NULL, OPTION_CLASS },
-		CLASS_OPTIONS,
-		COMMON_OPTIONS,
+	const struct command_option options[] = {
+		{ "class", 0, option_class, &request->job_class },
+		CLASS_OPTIONS(request),
 	};
-	int status = EXIT_DONE, c;
+	int status = take_leading_options(cli, argc, argv, options, ARRAY_SIZE(options));
 
-	/* The plus: what follows the program's name is the program's. */
-	while ((c = option_next(cli, argc, argv, "+:h", options, &status)) != OPTIONS_DONE) {
-		if (c == OPTION_CLASS)
-			status = parse_class(cli, optarg, &request->job_class);
-		else if (c != OPTIONS_STOP)
-			status = take_class_option(cli, c, request);
-		if (status != EXIT_DONE)
-			return status;
-	}
+	if (status != EXIT_DONE)
+		return status;
 	if (request->job_class == GPREEMPT_CLASS_UNKNOWN)
 		return cli_usage(cli, "--class online or --class offline must be given");
 	if (optind >= argc || !argv[optind][0])

@@ -23,26 +23,12 @@ const char help_sim[] =
 	"priorities, one after the other. All figures are modelled. --device model:CHIP\n"
 	"takes another chip.\n";
 
-enum {
-	OPTION_LIST = 2001,
-	OPTION_POLICY,
-	OPTION_SEED,
-	OPTION_TRACE,
-	OPTION_DURATION,
-	OPTION_ANNOUNCE,
-	OPTION_COSTS,
-	OPTION_CYCLE,
-	OPTION_SAVE_AREA,
-	OPTION_KERNEL_SCALE,
-	OPTION_CALIBRATE,
-};
-
 #define CYCLE_US_MAX 1000000
 #define MAX_SETTINGS 8
 
-/* A key of the scenario, and what the command line has for it. */
+/* What the command line has for the key of the scenario that an option is named like. */
 struct setting {
-	const char *key, *option;
+	const char *option;
 	char value[64];
 };
 
@@ -56,100 +42,59 @@ struct arguments {
 
 /* ---- arguments ---- */
 
-static void set(struct arguments *a, const char *key, const char *option, const char *value,
-		const char *unit)
+/* The scenario checks the value. Of one that is said twice the last counts. */
+static int option_setting(struct cli *cli, const struct command_option *o, const char *text)
 {
-	struct setting *s = &a->settings[a->n_settings];
+	struct arguments *a = o->ret;
+	struct setting *s = a->settings;
 
-	for (size_t i = 0; i < a->n_settings; i++) {
-		if (strcmp(a->settings[i].key, key) == 0)
-			s = &a->settings[i]; /* said twice: the last one counts */
-	}
+	while (s < &a->settings[a->n_settings] && strcmp(s->option, o->name) != 0)
+		s++;
 	if (s == &a->settings[a->n_settings])
 		a->n_settings++;
-	s->key = key;
-	s->option = option;
-	snprintf(s->value, sizeof(s->value), "%s%s", value, unit);
-}
-
-static int take_cycle(struct cli *cli, struct arguments *a)
-{
-	uint64_t us;
-	int status = parse_number(cli, "--cycle-us", optarg, 1, CYCLE_US_MAX, &us);
-
-	if (status == EXIT_DONE)
-		set(a, "cycle", "--cycle-us", optarg, "us");
-	return status;
-}
-
-static int take_duration(struct cli *cli, struct arguments *a)
-{
-	bool plain = optarg[strspn(optarg, "0123456789.")] == '\0';
-
-	set(a, "duration", "--duration", optarg, plain ? "s" : "");
+	s->option = o->name;
+	snprintf(s->value, sizeof(s->value), "%s", text);
 	return EXIT_DONE;
 }
 
-static int take_option(struct cli *cli, struct arguments *a, int c)
+static int option_cycle(struct cli *cli, const struct command_option *o, const char *text)
 {
-	switch (c) {
-	case OPTION_LIST:
-		a->list = true;
-		return EXIT_DONE;
-	case OPTION_CALIBRATE:
-		a->calibrate = true;
-		return EXIT_DONE;
-	case OPTION_POLICY:
-		a->policy = optarg;
-		return EXIT_DONE;
-	case OPTION_TRACE:
-		a->trace = optarg;
-		return EXIT_DONE;
-	case OPTION_SEED:
-		return parse_number(cli, "--seed", optarg, 0, UINT64_MAX, &a->seed);
-	case OPTION_DURATION:
-		return take_duration(cli, a);
-	case OPTION_CYCLE:
-		return take_cycle(cli, a);
-	case OPTION_ANNOUNCE:
-		set(a, "announce", "--announce", optarg, "");
-		return EXIT_DONE;
-	case OPTION_COSTS:
-		set(a, "costs", "--costs", optarg, "");
-		return EXIT_DONE;
-	case OPTION_SAVE_AREA:
-		set(a, "save-area", "--save-area", optarg, "");
-		return EXIT_DONE;
-	default:
-		set(a, "kernel-scale", "--kernel-scale", optarg, "");
-		return EXIT_DONE;
-	}
+	char with_unit[64];
+	uint64_t us;
+	int status = parse_number(cli, "--cycle-us", text, 1, CYCLE_US_MAX, &us);
+
+	snprintf(with_unit, sizeof(with_unit), "%sus", text);
+	return status == EXIT_DONE ? option_setting(cli, o, with_unit) : status;
+}
+
+static int option_duration(struct cli *cli, const struct command_option *o, const char *text)
+{
+	bool plain = text[strspn(text, "0123456789.")] == '\0';
+	char with_unit[64];
+
+	snprintf(with_unit, sizeof(with_unit), "%s%s", text, plain ? "s" : "");
+	return option_setting(cli, o, with_unit);
 }
 
 static int parse(struct cli *cli, int argc, char **argv, struct arguments *a)
 {
-	static const struct option options[] = {
-		{ "list", no_argument, NULL, OPTION_LIST },
-		{ "policy", required_argument, NULL, OPTION_POLICY },
-		{ "seed", required_argument, NULL, OPTION_SEED },
-		{ "trace", required_argument, NULL, OPTION_TRACE },
-		{ "duration", required_argument, NULL, OPTION_DURATION },
-		{ "announce", required_argument, NULL, OPTION_ANNOUNCE },
-		{ "costs", required_argument, NULL, OPTION_COSTS },
-		{ "cycle-us", required_argument, NULL, OPTION_CYCLE },
-		{ "save-area", required_argument, NULL, OPTION_SAVE_AREA },
-		{ "kernel-scale", required_argument, NULL, OPTION_KERNEL_SCALE },
-		{ "calibrate", no_argument, NULL, OPTION_CALIBRATE },
-		COMMON_OPTIONS,
+	const struct command_option options[] = {
+		{ "list", 0, NULL, &a->list },
+		{ "policy", 0, option_text, &a->policy },
+		{ "seed", 0, option_number, &a->seed, 0, UINT64_MAX },
+		{ "trace", 0, option_text, &a->trace },
+		{ "duration", 0, option_duration, a },
+		{ "announce", 0, option_setting, a },
+		{ "costs", 0, option_setting, a },
+		{ "cycle-us", 0, option_cycle, a },
+		{ "save-area", 0, option_setting, a },
+		{ "kernel-scale", 0, option_setting, a },
+		{ "calibrate", 0, NULL, &a->calibrate },
 	};
-	int status = EXIT_DONE, c, wanted;
+	int status = take_options(cli, argc, argv, options, ARRAY_SIZE(options)), wanted;
 
-	while ((c = option_next(cli, argc, argv, ":h", options, &status)) != OPTIONS_DONE) {
-		if (c != OPTIONS_STOP)
-			status = take_option(cli, a, c);
-		if (status != EXIT_DONE)
-			return status;
-	}
+	if (status != EXIT_DONE)
+		return status;
 	wanted = !a->list && !a->calibrate;
 	if (!wanted && (a->policy || a->trace || a->n_settings))
 		return cli_usage(cli, "%s runs no scenario: it takes no options of one",
@@ -182,7 +127,7 @@ static int fail_option(struct cli *cli, const char *option, const struct inifile
 {
 	struct inifile_mistake said = *m;
 
-	snprintf(said.text, sizeof(said.text), "%s: %.200s", option, m->text);
+	snprintf(said.text, sizeof(said.text), "--%s: %.200s", option, m->text);
 	return sim_fail(cli, -EINVAL, &said);
 }
 
@@ -196,8 +141,13 @@ static int choose_chip(struct cli *cli, struct sim_scenario *s)
 	if (strncmp(cli->device, "model:", strlen("model:")) != 0)
 		return cli_usage(cli, "a simulation runs on a model, not on '%s'", cli->device);
 	if (sim_scenario_set(s, "chip", cli->device + strlen("model:"), &m) < 0)
-		return fail_option(cli, "--device", &m);
+		return fail_option(cli, "device", &m);
 	return EXIT_DONE;
+}
+
+static const char *key_of(const char *option)
+{
+	return strcmp(option, "cycle-us") ? option : "cycle";
 }
 
 static int prepare(struct cli *cli, const struct arguments *a, struct sim_report *report)
@@ -211,11 +161,11 @@ static int prepare(struct cli *cli, const struct arguments *a, struct sim_report
 	for (size_t i = 0; i < a->n_settings; i++) {
 		const struct setting *set = &a->settings[i];
 
-		if (sim_scenario_set(report->s, set->key, set->value, &m) < 0)
+		if (sim_scenario_set(report->s, key_of(set->option), set->value, &m) < 0)
 			return fail_option(cli, set->option, &m);
 	}
 	if (a->policy && sim_scenario_set(report->s, "policy", a->policy, &m) < 0)
-		return fail_option(cli, "--policy", &m);
+		return fail_option(cli, "policy", &m);
 	report->policy = gpol_find(report->s->policy);
 	report->seed = a->seed;
 	return choose_chip(cli, report->s);

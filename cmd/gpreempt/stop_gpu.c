@@ -18,8 +18,6 @@ const char help_stop_gpu[] =
 	"command ends in any other way. No work is lost. Needs the kernel extension (level K3)\n"
 	"and root.\n";
 
-enum { OPTION_FOR = 2001, OPTION_YES };
-
 struct stop {
 	uint32_t gpu_id;
 	uint64_t for_ns; /* 0: not said */
@@ -27,36 +25,20 @@ struct stop {
 	uint64_t stopped_ns;
 };
 
-static int take_gpu(struct cli *cli, const char *text, struct stop *s)
-{
-	uint64_t id = 0;
-	int status = parse_number(cli, "GPU", text, 0, UINT32_MAX, &id);
-
-	s->gpu_id = (uint32_t)id;
-	return status;
-}
-
 static int parse(struct cli *cli, int argc, char **argv, struct stop *s)
 {
-	static const struct option options[] = {
-		{ "for", required_argument, NULL, OPTION_FOR },
-		{ "yes", no_argument, NULL, OPTION_YES },
-		COMMON_OPTIONS,
+	const struct command_option options[] = {
+		{ "for", 0, option_seconds, &s->for_ns },
+		{ "yes", 0, NULL, &s->yes },
 	};
-	int status = EXIT_DONE, c;
+	int status = take_options(cli, argc, argv, options, ARRAY_SIZE(options));
+	uint64_t id = 0;
 
-	while ((c = option_next(cli, argc, argv, ":h", options, &status)) != OPTIONS_DONE) {
-		if (c == OPTIONS_STOP)
-			return status;
-		if (c == OPTION_FOR)
-			status = parse_seconds(cli, "--for", optarg, &s->for_ns);
-		s->yes |= c == OPTION_YES;
-		if (status != EXIT_DONE)
-			return status;
-	}
-	status = check_arguments(cli, argc - optind, 1, 1);
 	if (status == EXIT_DONE)
-		status = take_gpu(cli, argv[optind], s);
+		status = check_arguments(cli, argc - optind, 1, 1);
+	if (status == EXIT_DONE)
+		status = parse_number(cli, "GPU", argv[optind], 0, UINT32_MAX, &id);
+	s->gpu_id = (uint32_t)id;
 	if (status == EXIT_DONE && s->for_ns == 0)
 		return cli_usage(cli, "for how long? say --for SECONDS");
 	if (status == EXIT_DONE && !s->yes)

@@ -9,8 +9,6 @@
 
 #define PROGRAM "gpreempt-top"
 
-enum { OPTION_ONCE = 2001, OPTION_INTERVAL };
-
 struct arguments {
 	char *argv[8];
 	int n;
@@ -23,27 +21,26 @@ static void add(struct arguments *a, const char *option, const char *value)
 		a->argv[a->n++] = (char *)value;
 }
 
-static int parse(struct cli *cli, int argc, char **argv, struct arguments *ret)
+static int option_interval(struct cli *cli, const struct command_option *o, const char *text)
 {
-	static const struct option options[] = {
-		{ "once", no_argument, NULL, OPTION_ONCE },
-		{ "interval", required_argument, NULL, OPTION_INTERVAL },
-		COMMON_OPTIONS,
-	};
-	const char *interval = NULL;
-	int status = EXIT_DONE, c;
-	bool once = false;
 	uint64_t ns;
 
-	while ((c = option_next(cli, argc, argv, ":h", options, &status)) != OPTIONS_DONE) {
-		if (c == OPTION_ONCE)
-			once = true;
-		else if (c == OPTION_INTERVAL)
-			status = parse_seconds(cli, "--interval", interval = optarg, &ns);
-		if (status != EXIT_DONE)
-			return status;
-	}
-	status = check_arguments(cli, argc - optind, 0, 0);
+	option_text(cli, o, text);
+	return parse_seconds(cli, "--interval", text, &ns);
+}
+
+static int parse(struct cli *cli, int argc, char **argv, struct arguments *ret)
+{
+	const char *interval = NULL;
+	bool once = false;
+	const struct command_option options[] = {
+		{ "once", 0, NULL, &once },
+		{ "interval", 0, option_interval, &interval },
+	};
+	int status = take_options(cli, argc, argv, options, ARRAY_SIZE(options));
+
+	if (status == EXIT_DONE)
+		status = check_arguments(cli, argc - optind, 0, 0);
 	if (status == EXIT_DONE && cli->json)
 		status = cli_fail(cli, EXIT_USAGE, "use: gpreempt --json status",
 				  "top is for people and has no JSON");

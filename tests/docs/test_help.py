@@ -90,6 +90,10 @@ class Parsers(unittest.TestCase):
         for path in files():
             if path.startswith(folder) and path.endswith(('.c', '.h')):
                 found.update(re.findall(r'\{\s*"([a-z][a-z-]+)",\s*(\w+)_argument', read(path)))
+                for name, take in re.findall(
+                        r'\{\s*"([a-z][a-z-]+)",\s*(?:0|\'.\'),\s*(NULL|(?:option|take)_\w+),',
+                        read(path)):
+                    found.add((name, 'no' if take == 'NULL' else 'required'))
         return {('--' + name, takes) for name, takes in found}
 
     def test_commands_take_what_their_help_says_and_nothing_else(self):
