@@ -2,7 +2,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "cmd/gpreempt/cli.h"
 #include "cmd/gpreempt/table.h"
 
 #define MAX_LEVELS 8
@@ -86,33 +85,38 @@ static void nothing_here(struct findings f[VENDORS])
 	}
 }
 
+#define GPU(member) FIELD(struct gpreempt_gpu, member)
+
+/* Members of both vendors' GPUs, columns of AMD's. */
+static const struct field gpu_fields[] = {
+	{ NULL, "GPU", FIELD_NUMBER, GPU(index) },
+	{ "gpu_id", "ID", FIELD_NUMBER, GPU(gpu_id) },
+	{ "name", NULL, FIELD_TEXT, GPU(name) },
+	{ "gfx", "CHIP", FIELD_TEXT, GPU(gfx), GPREEMPT_GPU_GFX },
+	{ "xcc", "XCC", FIELD_NUMBER, GPU(xcc), GPREEMPT_GPU_XCC },
+	{ "cu", "CU", FIELD_NUMBER, GPU(cu), GPREEMPT_GPU_CU },
+	{ "hqd_total", "SLOTS", FIELD_NUMBER, GPU(hqd_total), GPREEMPT_GPU_HQD_TOTAL },
+	{ "scheduler", "SCHEDULER", FIELD_TEXT, GPU(scheduler), GPREEMPT_GPU_SCHEDULER },
+	{ "cwsr_bytes", "SAVE AREA/QUEUE", FIELD_BYTES, GPU(cwsr_bytes), GPREEMPT_GPU_CWSR },
+	{ "fw_version", NULL, FIELD_NUMBER, GPU(fw_version), GPREEMPT_GPU_FIRMWARE },
+	{ "pci", NULL, FIELD_TEXT, GPU(pci), GPREEMPT_GPU_PCI },
+	{ "uuid", NULL, FIELD_TEXT, GPU(uuid), GPREEMPT_GPU_UUID },
+	{ "mig", NULL, FIELD_FLAG, GPU(mig), GPREEMPT_GPU_MIG },
+};
+
+static const struct field nvidia_columns[] = {
+	{ NULL, "GPU", FIELD_NUMBER, GPU(index) },
+	{ NULL, "ID", FIELD_NUMBER, GPU(gpu_id) },
+	{ NULL, "NAME", FIELD_TEXT, GPU(name) },
+	{ NULL, "PCI", FIELD_TEXT, GPU(pci), GPREEMPT_GPU_PCI },
+	{ NULL, "MIG", FIELD_FLAG, GPU(mig) },
+};
+
 static struct json_object *gpu_to_json(const struct gpreempt_gpu *gpu)
 {
 	struct json_object *o = json_object_new_object();
 
-	json_add_uint(o, "gpu_id", gpu->gpu_id);
-	if (gpu->name[0])
-		json_add_string(o, "name", gpu->name);
-	if (gpu->valid & GPREEMPT_GPU_GFX)
-		json_add_string(o, "gfx", gpu->gfx);
-	if (gpu->valid & GPREEMPT_GPU_XCC)
-		json_add_uint(o, "xcc", gpu->xcc);
-	if (gpu->valid & GPREEMPT_GPU_CU)
-		json_add_uint(o, "cu", gpu->cu);
-	if (gpu->valid & GPREEMPT_GPU_HQD_TOTAL)
-		json_add_uint(o, "hqd_total", gpu->hqd_total);
-	if (gpu->valid & GPREEMPT_GPU_SCHEDULER)
-		json_add_string(o, "scheduler", gpu->scheduler);
-	if (gpu->valid & GPREEMPT_GPU_CWSR)
-		json_add_uint(o, "cwsr_bytes", gpu->cwsr_bytes);
-	if (gpu->valid & GPREEMPT_GPU_FIRMWARE)
-		json_add_uint(o, "fw_version", gpu->fw_version);
-	if (gpu->valid & GPREEMPT_GPU_PCI)
-		json_add_string(o, "pci", gpu->pci);
-	if (gpu->valid & GPREEMPT_GPU_UUID)
-		json_add_string(o, "uuid", gpu->uuid);
-	if (gpu->valid & GPREEMPT_GPU_MIG)
-		json_object_object_add(o, "mig", json_object_new_boolean(gpu->mig));
+	json_add_fields(o, gpu_fields, ARRAY_SIZE(gpu_fields), gpu);
 	return o;
 }
 
@@ -204,52 +208,14 @@ static int print_json(struct cli *cli, const struct findings *f, size_t n)
 	return cli_print_json(cli, o);
 }
 
-static void print_nvidia_gpus(const struct findings *f)
-{
-	static const struct column columns[] = {
-		{ "GPU", true },  { "ID", true },   { "NAME", false },
-		{ "PCI", false }, { "MIG", false },
-	};
-	struct libscols_table *t = table_new(columns, ARRAY_SIZE(columns));
-
-	for (size_t i = 0; i < f->n_gpus; i++) {
-		const struct gpreempt_gpu *g = &f->gpus[i];
-
-		table_row(t);
-		table_cell(t, 0, "%u", g->index);
-		table_cell(t, 1, "%u", g->gpu_id);
-		table_cell(t, 2, "%s", g->name);
-		table_cell(t, 3, "%s", g->valid & GPREEMPT_GPU_PCI ? g->pci : "-");
-		table_cell(t, 4, "%s", g->mig ? "yes" : "no");
-	}
-	table_print(t);
-}
-
 static void print_gpus(const struct findings *f)
 {
-	static const struct column columns[] = {
-		{ "GPU", true },	{ "ID", true },
-		{ "CHIP", false },	{ "XCC", true },
-		{ "CU", true },		{ "SLOTS", true },
-		{ "SCHEDULER", false }, { "SAVE AREA/QUEUE", true },
-	};
-	struct libscols_table *t = table_new(columns, ARRAY_SIZE(columns));
-	char buf[UNIT_TEXT_SIZE];
+	const struct field *columns = is_nvidia(f) ? nvidia_columns : gpu_fields;
+	size_t n = is_nvidia(f) ? ARRAY_SIZE(nvidia_columns) : ARRAY_SIZE(gpu_fields);
+	struct libscols_table *t = table_of_fields(columns, n);
 
-	for (size_t i = 0; i < f->n_gpus; i++) {
-		const struct gpreempt_gpu *g = &f->gpus[i];
-
-		table_row(t);
-		table_cell(t, 0, "%u", g->index);
-		table_cell(t, 1, "%u", g->gpu_id);
-		table_cell(t, 2, "%s", g->valid & GPREEMPT_GPU_GFX ? g->gfx : "-");
-		table_cell(t, 3, g->valid & GPREEMPT_GPU_XCC ? "%u" : "-", g->xcc);
-		table_cell(t, 4, g->valid & GPREEMPT_GPU_CU ? "%u" : "-", g->cu);
-		table_cell(t, 5, g->valid & GPREEMPT_GPU_HQD_TOTAL ? "%u" : "-", g->hqd_total);
-		table_cell(t, 6, "%s", g->valid & GPREEMPT_GPU_SCHEDULER ? g->scheduler : "-");
-		table_cell(t, 7, "%s",
-			   g->valid & GPREEMPT_GPU_CWSR ? text_bytes(g->cwsr_bytes, buf) : "-");
-	}
+	for (size_t i = 0; i < f->n_gpus; i++)
+		table_add_fields(t, columns, n, &f->gpus[i]);
 	table_print(t);
 }
 
@@ -288,10 +254,7 @@ static bool print_device(struct cli *cli, const struct findings *f)
 		printf(" %s, %s module", f->info.driver_version, f->info.module);
 	printf(": %zu GPU%s\n\n", f->n_gpus, f->n_gpus == 1 ? "" : "s");
 	if (f->n_gpus) {
-		if (is_nvidia(f))
-			print_nvidia_gpus(f);
-		else
-			print_gpus(f);
+		print_gpus(f);
 		printf("\n");
 	}
 	for (size_t i = 0; i < f->n_levels; i++) {

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include <stdio.h>
 
-#include "cmd/gpreempt/cli.h"
 #include "cmd/gpreempt/table.h"
 
 /* A sum is known only where every part of it is. */
@@ -22,84 +21,53 @@ static struct gpreempt_hqd_status sum_up(const struct gpreempt_hqd_status *gpus,
 	return sum;
 }
 
-static bool knows_free(const struct gpreempt_hqd_status *s)
-{
-	return (s->valid & GPREEMPT_HQD_TOTAL) && (s->valid & GPREEMPT_HQD_ACTIVE);
-}
+#define HQD(member) FIELD(struct gpreempt_hqd_status, member)
 
-static struct json_object *status_to_json(const struct gpreempt_hqd_status *s, bool with_id)
-{
-	struct json_object *o = json_object_new_object();
-
-	if (with_id)
-		json_add_uint(o, "gpu_id", s->gpu_id);
-	if (s->valid & GPREEMPT_HQD_QUEUES)
-		json_add_uint(o, "queues", s->queues);
-	if (s->valid & GPREEMPT_HQD_TOTAL)
-		json_add_uint(o, "total", s->total);
-	if (s->valid & GPREEMPT_HQD_ACTIVE)
-		json_add_uint(o, "active", s->active);
-	if (knows_free(s))
-		json_add_uint(o, "free", s->free);
-	if (s->valid & GPREEMPT_HQD_RESERVED)
-		json_add_uint(o, "online_reserved", s->online_reserved);
-	if (s->valid & GPREEMPT_HQD_OFFLINE)
-		json_add_uint(o, "offline_used", s->offline_used);
-	if (s->valid & GPREEMPT_HQD_HELD)
-		json_add_uint(o, "held", s->held);
-	if (with_id && s->valid & GPREEMPT_HQD_HELD)
-		json_object_object_add(o, "stopped", json_object_new_boolean(s->stopped));
-	return o;
-}
+/* The first is of one GPU, the others of all together as well. */
+static const struct field fields[] = {
+	{ "gpu_id", "GPU", FIELD_NUMBER, HQD(gpu_id) },
+	{ "queues", "QUEUES", FIELD_NUMBER, HQD(queues), GPREEMPT_HQD_QUEUES },
+	{ "total", "SLOTS", FIELD_NUMBER, HQD(total), GPREEMPT_HQD_TOTAL },
+	{ "active", "ACTIVE", FIELD_NUMBER, HQD(active), GPREEMPT_HQD_ACTIVE },
+	{ "free", "FREE", FIELD_NUMBER, HQD(free), GPREEMPT_HQD_TOTAL | GPREEMPT_HQD_ACTIVE },
+	{ "online_reserved", "RESERVED", FIELD_NUMBER, HQD(online_reserved),
+	  GPREEMPT_HQD_RESERVED },
+	{ "offline_used", "OFFLINE", FIELD_NUMBER, HQD(offline_used), GPREEMPT_HQD_OFFLINE },
+	{ "held", "HELD", FIELD_NUMBER, HQD(held), GPREEMPT_HQD_HELD },
+};
 
 static int print_json(struct cli *cli, const struct gpreempt_hqd_status *gpus, size_t n)
 {
 	struct gpreempt_hqd_status sum = sum_up(gpus, n);
 	struct json_object *o = json_object_new_object();
-	struct json_object *list = json_object_new_array();
+	struct json_object *list = json_object_new_array(), *total = json_object_new_object();
 
-	for (size_t i = 0; i < n; i++)
-		json_object_array_add(list, status_to_json(&gpus[i], true));
+	for (size_t i = 0; i < n; i++) {
+		struct json_object *gpu = json_object_new_object();
+
+		json_add_fields(gpu, fields, ARRAY_SIZE(fields), &gpus[i]);
+		if (gpus[i].valid & GPREEMPT_HQD_HELD)
+			json_add(gpu, "stopped", json_object_new_boolean(gpus[i].stopped));
+		json_object_array_add(list, gpu);
+	}
 	json_add(o, "gpus", list);
-	json_add(o, "total", status_to_json(&sum, false));
+	json_add_fields(total, fields + 1, ARRAY_SIZE(fields) - 1, &sum);
+	json_add(o, "total", total);
 	return cli_print_json(cli, o);
-}
-
-static void cell(struct libscols_table *t, size_t column, bool known, uint32_t value)
-{
-	table_cell(t, column, known ? "%u" : "-", value);
-}
-
-static void print_row(struct libscols_table *t, const struct gpreempt_hqd_status *s)
-{
-	cell(t, 1, s->valid & GPREEMPT_HQD_QUEUES, s->queues);
-	cell(t, 2, s->valid & GPREEMPT_HQD_TOTAL, s->total);
-	cell(t, 3, s->valid & GPREEMPT_HQD_ACTIVE, s->active);
-	cell(t, 4, knows_free(s), s->free);
-	cell(t, 5, s->valid & GPREEMPT_HQD_RESERVED, s->online_reserved);
-	cell(t, 6, s->valid & GPREEMPT_HQD_OFFLINE, s->offline_used);
-	cell(t, 7, s->valid & GPREEMPT_HQD_HELD, s->held);
 }
 
 static int print_text(const struct gpreempt_hqd_status *gpus, size_t n)
 {
-	static const struct column columns[] = {
-		{ "GPU", true },  { "QUEUES", true },	{ "SLOTS", true },   { "ACTIVE", true },
-		{ "FREE", true }, { "RESERVED", true }, { "OFFLINE", true }, { "HELD", true },
-	};
-	struct libscols_table *t = table_new(columns, ARRAY_SIZE(columns));
+	struct libscols_table *t = table_of_fields(fields, ARRAY_SIZE(fields));
 	struct gpreempt_hqd_status sum = sum_up(gpus, n);
 	uint32_t crowded = 0;
 
 	for (size_t i = 0; i < n; i++) {
-		table_row(t);
-		table_cell(t, 0, "%u", gpus[i].gpu_id);
-		print_row(t, &gpus[i]);
+		table_add_fields(t, fields, ARRAY_SIZE(fields), &gpus[i]);
 		crowded += (gpus[i].valid & GPREEMPT_HQD_TOTAL) && gpus[i].queues > gpus[i].total;
 	}
-	table_row(t);
+	table_add_fields(t, fields, ARRAY_SIZE(fields), &sum);
 	table_cell(t, 0, "all");
-	print_row(t, &sum);
 	table_print(t);
 	for (size_t i = 0; i < n; i++)
 		if (gpus[i].stopped)

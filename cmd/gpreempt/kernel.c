@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "cmd/gpreempt/kernel.h"
+#include "cmd/gpreempt/table.h"
 
 const char help_kernel[] =
 	"  status              how it is on each GPU; the same as saying nothing\n"
@@ -78,6 +79,101 @@ static int parse(struct cli *cli, int argc, char **argv, struct request *q)
 	int status = take_options(cli, argc, argv, options, ARRAY_SIZE(options));
 
 	return status == EXIT_DONE ? check_arguments(cli, argc - optind, 0, 2) : status;
+}
+
+/* ---- how it is ---- */
+
+static const char *state_word(const void *record, char buf[UNIT_TEXT_SIZE])
+{
+	const struct gpreempt_kernel_gpu *g = record;
+
+	return !g->on ? "off" : g->tripped ? "TRIPPED" : "on";
+}
+
+static const char *reserved_word(const void *record, char buf[UNIT_TEXT_SIZE])
+{
+	const struct gpreempt_kernel_gpu *g = record;
+
+	snprintf(buf, UNIT_TEXT_SIZE, "%u:%u %%", g->online_permille / 10,
+		 g->offline_permille / 10);
+	return buf;
+}
+
+#define GPU(member) FIELD(struct gpreempt_kernel_gpu, member)
+
+static const struct field fields[] = {
+	{ "gpu_id", "GPU", FIELD_NUMBER, GPU(gpu_id) },
+	{ "on", NULL, FIELD_FLAG, GPU(on) },
+	{ NULL, "SCHEDULER", FIELD_WORD, .word = state_word },
+	{ "slots", NULL, FIELD_NUMBER, GPU(slots), GPREEMPT_KERNEL_SLOTS },
+	{ "queues", NULL, FIELD_NUMBER, GPU(queues), GPREEMPT_KERNEL_SLOTS },
+	{ "held_queues", NULL, FIELD_NUMBER, GPU(held_queues), GPREEMPT_KERNEL_SLOTS },
+	{ "policy", "POLICY", FIELD_TEXT, GPU(policy), GPREEMPT_KERNEL_POLICY },
+	{ "interval_us", "EVERY", FIELD_US, GPU(interval_us), GPREEMPT_KERNEL_INTERVALS },
+	{ "critical_interval_us", NULL, FIELD_NUMBER, GPU(critical_interval_us),
+	  GPREEMPT_KERNEL_INTERVALS },
+	{ "turn_ms", NULL, FIELD_NUMBER, GPU(turn_ms), GPREEMPT_KERNEL_TURN },
+	{ "hold_max_ms", NULL, FIELD_NUMBER, GPU(hold_max_ms), GPREEMPT_KERNEL_HOLD_MAX },
+	{ "online_permille", NULL, FIELD_NUMBER, GPU(online_permille), GPREEMPT_KERNEL_RESERVED },
+	{ "offline_permille", NULL, FIELD_NUMBER, GPU(offline_permille), GPREEMPT_KERNEL_RESERVED },
+	{ "online", "ONLINE", FIELD_NUMBER, GPU(online), GPREEMPT_KERNEL_JOBS },
+	{ "offline", "OFFLINE", FIELD_NUMBER, GPU(offline), GPREEMPT_KERNEL_JOBS },
+	{ "held", "HELD", FIELD_NUMBER, GPU(held), GPREEMPT_KERNEL_JOBS },
+	{ "looks", NULL, FIELD_NUMBER, GPU(looks), GPREEMPT_KERNEL_LOOKS },
+	{ "busy_us", NULL, FIELD_NS, GPU(busy_ns), GPREEMPT_KERNEL_LOOKS },
+	{ "holds", "HOLDS", FIELD_NUMBER, GPU(holds), GPREEMPT_KERNEL_ACTIONS },
+	{ "resumes", NULL, FIELD_NUMBER, GPU(resumes), GPREEMPT_KERNEL_ACTIONS },
+	{ "failures", "FAILURES", FIELD_NUMBER, GPU(failures), GPREEMPT_KERNEL_ACTIONS },
+	{ "tripped", NULL, FIELD_FLAG, GPU(tripped), GPREEMPT_KERNEL_ACTIONS },
+	{ NULL, "RESERVED", FIELD_FIGURES, .needs = GPREEMPT_KERNEL_RESERVED,
+	  .word = reserved_word },
+};
+
+static int print_json(struct cli *cli, const struct gpreempt_kernel_gpu *gpus, size_t n)
+{
+	struct json_object *o = json_object_new_object();
+	struct json_object *list = json_object_new_array();
+
+	for (size_t i = 0; i < n; i++) {
+		struct json_object *gpu = json_object_new_object();
+
+		json_add_fields(gpu, fields, ARRAY_SIZE(fields), &gpus[i]);
+		json_object_array_add(list, gpu);
+	}
+	json_add(o, "gpus", list);
+	return cli_print_json(cli, o);
+}
+
+static int print_text(const struct gpreempt_kernel_gpu *gpus, size_t n)
+{
+	struct libscols_table *t = table_of_fields(fields, ARRAY_SIZE(fields));
+	size_t on = 0;
+
+	for (size_t i = 0; i < n; i++) {
+		table_add_fields(t, fields, ARRAY_SIZE(fields), &gpus[i]);
+		on += gpus[i].on;
+	}
+	table_print(t);
+	if (on == 0)
+		printf("\nthe kernel's scheduler is off; turn it on with: gpreempt kernel on\n");
+	for (size_t i = 0; i < n; i++)
+		if (gpus[i].tripped)
+			printf("\na preemption failed on GPU %u: it is left alone until gpreempt "
+			       "kernel rearm %u\n",
+			       gpus[i].gpu_id, gpus[i].gpu_id);
+	return EXIT_DONE;
+}
+
+/* Of all GPUs: it takes no --gpu. */
+static int kernel_status(struct cli *cli, const struct request *q)
+{
+	struct gpreempt_kernel_gpu gpus[GPREEMPT_MAX_GPUS] = { { .size = sizeof(gpus[0]) } };
+	int n = gpreempt_kernel_get_gpus(cli->ctx, gpus, ARRAY_SIZE(gpus));
+
+	if (n < 0)
+		return cli_fail_ctx(cli);
+	n = MIN(n, (int)ARRAY_SIZE(gpus));
+	return cli->json ? print_json(cli, gpus, (size_t)n) : print_text(gpus, (size_t)n);
 }
 
 /* ---- what is asked for ---- */

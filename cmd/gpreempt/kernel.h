@@ -6,14 +6,10 @@
 #include "cmd/gpreempt/daemon.h"
 #include "gpreempt/kernel.h"
 
-struct request;
-
 /*
  * Whoever schedules: the daemon, or, where none answers, the scheduler inside the driver when it is
  * on: then *ret is NULL and cli->ctx is open. An exit status; says what is wrong.
  */
 int scheduler_connect(struct cli *cli, struct gpreempt_daemon **ret);
-
-int kernel_status(struct cli *cli, const struct request *q); /* of all GPUs; @q is not looked at */
 
 #endif

@@ -1,9 +1,66 @@
 /* SPDX-License-Identifier: MIT */
 #include <stdio.h>
 
-#include "cmd/gpreempt/cli.h"
-#include "cmd/gpreempt/processes.h"
+#include "cmd/gpreempt/daemon.h"
 #include "cmd/gpreempt/table.h"
+
+#define PATIENCE_NS NSEC_PER_SEC /* for something that is nice to know */
+
+struct processes {
+	struct gpreempt_process_info *list; /* to be freed */
+	size_t n;
+};
+
+static int read_processes(struct cli *cli, struct processes *ret)
+{
+	size_t room = 32;
+
+	for (;;) {
+		struct gpreempt_process_info *list = calloc(room, sizeof(*list));
+		int n;
+
+		if (!list)
+			return cli_fail(cli, EXIT_FAILED, "free some memory", "out of memory");
+		list[0].size = sizeof(*list);
+		n = gpreempt_list_processes(cli->ctx, list, room);
+		if (n >= 0 && (size_t)n <= room) {
+			*ret = (struct processes){ .list = list, .n = (size_t)n };
+			return EXIT_DONE;
+		}
+		free(list);
+		if (n < 0)
+			return cli_fail_ctx(cli);
+		room = (size_t)n;
+	}
+}
+
+static void take_class(struct processes *ps, const struct gpreempt_daemon_job *job)
+{
+	for (size_t i = 0; i < ps->n; i++)
+		if (ps->list[i].pid == job->pid && job->job_class != GPREEMPT_CLASS_UNKNOWN)
+			ps->list[i].job_class = job->job_class;
+}
+
+/* What a running daemon knows better than the priorities of queues tell. */
+static void ask_daemon(struct cli *cli, struct processes *ps)
+{
+	_cleanup_free_ struct gpreempt_daemon_job *jobs = NULL;
+	_cleanup_daemon_ struct gpreempt_daemon *d = NULL;
+	int n, room;
+
+	/* The processes of a model of our own are nobody else's. */
+	if (gpreempt_is_modelled(cli->ctx) || gpreempt_daemon_open(cli->socket, &d, NULL) < 0)
+		return;
+	gpreempt_daemon_set_timeout(d, PATIENCE_NS);
+	room = gpreempt_daemon_get_jobs(d, NULL, 0);
+	jobs = room > 0 ? calloc((size_t)room, sizeof(*jobs)) : NULL;
+	if (!jobs)
+		return;
+	jobs[0].size = sizeof(*jobs);
+	n = gpreempt_daemon_get_jobs(d, jobs, (size_t)room);
+	for (int i = 0; i < MIN(n, room); i++)
+		take_class(ps, &jobs[i]);
+}
 
 static bool wanted(const struct gpreempt_process_info *p, enum gpreempt_class job_class)
 {
@@ -120,9 +177,9 @@ int cmd_list(struct cli *cli, int argc, char **argv)
 	if (status == EXIT_DONE)
 		status = cli_open(cli);
 	if (status == EXIT_DONE)
-		status = processes_read(cli, &ps);
+		status = read_processes(cli, &ps);
 	if (status == EXIT_DONE)
-		processes_ask_daemon(cli, &ps);
+		ask_daemon(cli, &ps);
 	if (status == EXIT_DONE)
 		status = cli->json ? print_json(cli, &ps, job_class)
 				   : print_text(cli, &ps, job_class);

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* Aligned tables for people. */
+/* Records as aligned tables for people, and as JSON for programs. */
 #ifndef GPREEMPT_CMD_TABLE_H
 #define GPREEMPT_CMD_TABLE_H
 
 #include <libsmartcols.h>
 #include <stdbool.h>
 
-#include "util/macros.h"
+#include "cmd/gpreempt/cli.h"
 
 struct column {
 	const char *name;
@@ -18,5 +18,38 @@ struct libscols_table *table_new(const struct column *columns, size_t n);
 void table_row(struct libscols_table *t); /* a new one; cells go to the last */
 void table_cell(struct libscols_table *t, size_t column, const char *fmt, ...) _printf_(3, 4);
 void table_print(struct libscols_table *t); /* and frees it */
+
+/* A member of a record. */
+enum field_kind {
+	FIELD_NUMBER, /* of 4 or 8 bytes */
+	FIELD_HEX, /* the same; in JSON a number */
+	FIELD_BYTES, /* the same; "1.5 MiB" */
+	FIELD_US, /* the same, microseconds; "1.5 ms" */
+	FIELD_NS, /* the same; in JSON microseconds */
+	FIELD_FIGURES, /* what word() says, to the right */
+	FIELD_FLAG, /* bool; in tables "yes" or "no" */
+	FIELD_TEXT, /* char [] */
+	FIELD_WORD, /* what word() says */
+};
+
+struct field {
+	const char *key; /* in JSON; NULL: it is not there */
+	const char *column; /* its heading; NULL: it has none */
+	enum field_kind kind;
+	size_t offset, size;
+	uint64_t needs; /* bits of the record's valid, without which it is not known */
+	const char *(*word)(const void *record, char buf[UNIT_TEXT_SIZE]);
+};
+
+/* "offset, size" of a member. */
+#define FIELD(type, member) offsetof(type, member), sizeof(((type *)0)->member)
+
+/* What is not known is left out. @record: of one that begins with size and valid. */
+void json_add_fields(struct json_object *o, const struct field *fields, size_t n,
+		     const void *record);
+struct libscols_table *table_of_fields(const struct field *fields, size_t n);
+/* A new row; what is not known is a dash. */
+void table_add_fields(struct libscols_table *t, const struct field *fields, size_t n,
+		      const void *record);
 
 #endif
