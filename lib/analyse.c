@@ -3,26 +3,13 @@
 #include <errno.h>
 
 #include "lib/internal.h"
+#include "util/array.h"
 
 static int compare_keys(const void *a, const void *b)
 {
 	uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
 
 	return x < y ? -1 : x > y;
-}
-
-static int reserve(void **array, size_t *room, size_t wanted, size_t entry)
-{
-	void *grown;
-
-	if (wanted <= *room)
-		return 0;
-	grown = reallocarray(*array, wanted, entry);
-	if (!grown)
-		return -ENOMEM;
-	*array = grown;
-	*room = wanted;
-	return 0;
 }
 
 static size_t count_new(const struct tally *t, const uint32_t *keys, size_t n)
@@ -45,7 +32,7 @@ static int tally_add(struct tally *t, const uint32_t *keys, size_t n)
 {
 	size_t fresh = count_new(t, keys, n);
 	size_t from = t->n, to = t->n + fresh;
-	int r = reserve((void **)&t->counts, &t->room, to ? to : 1, sizeof(*t->counts));
+	int r = array_reserve(&t->counts, to ? to : 1, &t->room, sizeof(*t->counts));
 
 	if (r < 0)
 		return r;
@@ -92,7 +79,7 @@ static int add_keys(struct analysis *a, struct tally *t, enum key which,
 
 int analysis_add(struct analysis *a, const struct gpreempt_queue *queues, size_t n)
 {
-	int r = reserve((void **)&a->keys, &a->room, n ? n : 1, sizeof(*a->keys));
+	int r = array_reserve(&a->keys, n ? n : 1, &a->room, sizeof(*a->keys));
 
 	if (r >= 0)
 		r = add_keys(a, &a->ids, KEY_ID, queues, n);

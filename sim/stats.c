@@ -4,17 +4,12 @@
 
 #include "sim/stats.h"
 
+#include "util/array.h"
+
 int sim_samples_add(struct sim_samples *s, uint64_t ns)
 {
-	if (s->n == s->cap) {
-		size_t cap = s->cap ? s->cap * 2 : 256;
-		uint64_t *bigger = reallocarray(s->ns, cap, sizeof(*bigger));
-
-		if (!bigger)
-			return -ENOMEM;
-		s->ns = bigger;
-		s->cap = cap;
-	}
+	if (array_reserve(&s->ns, s->n + 1, &s->cap, sizeof(*s->ns)) < 0)
+		return -ENOMEM;
 	s->ns[s->n++] = ns;
 	return 0;
 }

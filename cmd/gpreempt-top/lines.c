@@ -4,6 +4,8 @@
 #include <stdarg.h>
 #include <string.h>
 
+#include "util/array.h"
+
 static struct view_line *last(struct lines *l)
 {
 	return &l->lines[l->n - 1];
@@ -11,16 +13,8 @@ static struct view_line *last(struct lines *l)
 
 void line_begin(struct lines *l, enum view_look look)
 {
-	if (l->n == l->room && !l->failed) {
-		size_t room = l->room ? 2 * l->room : 64;
-		struct view_line *grown = reallocarray(l->lines, room, sizeof(*grown));
-
-		l->failed = !grown;
-		if (grown) {
-			l->lines = grown;
-			l->room = room;
-		}
-	}
+	if (array_reserve(&l->lines, l->n + 1, &l->room, sizeof(*l->lines)) < 0)
+		l->failed = true;
 	if (l->failed)
 		return;
 	l->n++;

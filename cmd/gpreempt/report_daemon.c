@@ -8,6 +8,8 @@
 
 #include "cmd/gpreempt/report_daemon.h"
 
+#include "util/array.h"
+
 #define MAX_JOBS 4096
 #define MAX_HOLDS (1u << 22)
 #define MAX_SLOTS 1000000
@@ -135,15 +137,8 @@ static int keep_hold(struct daemon_record *d, struct daemon_job *j, uint64_t to_
 	j->holds++;
 	j->held_ns += ns;
 	j->longest_ns = MAX(j->longest_ns, ns);
-	if (d->n_holds == d->room_holds) {
-		size_t room = d->room_holds ? d->room_holds * 2 : 256;
-		double *bigger = reallocarray(d->holds_us, room, sizeof(*bigger));
-
-		if (!bigger)
-			return -ENOMEM;
-		d->holds_us = bigger;
-		d->room_holds = room;
-	}
+	if (array_reserve(&d->holds_us, d->n_holds + 1, &d->room_holds, sizeof(*d->holds_us)) < 0)
+		return -ENOMEM;
 	if (d->n_holds == MAX_HOLDS)
 		return -E2BIG;
 	d->holds_us[d->n_holds++] = (double)ns / 1000;

@@ -4,6 +4,7 @@
 #include <math.h>
 
 #include "cmd/gpreempt/report.h"
+#include "util/array.h"
 
 #define LANE_HEIGHT 36
 #define SLOTS_HEIGHT 130
@@ -20,15 +21,8 @@ static const char *const kind_classes[] = {
 
 int lane_add(struct lane *l, const struct lane_span *span)
 {
-	if (l->n == l->room) {
-		size_t room = l->room ? l->room * 2 : 64;
-		struct lane_span *bigger = reallocarray(l->spans, room, sizeof(*bigger));
-
-		if (!bigger)
-			return -ENOMEM;
-		l->spans = bigger;
-		l->room = room;
-	}
+	if (array_reserve(&l->spans, l->n + 1, &l->room, sizeof(*span)) < 0)
+		return -ENOMEM;
 	l->spans[l->n++] = *span;
 	return 0;
 }
@@ -43,15 +37,8 @@ int slots_add(struct slot_samples *s, const struct slot_sample *sample)
 {
 	if (s->n && s->of[s->n - 1].at_ns > sample->at_ns)
 		return 0; /* time does not run backwards; a clock that was set does */
-	if (s->n == s->room) {
-		size_t room = s->room ? s->room * 2 : 64;
-		struct slot_sample *bigger = reallocarray(s->of, room, sizeof(*bigger));
-
-		if (!bigger)
-			return -ENOMEM;
-		s->of = bigger;
-		s->room = room;
-	}
+	if (array_reserve(&s->of, s->n + 1, &s->room, sizeof(*sample)) < 0)
+		return -ENOMEM;
 	s->of[s->n++] = *sample;
 	return 0;
 }

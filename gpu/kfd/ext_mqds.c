@@ -6,9 +6,9 @@
 #include <errno.h>
 
 #include "gpu/kfd/ext.h"
-#include "gpu/kfd/grow.h"
 #include "gpu/kfd/match.h"
 #include "gpu/kfd/procs.h"
+#include "util/array.h"
 #include "util/macros.h"
 
 struct table {
@@ -18,11 +18,8 @@ struct table {
 
 static int add(struct table *t, const struct gkfd_mqd *mqd)
 {
-	struct gkfd_mqd *grown = gkfd_grow(t->m.mqds, t->m.n, &t->room, sizeof(*grown));
-
-	if (!grown)
+	if (array_reserve(&t->m.mqds, t->m.n + 1, &t->room, sizeof(*mqd)) < 0)
 		return -ENOMEM;
-	t->m.mqds = grown;
 	t->m.mqds[t->m.n++] = *mqd;
 	return 0;
 }

@@ -9,7 +9,7 @@
 #include "abi/mqd_v9.h"
 #include "gpu/kfd/debugfs.h"
 #include "gpu/kfd/dump.h"
-#include "gpu/kfd/grow.h"
+#include "util/array.h"
 #include "util/macros.h"
 
 #define REG(dword) (MQD9_##dword - MQD9_HQD_FIRST)
@@ -28,8 +28,6 @@ struct parse {
 
 static int end_slot(struct parse *p)
 {
-	struct gkfd_hqd *grown;
-
 	p->in_other = false;
 	if (!p->in_slot)
 		return 0;
@@ -41,10 +39,8 @@ static int end_slot(struct parse *p)
 	p->slot.ring_base =
 		((uint64_t)p->regs[REG(RING_BASE_HI)] << 32 | p->regs[REG(RING_BASE_LO)]) << 8;
 
-	grown = gkfd_grow(p->found.hqds, p->found.n, &p->room, sizeof(*grown));
-	if (!grown)
+	if (array_reserve(&p->found.hqds, p->found.n + 1, &p->room, sizeof(p->slot)) < 0)
 		return -ENOMEM;
-	p->found.hqds = grown;
 	p->found.hqds[p->found.n++] = p->slot;
 	return 0;
 }

@@ -9,7 +9,7 @@
 #include "abi/mqd_v9.h"
 #include "gpu/kfd/debugfs.h"
 #include "gpu/kfd/dump.h"
-#include "gpu/kfd/grow.h"
+#include "util/array.h"
 #include "util/macros.h"
 
 #define NEEDED_DWORDS (MQD9_CTX_SAVE_SIZE + 1)
@@ -66,15 +66,11 @@ static bool first_dump_is_short(const struct parse *p)
 
 static int end_queue(struct parse *p)
 {
-	struct gkfd_mqd *grown;
-
 	if (first_dump_is_short(p))
 		return -EBADMSG;
 	if (p->kind == COMPUTE || p->kind == SDMA) {
-		grown = gkfd_grow(p->found.mqds, p->found.n, &p->room, sizeof(*grown));
-		if (!grown)
+		if (array_reserve(&p->found.mqds, p->found.n + 1, &p->room, sizeof(p->queue)) < 0)
 			return -ENOMEM;
-		p->found.mqds = grown;
 		if (p->kind == COMPUTE)
 			fill_compute(&p->queue, p->dwords);
 		p->found.mqds[p->found.n++] = p->queue;

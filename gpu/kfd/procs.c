@@ -4,9 +4,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "gpu/kfd/grow.h"
 #include "gpu/kfd/procs.h"
 #include "gpu/kfd/text.h"
+#include "util/array.h"
 #include "util/macros.h"
 
 #define PATH_BYTES 96
@@ -91,15 +91,12 @@ static int read_queues(struct gkfd *k, struct gkfd_proc *p)
 	if (r < 0)
 		return r;
 	for (const char *name = names; *name; name += strlen(name) + 1) {
-		struct gkfd_proc_queue *grown;
 		uint64_t id;
 
 		if (!gkfd_text_is_number(name, strlen(name), UINT32_MAX, &id))
 			continue;
-		grown = gkfd_grow(p->queues, p->n_queues, &room, sizeof(*p->queues));
-		if (!grown)
+		if (array_reserve(&p->queues, p->n_queues + 1, &room, sizeof(*p->queues)) < 0)
 			return -ENOMEM;
-		p->queues = grown;
 		r = read_queue(k, p->pid, (uint32_t)id, &p->queues[p->n_queues]);
 		if (r == 0)
 			p->n_queues++;
@@ -113,16 +110,12 @@ static int read_queues(struct gkfd *k, struct gkfd_proc *p)
 
 static struct gkfd_proc_gpu *gpu_of(struct gkfd_proc *p, size_t *room, uint32_t gpu_id)
 {
-	struct gkfd_proc_gpu *grown;
-
 	for (size_t i = 0; i < p->n_gpus; i++) {
 		if (p->gpus[i].gpu_id == gpu_id)
 			return &p->gpus[i];
 	}
-	grown = gkfd_grow(p->gpus, p->n_gpus, room, sizeof(*p->gpus));
-	if (!grown)
+	if (array_reserve(&p->gpus, p->n_gpus + 1, room, sizeof(*p->gpus)) < 0)
 		return NULL;
-	p->gpus = grown;
 	p->gpus[p->n_gpus] = (struct gkfd_proc_gpu){ .gpu_id = gpu_id };
 	return &p->gpus[p->n_gpus++];
 }
@@ -261,15 +254,12 @@ int gkfd_proc_list(struct gkfd *k, pid_t **ret, size_t *ret_n)
 	if (r < 0)
 		return r;
 	for (const char *name = names; *name; name += strlen(name) + 1) {
-		pid_t *grown;
 		uint64_t pid;
 
 		if (!gkfd_text_is_number(name, strlen(name), INT32_MAX, &pid) || pid == 0)
 			continue;
-		grown = gkfd_grow(pids, n, &room, sizeof(*pids));
-		if (!grown)
+		if (array_reserve(&pids, n + 1, &room, sizeof(*pids)) < 0)
 			return -ENOMEM;
-		pids = grown;
 		pids[n++] = (pid_t)pid;
 	}
 	if (n > 0)

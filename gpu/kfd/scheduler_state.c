@@ -8,8 +8,8 @@
 #include <errno.h>
 
 #include "gpu/kfd/dump.h"
-#include "gpu/kfd/grow.h"
 #include "gpu/kfd/scheduler.h"
+#include "util/array.h"
 #include "util/macros.h"
 
 /* One tree for what is no GPU driver's alone. */
@@ -23,14 +23,10 @@ struct parse {
 
 static int begin_gpu(struct parse *p, uint64_t id)
 {
-	struct gkfd_scheduled *grown;
-
 	if (p->found.n && !p->told)
 		return -EBADMSG;
-	grown = gkfd_grow(p->found.gpus, p->found.n, &p->room, sizeof(*grown));
-	if (!grown)
+	if (array_reserve(&p->found.gpus, p->found.n + 1, &p->room, sizeof(*p->found.gpus)) < 0)
 		return -ENOMEM;
-	p->found.gpus = grown;
 	p->found.gpus[p->found.n++] = (struct gkfd_scheduled){ .gpu_id = (uint32_t)id };
 	p->told = false;
 	return 0;

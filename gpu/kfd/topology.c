@@ -3,9 +3,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "gpu/kfd/grow.h"
 #include "gpu/kfd/text.h"
 #include "gpu/kfd/topology.h"
+#include "util/array.h"
 #include "util/macros.h"
 
 #define NODES "topology/nodes"
@@ -161,16 +161,13 @@ static int read_nodes(struct gkfd *k, const char *names, struct gkfd_topology *t
 	size_t room = 0;
 
 	for (; *names; names += strlen(names) + 1) {
-		struct gkfd_node *grown;
 		uint64_t index;
 		int r;
 
 		if (!gkfd_text_is_number(names, strlen(names), UINT32_MAX, &index))
 			continue;
-		grown = gkfd_grow(t->nodes, t->n, &room, sizeof(*t->nodes));
-		if (!grown)
+		if (array_reserve(&t->nodes, t->n + 1, &room, sizeof(*t->nodes)) < 0)
 			return -ENOMEM;
-		t->nodes = grown;
 		r = read_node(k, (uint32_t)index, &t->nodes[t->n]);
 		if (r == -EPERM)
 			t->forbidden++;

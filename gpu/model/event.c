@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "gpu/model/event.h"
+#include "util/array.h"
 #include "util/macros.h"
 
 void timeline_init(struct timeline *t)
@@ -65,25 +66,10 @@ static void settle(struct timeline *t, struct event *e)
 	sift_down(t, e);
 }
 
-static int make_room(struct timeline *t)
-{
-	size_t cap = t->cap ? t->cap * 2 : 64;
-	struct event **heap;
-
-	if (t->n + 1 < t->cap)
-		return 0;
-	heap = realloc(t->heap, cap * sizeof(*heap));
-	if (!heap)
-		return -ENOMEM;
-	t->heap = heap;
-	t->cap = cap;
-	return 0;
-}
-
 int timeline_set(struct timeline *t, struct event *e, uint64_t at_ns)
 {
 	if (!e->slot) {
-		int r = make_room(t);
+		int r = array_reserve(&t->heap, t->n + 2, &t->cap, sizeof(*t->heap));
 
 		if (r < 0)
 			return r;

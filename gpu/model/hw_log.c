@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "gpu/model/hw_internal.h"
+#include "util/array.h"
 #include "util/macros.h"
 
 /* Makes records up to packet @end; those that are new count as submitted now. */
@@ -11,15 +12,8 @@ static int extend(struct hw_queue *q, uint64_t end)
 {
 	uint64_t n = end > q->first_log ? end - q->first_log : 0;
 
-	if (n > q->cap_log) {
-		size_t cap = MAX(MAX(n, q->cap_log * 2), 64u);
-		struct model_packet *log = reallocarray(q->log, cap, sizeof(*log));
-
-		if (!log)
-			return -ENOMEM;
-		q->log = log;
-		q->cap_log = cap;
-	}
+	if (array_reserve(&q->log, n, &q->cap_log, sizeof(*q->log)) < 0)
+		return -ENOMEM;
 	for (; q->n_log < n; q->n_log++)
 		q->log[q->n_log] = (struct model_packet){
 			.index = q->first_log + q->n_log,

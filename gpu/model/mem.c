@@ -5,6 +5,7 @@
 #include <sys/mman.h>
 
 #include "gpu/model/mem.h"
+#include "util/array.h"
 #include "util/macros.h"
 
 #define PAGE_BYTES 4096ull
@@ -92,28 +93,14 @@ static unsigned char *take_host(struct mem_space *s, size_t bytes)
 	return c->host + c->used - bytes;
 }
 
-static int make_room(struct mem_space *s)
-{
-	size_t cap = s->cap ? s->cap * 2 : 16;
-	struct region *regions;
-
-	if (s->n < s->cap)
-		return 0;
-	regions = realloc(s->regions, cap * sizeof(*regions));
-	if (!regions)
-		return -ENOMEM;
-	s->regions = regions;
-	s->cap = cap;
-	return 0;
-}
-
 uint64_t mem_map(struct mem_space *s, size_t bytes)
 {
 	size_t whole = (bytes + PAGE_BYTES - 1) & ~(PAGE_BYTES - 1);
 	uint64_t va = s->next_va;
 	unsigned char *host;
 
-	if (!bytes || whole < bytes || whole > END_VA - va || make_room(s) < 0)
+	if (!bytes || whole < bytes || whole > END_VA - va ||
+	    array_reserve(&s->regions, s->n + 1, &s->cap, sizeof(*s->regions)) < 0)
 		return 0;
 	host = take_host(s, whole);
 	if (!host)

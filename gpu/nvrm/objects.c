@@ -5,9 +5,9 @@
 
 #include "abi/nvrm.h"
 #include "gpu/nvrm/objects.h"
+#include "util/array.h"
 #include "util/macros.h"
 
-#define FIRST_ROOM 256u
 #define DEEPEST 16 /* an object of a channel is four below the client */
 
 /* Where @handle is, or would be. */
@@ -34,15 +34,8 @@ int nvrm_objects_add(struct nvrm_objects *o, const struct nvrm_object *object)
 		o->all[at] = *object;
 		return 0;
 	}
-	if (o->n == o->room) {
-		size_t room = o->room ? o->room * 2 : FIRST_ROOM;
-		struct nvrm_object *grown = reallocarray(o->all, room, sizeof(*grown));
-
-		if (!grown)
-			return -ENOMEM;
-		o->all = grown;
-		o->room = room;
-	}
+	if (array_reserve(&o->all, o->n + 1, &o->room, sizeof(*o->all)) < 0)
+		return -ENOMEM;
 	memmove(&o->all[at + 1], &o->all[at], (o->n - at) * sizeof(*o->all));
 	o->all[at] = *object;
 	o->n++;
