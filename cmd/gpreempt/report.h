@@ -72,6 +72,7 @@ bool field_number(struct json_object *o, const char *key, double *ret); /* finit
 bool field_count(struct json_object *o, const char *key, uint64_t *ret); /* whole, not below 0 */
 bool field_bool(struct json_object *o, const char *key, bool *ret);
 bool number_of(struct json_object *value, double *ret);
+enum ground field_ground(struct json_object *o); /* of "modelled" */
 
 /* ---- html ---- */
 
@@ -84,6 +85,8 @@ void html_begin(struct page *p, const struct recordings *r);
 void html_end(struct page *p);
 void html_raw(struct page *p, const char *fmt, ...) _printf_(2, 3); /* ours */
 void html_text(struct page *p, const char *text); /* anybody's */
+/* Ours, with anybody's texts in the place of each %s; nothing else in it is a format. */
+void html_put(struct page *p, const char *markup, ...) _printf_(2, 3);
 const char *html_duration(uint64_t ns, char buf[UNIT_TEXT_SIZE]); /* "1.5 µs" */
 const char *ground_word(enum ground g);
 
@@ -108,9 +111,13 @@ void html_table(struct page *p, const char *caption, const char *const *columns,
 void html_row(struct page *p, const char *key, const char *name);
 void html_cell(struct page *p, const char *text);
 void html_cell_number(struct page *p, struct json_object *value); /* as it was recorded */
+/* A cell for each key of @o. */
+void html_cells(struct page *p, struct json_object *o, const char *const *keys, size_t n);
 void html_cell_format(struct page *p, const char *fmt, ...) _printf_(2, 3); /* ours */
 void html_row_end(struct page *p);
 void html_table_end(struct page *p);
+/* Says so, where not all of them were shown. */
+void html_more(struct page *p, size_t shown, size_t all, const char *of);
 
 /* ---- pictures of figures ---- */
 

@@ -17,15 +17,6 @@ static const struct act {
 };
 #define DRAWN 3
 
-static enum ground ground_of(struct json_object *root)
-{
-	bool modelled;
-
-	if (!field_bool(root, "modelled", &modelled))
-		return GROUND_UNKNOWN;
-	return modelled ? GROUND_MODELLED : GROUND_MEASURED;
-}
-
 static const char *ground_text(enum ground g)
 {
 	if (g == GROUND_MODELLED)
@@ -48,8 +39,7 @@ static void put_table(struct page *p, struct json_object *root)
 		if (!figures)
 			continue;
 		html_row(p, acts[i].key, acts[i].name);
-		for (size_t k = 0; k < ARRAY_SIZE(keys); k++)
-			html_cell_number(p, field(figures, keys[k]));
+		html_cells(p, figures, keys, ARRAY_SIZE(keys));
 		html_row_end(p);
 	}
 	html_table_end(p);
@@ -66,8 +56,7 @@ static void put_once(struct page *p, struct json_object *root)
 
 	html_table(p, "The run", columns, ARRAY_SIZE(columns));
 	html_row(p, "run", rounds ? json_object_get_string(rounds) : "–");
-	for (size_t i = 0; i < ARRAY_SIZE(keys); i++)
-		html_cell_number(p, field(root, keys[i]));
+	html_cells(p, root, keys, ARRAY_SIZE(keys));
 	html_row_end(p);
 	html_table_end(p);
 }
@@ -75,7 +64,7 @@ static void put_once(struct page *p, struct json_object *root)
 void report_bench(struct page *p, size_t nth, struct json_object *root)
 {
 	static struct chart_curve curves[DRAWN];
-	enum ground g = ground_of(root);
+	enum ground g = field_ground(root);
 	size_t n = 0;
 	bool sparse = false;
 
@@ -102,11 +91,8 @@ void report_bench(struct page *p, size_t nth, struct json_object *root)
 	put_table(p, root);
 	html_figure_end(p);
 	put_once(p, root);
-	if (field_text(root, "advice")[0]) {
-		html_raw(p, "<p>Verdict: ");
-		html_text(p, field_text(root, "advice"));
-		html_raw(p, ".</p>\n");
-	}
+	if (field_text(root, "advice")[0])
+		html_put(p, "<p>Verdict: %s.</p>\n", field_text(root, "advice"));
 	html_section_end(p);
 }
 

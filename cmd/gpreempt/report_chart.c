@@ -178,8 +178,7 @@ static void put_key(struct page *p, const struct chart_curve *curves, size_t n)
 			 "<li><svg height=\"10\" aria-hidden=\"true\"><line class=\"curve c%d\" "
 			 "x1=\"0\" x2=\"28\" y1=\"5\" y2=\"5\"/></svg><bdi>",
 			 curves[i].style);
-		html_text(p, curves[i].name);
-		html_raw(p, "</bdi></li>");
+		html_put(p, "%s</bdi></li>", curves[i].name);
 	}
 	html_raw(p, "</ul>\n");
 }

@@ -93,9 +93,7 @@ static void put_jobs(struct page *p, const struct daemon_record *d)
 		html_row_end(p);
 	}
 	html_table_end(p);
-	if (d->n_jobs > TABLE_ROWS)
-		html_raw(p, "<p class=\"ground\">The first %d of %zu jobs.</p>\n", TABLE_ROWS,
-			 d->n_jobs);
+	html_more(p, TABLE_ROWS, d->n_jobs, "jobs");
 }
 
 static double at_percent(const struct daemon_record *d, double pct)
@@ -138,6 +136,7 @@ static void put_holds(struct page *p, const struct daemon_record *d)
 static void put_latencies(struct page *p, const struct daemon_record *d)
 {
 	static const char *const columns[] = { "", "count", "p50, µs", "p99, µs", "max, µs" };
+	static const char *const keys[] = { "count", "p50", "p99", "max" };
 	static const struct {
 		const char *key, *name;
 		enum chart_style style;
@@ -169,10 +168,7 @@ static void put_latencies(struct page *p, const struct daemon_record *d)
 		if (!act)
 			continue;
 		html_row(p, acts[i].key, acts[i].name);
-		html_cell_number(p, field(act, "count"));
-		html_cell_number(p, field(act, "p50"));
-		html_cell_number(p, field(act, "p99"));
-		html_cell_number(p, field(act, "max"));
+		html_cells(p, act, keys, ARRAY_SIZE(keys));
 		html_row_end(p);
 	}
 	html_table_end(p);
@@ -215,8 +211,7 @@ static void put_goodput(struct page *p, const struct daemon_record *d)
 	html_table(p, "Offline jobs, by the last status", columns, ARRAY_SIZE(columns));
 	for (size_t i = 0; i < n; i++) {
 		html_row(p, bars[i].name, bars[i].name);
-		for (size_t k = 0; k < ARRAY_SIZE(keys); k++)
-			html_cell_number(p, field(drawn[i], keys[k]));
+		html_cells(p, drawn[i], keys, ARRAY_SIZE(keys));
 		html_row_end(p);
 	}
 	html_table_end(p);
@@ -243,9 +238,7 @@ static void put_slots(struct page *p, const struct daemon_record *d)
 		if (!slots_taken(&d->gpus[i].slots))
 			continue;
 		gpu_title(&d->gpus[i], title, sizeof(title));
-		html_raw(p, "<p class=\"ground\">");
-		html_text(p, title);
-		html_raw(p, "</p>");
+		html_put(p, "<p class=\"ground\">%s</p>", title);
 		chart_slots(p, title, &d->gpus[i].slots, &w);
 		drawn++;
 	}

@@ -67,6 +67,19 @@ void html_text(struct page *p, const char *text)
 	put_escaped(p, clean);
 }
 
+void html_put(struct page *p, const char *markup, ...)
+{
+	va_list ap;
+
+	va_start(ap, markup);
+	for (const char *hole; (hole = strstr(markup, "%s")); markup = hole + 2) {
+		fwrite(markup, 1, (size_t)(hole - markup), p->out);
+		html_text(p, va_arg(ap, const char *));
+	}
+	va_end(ap);
+	fputs(markup, p->out);
+}
+
 const char *html_duration(uint64_t ns, char buf[UNIT_TEXT_SIZE])
 {
 	size_t n = strlen(text_duration(ns, buf));
@@ -156,12 +169,9 @@ void html_section(struct page *p, size_t nth, const char *title, const char *sub
 	html_raw(p,
 		 "<section id=\"part%zu\" aria-labelledby=\"head%zu\">\n<h2 id=\"head%zu\"><bdi>",
 		 nth, nth, nth);
-	html_text(p, title);
-	html_raw(p, "</bdi>");
+	html_put(p, "%s</bdi>", title);
 	put_badge(p, g);
-	html_raw(p, "</h2>\n<p class=\"sub\"><bdi>");
-	html_text(p, subtitle);
-	html_raw(p, "</bdi></p>\n");
+	html_put(p, "</h2>\n<p class=\"sub\"><bdi>%s</bdi></p>\n", subtitle);
 }
 
 void html_section_end(struct page *p)
@@ -177,10 +187,7 @@ void html_figure(struct page *p, const char *title, const char *text)
 
 	html_raw(p, "<figure aria-labelledby=\"fig%u\">\n<figcaption><h3 id=\"fig%u\"><bdi>", id,
 		 id);
-	html_text(p, title);
-	html_raw(p, "</bdi></h3><p>");
-	html_text(p, text);
-	html_raw(p, "</p></figcaption>\n");
+	html_put(p, "%s</bdi></h3><p>%s</p></figcaption>\n", title, text);
 }
 
 void html_svg(struct page *p, const char *title, const char *desc, unsigned int height)
@@ -192,17 +199,14 @@ void html_svg(struct page *p, const char *title, const char *desc, unsigned int 
 		 id, id, height, id);
 	html_text(p, title);
 	html_raw(p, "</title><desc id=\"d%u\">", id);
-	html_text(p, desc);
-	html_raw(p, "</desc>\n");
+	html_put(p, "%s</desc>\n", desc);
 }
 
 void html_ground(struct page *p, enum ground g, const char *text)
 {
 	html_raw(p, "<p class=\"ground\">");
 	put_badge(p, g);
-	html_raw(p, " ");
-	html_text(p, text);
-	html_raw(p, "</p>\n");
+	html_put(p, " %s</p>\n", text);
 }
 
 void html_figure_end(struct page *p)
@@ -217,13 +221,8 @@ void html_tiles(struct page *p)
 
 void html_tile(struct page *p, const char *what, const char *figure, const char *text)
 {
-	html_raw(p, "<div class=\"tile\"><span>");
-	html_text(p, what);
-	html_raw(p, "</span><b>");
-	html_text(p, figure);
-	html_raw(p, "</b><span>");
-	html_text(p, text);
-	html_raw(p, "</span></div>\n");
+	html_put(p, "<div class=\"tile\"><span>%s</span><b>%s</b><span>%s</span></div>\n", what,
+		 figure, text);
 }
 
 void html_tiles_end(struct page *p)
@@ -235,33 +234,23 @@ void html_tiles_end(struct page *p)
 
 void html_table(struct page *p, const char *caption, const char *const *columns, size_t n)
 {
-	html_raw(p, "<div class=\"scroll\" role=\"region\" tabindex=\"0\" aria-label=\"");
-	html_text(p, caption);
-	html_raw(p, "\"><table><caption>");
-	html_text(p, caption);
-	html_raw(p, "</caption><thead><tr>");
-	for (size_t i = 0; i < n; i++) {
-		html_raw(p, "<th scope=\"col\">");
-		html_text(p, columns[i]);
-		html_raw(p, "</th>");
-	}
+	html_put(p,
+		 "<div class=\"scroll\" role=\"region\" tabindex=\"0\" aria-label=\"%s\"><table>"
+		 "<caption>%s</caption><thead><tr>",
+		 caption, caption);
+	for (size_t i = 0; i < n; i++)
+		html_put(p, "<th scope=\"col\">%s</th>", columns[i]);
 	html_raw(p, "</tr></thead><tbody>\n");
 }
 
 void html_row(struct page *p, const char *key, const char *name)
 {
-	html_raw(p, "<tr data-row=\"");
-	html_text(p, key);
-	html_raw(p, "\"><th scope=\"row\"><bdi>");
-	html_text(p, name);
-	html_raw(p, "</bdi></th>");
+	html_put(p, "<tr data-row=\"%s\"><th scope=\"row\"><bdi>%s</bdi></th>", key, name);
 }
 
 void html_cell(struct page *p, const char *text)
 {
-	html_raw(p, "<td>");
-	html_text(p, text[0] ? text : "–");
-	html_raw(p, "</td>");
+	html_put(p, "<td>%s</td>", text[0] ? text : "–");
 }
 
 /* A parsed number keeps the digits it came with. */
@@ -279,6 +268,18 @@ void html_cell_number(struct page *p, struct json_object *value)
 		}
 	}
 	html_cell(p, text);
+}
+
+void html_cells(struct page *p, struct json_object *o, const char *const *keys, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		html_cell_number(p, field(o, keys[i]));
+}
+
+void html_more(struct page *p, size_t shown, size_t all, const char *of)
+{
+	if (all > shown)
+		html_raw(p, "<p class=\"ground\">The first %zu of %zu %s.</p>\n", shown, all, of);
 }
 
 void html_cell_format(struct page *p, const char *fmt, ...)

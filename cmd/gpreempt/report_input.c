@@ -389,17 +389,13 @@ const char *recording_word(const struct recording *r)
 
 enum ground recording_ground(const struct recording *r)
 {
-	bool modelled;
-
 	switch (r->kind) {
 	case RECORDING_SIM:
 		return GROUND_MODELLED;
 	case RECORDING_TRACE:
 		return trace_ground(r->trace);
 	case RECORDING_BENCH:
-		if (!field_bool(r->root, "modelled", &modelled))
-			return GROUND_UNKNOWN;
-		return modelled ? GROUND_MODELLED : GROUND_MEASURED;
+		return field_ground(r->root);
 	case RECORDING_HARDWARE:
 		return GROUND_MEASURED;
 	case RECORDING_DAEMON:

@@ -75,3 +75,12 @@ bool field_bool(struct json_object *o, const char *key, bool *ret)
 	*ret = json_object_get_boolean(value);
 	return true;
 }
+
+enum ground field_ground(struct json_object *o)
+{
+	bool modelled;
+
+	if (!field_bool(o, "modelled", &modelled))
+		return GROUND_UNKNOWN;
+	return modelled ? GROUND_MODELLED : GROUND_MEASURED;
+}

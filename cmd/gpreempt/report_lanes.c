@@ -117,10 +117,8 @@ static void put_piece(struct page *p, const struct piece *piece, unsigned int y)
 	else
 		html_raw(p, "held for %s",
 			 html_duration(piece->last->to_ns - piece->last->from_ns, buf));
-	if (piece->of == 1 && piece->last->because) {
-		html_raw(p, ", because of ");
-		html_text(p, piece->last->because);
-	}
+	if (piece->of == 1 && piece->last->because)
+		html_put(p, ", because of %s", piece->last->because);
 	html_raw(p, "</title></rect>\n");
 }
 

@@ -91,8 +91,7 @@ static void put_quantiles(struct page *p, struct json_object *figures)
 {
 	static const char *const keys[] = { "n", "min", "mean", "p50", "p99", "max" };
 
-	for (size_t i = 0; i < ARRAY_SIZE(keys); i++)
-		html_cell_number(p, field(figures, keys[i]));
+	html_cells(p, figures, keys, ARRAY_SIZE(keys));
 }
 
 static void put_group(struct page *p, const struct group *g, struct json_object *all_alone)

@@ -98,8 +98,7 @@ static void put_latency_table(struct page *p, struct json_object *run)
 		if (!online)
 			continue;
 		html_row(p, modes[i].key, modes[i].name);
-		for (size_t k = 0; k < ARRAY_SIZE(keys); k++)
-			html_cell_number(p, field(online, keys[k]));
+		html_cells(p, online, keys, ARRAY_SIZE(keys));
 		html_row_end(p);
 	}
 	html_table_end(p);
@@ -222,8 +221,7 @@ static void put_acts(struct page *p, struct json_object *run)
 
 		html_row(p, acts[i][0], acts[i][1]);
 		html_cell_number(p, field(act, "count"));
-		for (size_t k = 0; k < ARRAY_SIZE(keys); k++)
-			html_cell_number(p, field(field_object(act, "latency_us"), keys[k]));
+		html_cells(p, field_object(act, "latency_us"), keys, ARRAY_SIZE(keys));
 		html_row_end(p);
 	}
 	html_table_end(p);
@@ -274,13 +272,11 @@ static void put_jobs(struct page *p, struct json_object *run)
 
 		html_row(p, field_text(job, "name"), field_text(job, "name"));
 		html_cell(p, field_text(job, "class"));
-		for (size_t k = 0; k < ARRAY_SIZE(keys); k++)
-			html_cell_number(p, field(job, keys[k]));
+		html_cells(p, job, keys, ARRAY_SIZE(keys));
 		html_row_end(p);
 	}
 	html_table_end(p);
-	if (n > MAX_JOBS)
-		html_raw(p, "<p class=\"ground\">The first %d of %zu jobs.</p>\n", MAX_JOBS, n);
+	html_more(p, MAX_JOBS, n, "jobs");
 }
 
 static void put_sweep_table(struct page *p, struct json_object *runs, size_t n, const char *key)
@@ -295,8 +291,7 @@ static void put_sweep_table(struct page *p, struct json_object *runs, size_t n, 
 		struct json_object *run = json_object_array_get_idx(runs, i);
 
 		html_row(p, field_text(run, "value"), field_text(run, "value"));
-		for (size_t k = 0; k < ARRAY_SIZE(keys); k++)
-			html_cell_number(p, field(field_object(run, "online"), keys[k]));
+		html_cells(p, field_object(run, "online"), keys, ARRAY_SIZE(keys));
 		html_cell_number(p, field(field_object(run, "offline"), "goodput_pct"));
 		html_cell_number(p, field(field_object(run, "preemptions"), "count"));
 		html_row_end(p);

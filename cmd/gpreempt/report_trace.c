@@ -48,15 +48,13 @@ struct trace *trace_new(struct json_object *head)
 {
 	struct json_object *other = field_object(head, "otherData");
 	struct trace *t = calloc(1, sizeof(*t));
-	bool modelled;
 
 	if (!t)
 		return NULL;
 	snprintf(t->scenario, sizeof(t->scenario), "%s", field_text(other, "scenario"));
 	snprintf(t->policy, sizeof(t->policy), "%s", field_text(other, "policy"));
 	snprintf(t->chip, sizeof(t->chip), "%s", field_text(other, "chip"));
-	if (field_bool(other, "modelled", &modelled))
-		t->ground = modelled ? GROUND_MODELLED : GROUND_MEASURED;
+	t->ground = field_ground(other);
 	field_count(other, "duration_ns", &t->duration_ns);
 	t->duration_ns = MIN(t->duration_ns, (uint64_t)MAX_TIME_US * 1000);
 	return t;
@@ -357,8 +355,7 @@ static void put_jobs(struct page *p, const struct trace *t, size_t gpu)
 			put_row(p, t, row);
 	}
 	html_table_end(p);
-	if (n > TABLE_ROWS)
-		html_raw(p, "<p class=\"ground\">The first %d of %zu jobs.</p>\n", TABLE_ROWS, n);
+	html_more(p, TABLE_ROWS, n, "jobs");
 }
 
 static void put_timeline(struct page *p, const struct trace *t, size_t gpu,
@@ -400,11 +397,8 @@ static void put_slots(struct page *p, const struct trace *t, const struct lane_w
 
 		if (!gpu->slots.n)
 			continue;
-		if (with > 1) {
-			html_raw(p, "<p class=\"ground\">");
-			html_text(p, gpu->name);
-			html_raw(p, "</p>");
-		}
+		if (with > 1)
+			html_put(p, "<p class=\"ground\">%s</p>", gpu->name);
 		chart_slots(p, gpu->name, &gpu->slots, w);
 		drawn++;
 	}
@@ -429,9 +423,7 @@ void report_trace(struct page *p, size_t nth, const struct trace *t)
 	html_section(p, nth, title, subtitle, t->ground);
 	for (size_t i = 0; i < t->n_gpus && i < DRAWN_GPUS; i++)
 		put_timeline(p, t, i, &w);
-	if (t->n_gpus > DRAWN_GPUS)
-		html_raw(p, "<p class=\"ground\">The first %d of %zu GPUs are drawn.</p>\n",
-			 DRAWN_GPUS, t->n_gpus);
+	html_more(p, DRAWN_GPUS, t->n_gpus, "GPUs are drawn");
 	put_slots(p, t, &w);
 	html_section_end(p);
 }
