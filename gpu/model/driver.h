@@ -151,11 +151,6 @@ struct blocked { /* a call that sleeps in the driver */
 
 #define MODEL_FAULT_KINDS (MODEL_FAULT_ACTIVATE_FAILS + 1)
 
-struct pending_fault {
-	uint64_t at_call;
-	struct model_fault fault;
-};
-
 struct model {
 	struct model_config config;
 	struct model_chip chip; /* config's, as its maker left it */
@@ -167,9 +162,7 @@ struct model {
 	uint64_t next_serial, next_start;
 	uint32_t next_pasid;
 	uint64_t calls; /* driver calls so far */
-	uint64_t random;
 	struct model_fault faults[MODEL_FAULT_KINDS];
-	struct pending_fault pending[MODEL_FAULT_KINDS];
 	uint64_t vanish_at_call;
 	struct model_ext ext;
 };

@@ -3,16 +3,6 @@
 
 #include "gpu/model/driver.h"
 
-/* splitmix64 */
-static uint64_t next_random(struct model *m)
-{
-	uint64_t z = (m->random += 0x9e3779b97f4a7c15ull);
-
-	z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9ull;
-	z = (z ^ (z >> 27)) * 0x94d049bb133111ebull;
-	return z ^ (z >> 31);
-}
-
 int model_fault_set(struct model *m, const struct model_fault *fault)
 {
 	if (fault->kind == MODEL_FAULT_NONE) {
@@ -31,62 +21,8 @@ int model_fault_set(struct model *m, const struct model_fault *fault)
 	return 0;
 }
 
-/* A process of some user with a queue, or any but our own; NULL: none. */
-static struct model_kproc *random_victim(struct model *m)
-{
-	uint32_t n = 0;
-	uint64_t pick;
-
-	for (struct model_kproc *k = m->kprocs; k; k = k->next)
-		n += k->proc->pid != MODEL_SELF_PID;
-	if (!n)
-		return NULL;
-	pick = next_random(m) % n;
-	for (struct model_kproc *k = m->kprocs; k; k = k->next)
-		if (k->proc->pid != MODEL_SELF_PID && !pick--)
-			return k;
-	return NULL;
-}
-
-/* Places a fault whose targets are chosen when it comes due. */
-void model_fault_scatter(struct model *m, uint32_t calls)
-{
-	for (int kind = MODEL_FAULT_SLOW; kind < MODEL_FAULT_KINDS; kind++) {
-		m->pending[kind].at_call = 0;
-		if (!calls || next_random(m) % 2)
-			continue;
-		m->pending[kind].at_call = m->calls + 1 + next_random(m) % calls;
-		m->pending[kind].fault = (struct model_fault){
-			.kind = kind,
-			.gpu_index = (uint32_t)(next_random(m) % MAX(m->config.n_gpus, 1u)),
-			.ns = NSEC_PER_MSEC + next_random(m) % (50 * NSEC_PER_MSEC),
-			.count = 1,
-		};
-	}
-}
-
-static void arm_pending(struct model *m)
-{
-	for (int kind = MODEL_FAULT_SLOW; kind < MODEL_FAULT_KINDS; kind++) {
-		struct pending_fault *pending = &m->pending[kind];
-		struct model_fault fault = pending->fault;
-		struct model_kproc *victim;
-
-		if (!pending->at_call || pending->at_call != m->calls + 1)
-			continue;
-		pending->at_call = 0;
-		victim = random_victim(m);
-		if (victim) {
-			fault.pid = victim->proc->pid;
-			fault.queue_id = victim->queues ? victim->queues->id : 0;
-		}
-		model_fault_set(m, &fault);
-	}
-}
-
 void model_faults_before_call(struct model *m)
 {
-	arm_pending(m);
 	m->calls++;
 	if (!m->vanish_at_call || m->calls != m->vanish_at_call)
 		return;

@@ -47,7 +47,6 @@ int model_new(const struct model_config *config, struct model **ret)
 		m->config.kfd_minor = KFD_IOCTL_MINOR_VERSION;
 	m->next_serial = 1;
 	m->next_pasid = 0x8001;
-	m->random = config->seed;
 
 	r = gpus_new(m);
 	if (r < 0)

@@ -69,7 +69,6 @@ enum model_ext_kind { /* of the driver's extension, abi/kfd_gpreempt.h */
 struct model_config {
 	const struct model_chip *chip; /* copied */
 	uint32_t n_gpus;
-	uint64_t seed; /* of faults chosen at random */
 	uint32_t kfd_minor; /* 0: 17. Below 13 there is no debug interface */
 	/* Taken out: the rule of 6.5 to early 6.12, every call needs the live tracer thread. */
 	bool no_debugger_clause;
@@ -228,8 +227,6 @@ struct model_fault {
 };
 
 int model_fault_set(struct model *m, const struct model_fault *fault);
-/* One fault of each kind at most, placed by the seed, over the coming @calls driver calls. */
-void model_fault_scatter(struct model *m, uint32_t calls);
 
 /* ---- the truth, for tests and reports ---- */
 

@@ -21,8 +21,8 @@
 
 struct preset {
 	struct model_chip chip;
-	uint64_t gpus, occupancy /* percent */, jobs, seed, kfd_minor, log, scheduler;
-	uint64_t now_ns;
+	uint64_t gpus, occupancy /* percent */, jobs, kfd_minor, log, scheduler;
+	uint64_t seed; /* of nothing now: it may be said, and nothing is random */
 	bool old_runtime;
 	enum model_ext_kind ext;
 };
@@ -279,31 +279,36 @@ static int populate(struct model *m, const struct preset *p)
 	return r;
 }
 
-static int make(const char *spec, struct preset *p, struct model **ret, char **ret_why)
+static int make(const char *spec, uint64_t now_ns, bool jobs, struct model **ret, char **ret_why)
 {
 	_cleanup_(model_freep) struct model *m = NULL;
-	struct model_config config = { .chip = &p->chip };
+	struct preset p = {
+		.gpus = 8,
+		.kfd_minor = KFD_IOCTL_MINOR_VERSION,
+		.occupancy = 100,
+		.jobs = jobs,
+	};
+	struct model_config config = { .chip = &p.chip };
 	int r;
 
-	r = parse_spec(spec, p, ret_why);
+	r = parse_spec(spec, &p, ret_why);
 	if (r < 0)
 		return r;
-	if (p->scheduler && !p->ext)
+	if (p.scheduler && !p.ext)
 		return fail(ret_why, "the scheduler is the extension's: scheduler=1 needs %s",
 			    "ext=1");
-	config.n_gpus = (uint32_t)p->gpus;
-	config.seed = p->seed;
-	config.kfd_minor = (uint32_t)p->kfd_minor;
-	config.log_packets = p->log;
-	config.ext = p->ext;
+	config.n_gpus = (uint32_t)p.gpus;
+	config.kfd_minor = (uint32_t)p.kfd_minor;
+	config.log_packets = p.log;
+	config.ext = p.ext;
 	r = model_new(&config, &m);
 	if (r < 0)
 		return r;
-	timeline_run(&m->time, p->now_ns);
-	if (p->scheduler)
+	timeline_run(&m->time, now_ns);
+	if (p.scheduler)
 		model_ext_scheduler_on(m);
-	if (p->jobs) {
-		r = populate(m, p);
+	if (p.jobs) {
+		r = populate(m, &p);
 		if (r < 0)
 			return r;
 	}
@@ -313,25 +318,12 @@ static int make(const char *spec, struct preset *p, struct model **ret, char **r
 
 int model_new_preset(const char *spec, struct model **ret, char **ret_why)
 {
-	struct preset p = {
-		.gpus = 8,
-		.kfd_minor = KFD_IOCTL_MINOR_VERSION,
-		.occupancy = 100,
-		.jobs = 1,
-	};
-
-	return make(spec, &p, ret, ret_why);
+	return make(spec, 0, true, ret, ret_why);
 }
 
 int model_new_empty(const char *spec, uint64_t now_ns, struct model **ret, char **ret_why)
 {
-	struct preset p = {
-		.gpus = 8,
-		.kfd_minor = KFD_IOCTL_MINOR_VERSION,
-		.occupancy = 100,
-		.now_ns = now_ns,
-	};
-	int r = make(spec, &p, ret, ret_why);
+	int r = make(spec, now_ns, false, ret, ret_why);
 
 	/* Not of the preset's jobs: they run for ever, and nobody drops their records. */
 	if (r == 0)

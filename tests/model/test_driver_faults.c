@@ -128,47 +128,6 @@ static void faults_are_cleared_by_none(void **state)
 	assert_int_equal(model_fault_set(r->m, &fault), -ENODEV);
 }
 
-/* One run with scattered faults; what it answered, as one number. */
-static uint64_t scattered_run(uint64_t seed)
-{
-	struct model_config config = {
-		.chip = model_chip_find("mi308x"), .n_gpus = 1, .seed = seed,
-	};
-	struct model_task self = { MODEL_SELF_PID, MODEL_SELF_PID };
-	struct rig r = { .pipe = { -1, 1 }, .daemon = self };
-	uint64_t sum = 0;
-	uint32_t id;
-
-	assert_int_equal(model_new(&config, &r.m), 0);
-	model_proc_start(r.m, &(struct model_proc_spec){ .pid = TARGET });
-	model_kfd_open(r.m, self);
-	rig_target(&r, 3);
-	model_ptrace_seize(r.m, self, TARGET);
-	rig_enable(&r, self, TARGET, 0, NULL);
-	rig_snapshot(&r, self, TARGET, NEW_MASK, NULL);
-	model_fault_scatter(r.m, 40);
-	for (int i = 0; i < 40; i++) {
-		id = (uint32_t)i % 3;
-		sum = sum * 31 + (uint64_t)rig_suspend(&r, self, TARGET, &id, 1, 1) + id;
-		sum = sum * 31 + (uint64_t)rig_resume(&r, self, TARGET, NULL, 0);
-	}
-	sum = sum * 31 + model_now_ns(r.m);
-	model_free(r.m);
-	return sum;
-}
-
-static void scattered_faults_depend_on_the_seed_alone(void **state)
-{
-	bool differ = false;
-
-	(void)state;
-	for (uint64_t seed = 1; seed <= 12; seed++) {
-		assert_int_equal(scattered_run(seed), scattered_run(seed));
-		differ |= scattered_run(seed) != scattered_run(seed + 1);
-	}
-	assert_true(differ);
-}
-
 /* ---- CRIU as a pause ---- */
 
 static int criu(struct rig *r, uint32_t op)
@@ -240,7 +199,6 @@ int main(void)
 		T(a_failed_resume_marks_the_ids),
 		T(a_process_vanishes_right_before_the_call),
 		T(faults_are_cleared_by_none),
-		cmocka_unit_test(scattered_faults_depend_on_the_seed_alone),
 		T(a_criu_pause_needs_no_runtime_and_no_acknowledgement),
 		T(a_queue_created_while_paused_waits_for_the_unpause),
 		T(suspended_and_evicted_are_two_reasons_to_stand),
