@@ -185,7 +185,8 @@ static int begin_hold(struct gpreempt_process *p, const struct gpu_hold *hold)
 }
 
 /* Adds up what became of them. -errno of the first that failed. */
-static int end_calls(struct gpreempt_process *const *procs, size_t n, struct gpreempt_timing *timing)
+static int end_calls(struct gpreempt_process *const *procs, size_t n,
+		     struct gpreempt_timing *timing)
 {
 	int r = 0;
 

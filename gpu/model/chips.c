@@ -33,10 +33,10 @@
 	}
 
 /*
- * HBM: the vendor's peak, in GB/s. Of mi308x it and the memory are assumed, as MI300X. mi100 has the
- * registers and LDS of gfx94. From gfx1150 on MES schedules: queue by queue, no run list. gfx1150
- * has system memory, LPDDR5X at 7500 MT/s, of which firmware is assumed to set 1 GiB aside; gfx1200
- * is of 16 GB cards.
+ * HBM: the vendor's peak, in GB/s. Of mi308x it and the memory are assumed, as MI300X. mi100
+ * has the registers and LDS of gfx94. From gfx1150 on MES schedules: queue by queue, no run
+ * list. gfx1150 has system memory, LPDDR5X at 7500 MT/s, of which firmware is assumed to set 1
+ * GiB aside; gfx1200 is of 16 GB cards.
  */
 const struct model_chip model_chips[] = {
 	/* name, gfx, XCCs, engines, CUs, CU's bytes, VMIDs, SDMA, XGMI, MHz, HBM, link, GiB */
