@@ -100,4 +100,5 @@ void actor_run(struct actor *a, const struct actor_order *o, struct gpu_done *do
 		done->began_ns = done->done_ns = gkfd_now_ns(a->k);
 	if (r < 0)
 		explain(a, r, &fail, done);
+	done->holds = gkfd_target_holds(a->target);
 }

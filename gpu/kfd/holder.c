@@ -70,7 +70,6 @@ static void run(struct holder *h, const struct holder_order *o)
 	struct gpu_done done = { .cookie = o->cookie };
 
 	actor_run(&h->actor, &order, &done);
-	done.holds = gkfd_target_holds(h->actor.target);
 	answer(&done);
 	actor_settle(&h->actor);
 }

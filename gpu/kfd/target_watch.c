@@ -96,8 +96,11 @@ static void look_for_exec(struct gkfd_target *t)
 static void look_for_leader(struct gkfd_target *t)
 {
 	struct gkfd_proc_ident now;
+	int r = gkfd_proc_identify(t->k, t->ident.pid, &now);
 
-	if (gkfd_proc_identify(t->k, t->ident.pid, &now) < 0 || now.state != 'Z')
+	if (r == -ESRCH) /* of a software device's process nobody else tells */
+		on_ended(t, TRACER_EXITED);
+	if (r < 0 || now.state != 'Z')
 		return;
 	resume_now(t);
 	target_set_state(t, GKFD_TARGET_LET_GO);

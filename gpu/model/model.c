@@ -168,6 +168,7 @@ int model_queue_stats(const struct model *m, pid_t pid, uint32_t queue_id,
 	stats.active = q->is_active;
 	stats.suspended = q->is_suspended;
 	stats.evicted = q->is_evicted;
+	stats.held = q->ext.reasons != 0;
 	stats.is_new = q->exception_status & KFD_EC_MASK(EC_QUEUE_NEW);
 	*ret = stats;
 	return 0;

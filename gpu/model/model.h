@@ -250,6 +250,7 @@ const struct model_chip *model_chip_of(const struct model *m);
 
 struct model_queue_stats {
 	bool active, suspended, evicted, is_new, mapped;
+	bool held; /* by the extension */
 	bool on; /* mapped, and on hardware this turn */
 	uint64_t completed; /* packets */
 	uint64_t resident; /* workgroups on compute units now */

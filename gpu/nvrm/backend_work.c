@@ -86,6 +86,7 @@ void nvrm_work_finish(struct order *o, int r, const struct nvrm_failure *failure
 		d->gpu = failure->gpu;
 		nvrm_failure_describe(r, o->t->pid, failure, &d->why);
 	}
+	d->holds = o->t->all || o->t->held.n > 0;
 	mailbox_put(&o->t->b->done, &o->mail);
 }
 

@@ -9,19 +9,29 @@ static struct rig *the_rig;
 
 enum gkfd_ext_use rig_ext = GKFD_EXT_NEVER;
 
-static int gated_ioctl(void *data, unsigned long request, void *arg)
+static void pass_gate(uint32_t pid)
 {
-	const struct kfd_ioctl_dbg_trap_args *a = arg;
 	struct rig *rig = the_rig;
 	char byte = '.';
 
-	if (request == AMDKFD_IOC_DBG_TRAP &&
-	    (pid_t)a->pid == __atomic_load_n(&rig->blocked, __ATOMIC_ACQUIRE)) {
-		assert_int_equal(write(rig->at_gate[1], &byte, 1), 1);
-		while (read(rig->gate[0], &byte, 1) < 0)
-			;
-	}
+	if ((pid_t)pid != __atomic_load_n(&rig->blocked, __ATOMIC_ACQUIRE))
+		return;
+	assert_int_equal(write(rig->at_gate[1], &byte, 1), 1);
+	while (read(rig->gate[0], &byte, 1) < 0)
+		;
+}
+
+static int gated_ioctl(void *data, unsigned long request, void *arg)
+{
+	if (request == AMDKFD_IOC_DBG_TRAP)
+		pass_gate(((const struct kfd_ioctl_dbg_trap_args *)arg)->pid);
 	return gkfd_transport_model.ioctl(data, request, arg);
+}
+
+static int gated_ioctl_on(void *data, pid_t pid, int fd, unsigned long request, void *arg)
+{
+	pass_gate((uint32_t)pid);
+	return gkfd_transport_model.ioctl_on(data, pid, fd, request, arg);
 }
 
 static int counted_read_file(void *data, enum gkfd_tree tree, const char *path, char **ret_text,
@@ -46,6 +56,10 @@ static int counted_read_file(void *data, enum gkfd_tree tree, const char *path, 
 static int refusing_ext(void *data, unsigned long request, void *arg)
 {
 	const struct kfd_gpreempt_stats *stats = arg;
+	const struct kfd_gpreempt_batch *batch = arg;
+
+	if (request == KFD_GPREEMPT_BATCH_UNMAP_QUEUES)
+		pass_gate(((const struct kfd_gpreempt_entry *)(uintptr_t)batch->entries)->pid);
 
 	if (request == KFD_GPREEMPT_GET_STATS &&
 	    (the_rig->no_stats == -1 || the_rig->no_stats == (pid_t)stats->pid))
@@ -72,6 +86,7 @@ int rig_try(struct rig *rig, const char *spec, enum gkfd_way way, char *why)
 	*rig = (struct rig){ .table = gkfd_transport_model };
 	the_rig = rig;
 	rig->table.ioctl = gated_ioctl;
+	rig->table.ioctl_on = gated_ioctl_on;
 	rig->table.read_file = counted_read_file;
 	rig->table.ext = refusing_ext;
 	rig->table.read_mem = refusing_read_mem;

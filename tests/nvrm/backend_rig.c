@@ -45,7 +45,8 @@ void bed_unmake(struct bed *bed)
 	struct fake_sins sins;
 	size_t left;
 
-	bed->b->ops->close(bed->b);
+	if (bed->b)
+		bed->b->ops->close(bed->b);
 	guard_stop(bed->guard);
 	sins = fake_rm_sins(bed->fake);
 	left = fake_rm_descriptors(bed->fake) + fake_rm_disabled(bed->fake, -1) +

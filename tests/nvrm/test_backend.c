@@ -57,46 +57,6 @@ static void processes_and_their_files_are_found(void **state)
 	proc_files_done(&files);
 }
 
-static void a_process_is_held_and_runs_again(void **state)
-{
-	struct bed *bed = *state;
-	struct gpu_target *t = bed_attach(bed, JOB);
-
-	assert_int_equal(bed_ops(bed)->suspend(t, &(struct gpu_hold){ 0 }, 7), 0);
-	bed_expect(bed, GPU_SUSPEND, 0, HELD);
-	assert_int_equal(fake_rm_disabled(bed->fake, JOB), HELD_CHANNELS);
-	bed_ops(bed)->suspend(t, &(struct gpu_hold){ 0 }, 7);
-	bed_expect(bed, GPU_SUSPEND, 0, 0);
-	assert_int_equal(fake_rm_highest(bed->fake, JOB), 1);
-	assert_int_equal(bed_ops(bed)->resume(t, NULL, 0, 8), 0);
-	bed_expect(bed, GPU_RESUME, 0, HELD);
-	assert_int_equal(fake_rm_disabled(bed->fake, JOB), 0);
-	bed_ops(bed)->resume(t, NULL, 0, 8);
-	bed_expect(bed, GPU_RESUME, 0, 0);
-	assert_true(bed_is_quiet(bed));
-}
-
-static void cookies_come_back_in_order(void **state)
-{
-	struct bed *bed = *state;
-	struct gpu_target *t;
-
-	assert_int_equal(bed_ops(bed)->attach(bed->b, &(struct gpu_attach){ JOB }, 100, &t), 0);
-	for (uint64_t i = 0; i < 20; i++) {
-		bed_ops(bed)->suspend(t, &(struct gpu_hold){ 0 }, 2 * i);
-		bed_ops(bed)->resume(t, NULL, 0, 2 * i + 1);
-	}
-	assert_int_equal(bed_next(bed).cookie, 100);
-	for (uint64_t i = 0; i < 40; i++) {
-		struct gpu_done done = bed_next(bed);
-
-		assert_ptr_equal(done.target, t);
-		assert_int_equal(done.cookie, i);
-		assert_int_equal(done.result, 0);
-		assert_int_equal(done.verb, i % 2 ? GPU_RESUME : GPU_SUSPEND);
-	}
-}
-
 /* ---- together ---- */
 
 #define MANY 4
@@ -230,50 +190,6 @@ static void one_whose_groups_are_gone_is_no_trouble(void **state)
 }
 
 /* ---- ends of holds ---- */
-
-static void a_hold_ends_by_itself_after_its_longest_time(void **state)
-{
-	struct bed *bed = *state;
-	struct gpu_target *t = bed_attach(bed, JOB);
-	uint64_t called_ns = bed_ops(bed)->now_ns(bed->b);
-
-	bed_ops(bed)->suspend(t, &(struct gpu_hold){ .longest_ns = 30 * NSEC_PER_MSEC }, 0);
-	bed_expect(bed, GPU_SUSPEND, 0, HELD);
-	bed_await(bed, bed_job_off, 0);
-	assert_true(bed_ops(bed)->now_ns(bed->b) - called_ns >= 30 * NSEC_PER_MSEC);
-	bed_ops(bed)->resume(t, NULL, 0, 0);
-	bed_expect(bed, GPU_RESUME, 0, 0); /* a later one does no harm */
-	bed_ops(bed)->suspend(t, &(struct gpu_hold){ 0 }, 0);
-	bed_expect(bed, GPU_SUSPEND, 0, HELD);
-}
-
-static void the_latest_of_several_ends_counts(void **state)
-{
-	struct bed *bed = *state;
-	struct gpu_target *t = bed_attach(bed, JOB);
-	uint64_t called_ns = bed_ops(bed)->now_ns(bed->b);
-
-	bed_ops(bed)->suspend(t, &(struct gpu_hold){ .longest_ns = 10 * NSEC_PER_MSEC }, 0);
-	bed_ops(bed)->suspend(t, &(struct gpu_hold){ .longest_ns = 80 * NSEC_PER_MSEC }, 0);
-	bed_ops(bed)->suspend(t, &(struct gpu_hold){ .longest_ns = 20 * NSEC_PER_MSEC }, 0);
-	for (int i = 0; i < 3; i++)
-		(void)bed_next(bed);
-	bed_await(bed, bed_job_off, 0);
-	assert_true(bed_ops(bed)->now_ns(bed->b) - called_ns >= 80 * NSEC_PER_MSEC);
-}
-
-static void a_hold_whose_time_is_over_before_it_begins_is_not_made(void **state)
-{
-	struct bed *bed = *state;
-	struct crowd c = gather(bed);
-
-	keep_busy(bed, &c);
-	bed_ops(bed)->suspend(c.many[0], &(struct gpu_hold){ .longest_ns = NSEC_PER_MSEC }, 2);
-	bed_await(bed, bed_time_is, bed_ops(bed)->now_ns(bed->b) + NSEC_PER_MSEC);
-	carry_on(bed);
-	bed_expect(bed, GPU_SUSPEND, -ETIMEDOUT, 0);
-	assert_int_equal(fake_rm_disabled(bed->fake, FIRST_OF_MANY), 0);
-}
 
 /* What the driver refuses to end is not given up. */
 static bool nothing_is_borrowed(struct bed *bed, size_t descriptors)
@@ -419,61 +335,7 @@ static void ids_of_one_gpu_leave_the_other_alone(void **state)
 	bed_ops(bed)->unwatch(w);
 }
 
-static void slices_are_given_and_given_back(void **state)
-{
-	struct bed *bed = *state;
-	uint32_t client = fake_rm_job(bed->fake, OTHER);
-	struct gpu_target *t = bed_attach(bed, OTHER);
-	const struct {
-		enum gpu_slice slice;
-		uint64_t us;
-	} cases[] = {
-		{ GPU_SLICE_SHORT, NVRM_SHORT_SLICE_US },
-		{ GPU_SLICE_LONG, NVRM_LONG_SLICE_US },
-		{ GPU_SLICE_OWN, NVRM_CUDA_SLICE_US },
-		{ GPU_SLICE_LONG, NVRM_LONG_SLICE_US },
-	};
-
-	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
-		bed_ops(bed)->slice(t, cases[i].slice, 0);
-		bed_expect(bed, GPU_SLICE, 0, 0);
-		assert_int_equal(fake_rm_slice(bed->fake, client, COMPUTE_GROUP), cases[i].us);
-	}
-	bed_ops(bed)->release(t, 0);
-	bed_expect(bed, GPU_RELEASE, 0, 0);
-	assert_int_equal(fake_rm_slice(bed->fake, client, COMPUTE_GROUP), NVRM_CUDA_SLICE_US);
-}
-
 /* ---- what goes wrong ---- */
-
-static void a_refused_attach_refuses_what_follows(void **state)
-{
-	struct bed *bed = *state;
-	struct gpu_target *t;
-
-	assert_int_equal(bed_ops(bed)->attach(bed->b, &(struct gpu_attach){ 4000 }, 1, &t), 0);
-	bed_ops(bed)->suspend(t, &(struct gpu_hold){ 0 }, 2);
-	bed_ops(bed)->slice(t, GPU_SLICE_SHORT, 3);
-	bed_ops(bed)->release(t, 4);
-	bed_expect(bed, GPU_ATTACH, -ESRCH, 0);
-	bed_expect(bed, GPU_SUSPEND, -ESRCH, 0);
-	bed_expect(bed, GPU_SLICE, -ESRCH, 0);
-	bed_expect(bed, GPU_RELEASE, 0, 0);
-	assert_true(bed_is_quiet(bed));
-}
-
-static void a_process_is_attached_once(void **state)
-{
-	struct bed *bed = *state;
-	struct gpu_target *t = bed_attach(bed, JOB), *again;
-
-	bed_ops(bed)->attach(bed->b, &(struct gpu_attach){ JOB }, 1, &again);
-	bed_expect(bed, GPU_ATTACH, -EBUSY, 0);
-	bed_ops(bed)->release(again, 1);
-	bed_expect(bed, GPU_RELEASE, 0, 0);
-	bed_ops(bed)->suspend(t, &(struct gpu_hold){ 0 }, 0);
-	bed_expect(bed, GPU_SUSPEND, 0, HELD);
-}
 
 static void a_target_that_ends_is_told_of_once_and_its_memory_is_free(void **state)
 {
@@ -606,25 +468,17 @@ int main(void)
 		T(it_says_what_it_can),
 		T(a_gpu_in_instances_is_not_listed),
 		T(processes_and_their_files_are_found),
-		G(a_process_is_held_and_runs_again),
-		T(cookies_come_back_in_order),
 		T(those_who_are_to_leave_at_a_time_leave_with_one_call),
 		G(those_who_come_back_at_a_time_come_back_together),
 		T(who_waits_for_the_gpu_comes_first_but_not_before_its_own),
 		T(one_who_cannot_be_held_spoils_it_for_nobody_else),
 		T(one_whose_groups_are_gone_is_no_trouble),
-		T(a_hold_ends_by_itself_after_its_longest_time),
-		T(the_latest_of_several_ends_counts),
-		T(a_hold_whose_time_is_over_before_it_begins_is_not_made),
 		T(an_end_that_fails_is_tried_again),
 		T(a_release_that_the_driver_refuses_is_tried_again),
 		T(a_slice_that_the_driver_would_not_give_back_is_given_back_later),
 		T(who_ends_with_something_not_undone_leaves_nothing),
 		G(a_context_that_comes_while_its_process_is_held_is_held),
 		T(ids_of_one_gpu_leave_the_other_alone),
-		G(slices_are_given_and_given_back),
-		T(a_refused_attach_refuses_what_follows),
-		T(a_process_is_attached_once),
 		G(a_target_that_ends_is_told_of_once_and_its_memory_is_free),
 		T(a_target_that_ends_in_the_drivers_call_is_told_of),
 		T(a_gpu_that_does_not_let_go_is_named),
