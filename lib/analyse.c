@@ -5,13 +5,6 @@
 #include "lib/internal.h"
 #include "util/array.h"
 
-static int compare_keys(const void *a, const void *b)
-{
-	uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
-
-	return x < y ? -1 : x > y;
-}
-
 static size_t count_new(const struct tally *t, const uint32_t *keys, size_t n)
 {
 	size_t fresh = 0, at = 0;
@@ -73,7 +66,7 @@ static int add_keys(struct analysis *a, struct tally *t, enum key which,
 	for (size_t i = 0; i < n; i++)
 		a->keys[i] = key_of(&queues[i], which);
 	if (n)
-		qsort(a->keys, n, sizeof(*a->keys), compare_keys);
+		qsort(a->keys, n, sizeof(*a->keys), compare_u32);
 	return tally_add(t, a->keys, n);
 }
 

@@ -20,13 +20,6 @@ void sim_samples_done(struct sim_samples *s)
 	*s = (struct sim_samples){ 0 };
 }
 
-static int by_size(const void *a, const void *b)
-{
-	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
-
-	return (x > y) - (x < y);
-}
-
 static uint64_t at_permille(const struct sim_samples *s, uint64_t permille)
 {
 	return s->ns[curve_rank(s->n, (uint32_t)permille)];
@@ -45,7 +38,7 @@ struct sim_quantiles sim_samples_quantiles(struct sim_samples *s)
 {
 	if (!s->n)
 		return (struct sim_quantiles){ 0 };
-	qsort(s->ns, s->n, sizeof(*s->ns), by_size);
+	qsort(s->ns, s->n, sizeof(*s->ns), compare_u64);
 	return (struct sim_quantiles){
 		.n = s->n,
 		.min_ns = s->ns[0],

@@ -26,4 +26,19 @@ static inline int array_reserve(void *array, size_t n, size_t *room, size_t size
 	return 0;
 }
 
+/* For qsort(3) and bsearch(3). */
+static inline int compare_u32(const void *a, const void *b)
+{
+	uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+
+	return (x > y) - (x < y);
+}
+
+static inline int compare_u64(const void *a, const void *b)
+{
+	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+
+	return (x > y) - (x < y);
+}
+
 #endif

@@ -3,54 +3,18 @@
 
 #include <errno.h>
 
-#include "util/macros.h"
+#include "util/list.h"
 
 #define TIMEOUT_NS (2 * NSEC_PER_SEC) /* keys should not wait for a daemon that hangs */
 
-static int read_gpus(struct snapshot *s, struct gpreempt_daemon *d)
+static int get_gpus(void *of, void *list, size_t room)
 {
-	size_t room = 32;
-
-	for (;;) {
-		_cleanup_free_ struct gpreempt_daemon_gpu *list = calloc(room, sizeof(*list));
-		int n;
-
-		if (!list)
-			return -ENOMEM;
-		list[0].size = sizeof(*list);
-		n = gpreempt_daemon_get_gpus(d, list, room);
-		if (n < 0)
-			return n;
-		if ((size_t)n <= room) {
-			s->gpus = steal_ptr(&list);
-			s->n_gpus = (size_t)n;
-			return 0;
-		}
-		room = (size_t)n;
-	}
+	return gpreempt_daemon_get_gpus(of, list, room);
 }
 
-static int read_jobs(struct snapshot *s, struct gpreempt_daemon *d)
+static int get_jobs(void *of, void *list, size_t room)
 {
-	size_t room = 64;
-
-	for (;;) {
-		_cleanup_free_ struct gpreempt_daemon_job *list = calloc(room, sizeof(*list));
-		int n;
-
-		if (!list)
-			return -ENOMEM;
-		list[0].size = sizeof(*list);
-		n = gpreempt_daemon_get_jobs(d, list, room);
-		if (n < 0)
-			return n;
-		if ((size_t)n <= room) {
-			s->jobs = steal_ptr(&list);
-			s->n_jobs = (size_t)n;
-			return 0;
-		}
-		room = (size_t)n;
-	}
+	return gpreempt_daemon_get_jobs(of, list, room);
 }
 
 static int read_all(struct snapshot *s, struct gpreempt_daemon *d)
@@ -59,11 +23,17 @@ static int read_all(struct snapshot *s, struct gpreempt_daemon *d)
 
 	s->status.size = sizeof(s->status);
 	r = gpreempt_daemon_get_status(d, &s->status);
-	if (r >= 0)
-		r = read_gpus(s, d);
-	if (r >= 0)
-		r = read_jobs(s, d);
-	return r;
+	if (r < 0)
+		return r;
+	r = list_read(get_gpus, d, sizeof(*s->gpus), &s->gpus);
+	if (r < 0)
+		return r;
+	s->n_gpus = (size_t)r;
+	r = list_read(get_jobs, d, sizeof(*s->jobs), &s->jobs);
+	if (r < 0)
+		return r;
+	s->n_jobs = (size_t)r;
+	return 0;
 }
 
 int snapshot_read(struct snapshot *s, const char *socket, struct gpreempt_daemon **d)

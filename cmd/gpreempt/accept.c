@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+#include <errno.h>
 
 #include "cmd/gpreempt/accept.h"
 
@@ -62,21 +63,16 @@ static int find_gpus(struct accept *a)
 
 static int find_queues(struct accept *a)
 {
-	int n = gpreempt_snapshot(a->process, NULL, 0, NULL), room = n;
+	int n = accept_queues(a->process, &a->queues);
 
+	if (n == -ENOMEM)
+		return cli_fail(a->cli, EXIT_FAILED, "free some memory", "out of memory");
 	if (n < 0)
 		return cli_fail_ctx(a->cli);
 	if (n == 0)
 		return cli_fail(a->cli, EXIT_ABSENT, "name one that keeps its GPU busy",
 				"process %d has no queues: there is nothing to check", (int)a->pid);
-	a->queues = calloc((size_t)n, sizeof(*a->queues));
-	if (!a->queues)
-		return cli_fail(a->cli, EXIT_FAILED, "free some memory", "out of memory");
-	a->queues[0].size = sizeof(a->queues[0]);
-	n = gpreempt_snapshot(a->process, a->queues, (size_t)room, NULL);
-	if (n < 0)
-		return cli_fail_ctx(a->cli);
-	a->n_queues = (size_t)MIN(n, room);
+	a->n_queues = (size_t)n;
 	return EXIT_DONE;
 }
 

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "cmd/gpreempt/accept.h"
+#include "util/list.h"
 
 /* Long enough for a job to fill the GPU again. */
 #define RUN_NS (2 * NSEC_PER_MSEC)
@@ -93,6 +94,16 @@ int accept_attach(struct accept *a, unsigned int flags)
 	if (r >= 0)
 		gpreempt_keepalive(a->cli->ctx);
 	return r;
+}
+
+static int get_queues(void *of, void *list, size_t room)
+{
+	return gpreempt_snapshot(of, list, room, NULL);
+}
+
+int accept_queues(struct gpreempt_process *p, struct gpreempt_queue **ret)
+{
+	return list_read(get_queues, p, sizeof(**ret), ret);
 }
 
 int rounds_init(struct rounds *r, size_t room)

@@ -24,20 +24,14 @@ int look_take(struct gpreempt_process *p, struct look **ret)
 {
 	_cleanup_free_ struct gpreempt_queue *queues = NULL;
 	_cleanup_free_ struct look *l = NULL;
-	int n = gpreempt_snapshot(p, NULL, 0, NULL), room;
+	int n = accept_queues(p, &queues);
 
 	if (n < 0)
 		return n;
-	queues = calloc((size_t)n + 1, sizeof(*queues));
 	l = calloc(1, sizeof(*l) + (size_t)n * sizeof(l->at[0]));
-	if (!queues || !l)
+	if (!l)
 		return -ENOMEM;
-	queues[0].size = sizeof(queues[0]);
-	room = n;
-	n = gpreempt_snapshot(p, queues, (size_t)room, NULL);
-	if (n < 0)
-		return n;
-	for (int i = 0; i < MIN(n, room); i++) {
+	for (int i = 0; i < n; i++) {
 		if (!(queues[i].valid & GPREEMPT_QUEUE_INDICES))
 			continue;
 		l->at[l->n].id = queues[i].queue_id;
@@ -206,15 +200,10 @@ static int count_packets(struct accept *a, struct gpreempt_process *online, stru
 
 static bool shares_a_gpu(struct accept *a, struct gpreempt_process *online)
 {
-	int n = gpreempt_snapshot(online, NULL, 0, NULL), room = n;
 	_cleanup_free_ struct gpreempt_queue *queues = NULL;
+	int n = accept_queues(online, &queues);
 
-	queues = n > 0 ? calloc((size_t)n, sizeof(*queues)) : NULL;
-	if (!queues)
-		return false;
-	queues[0].size = sizeof(queues[0]);
-	n = gpreempt_snapshot(online, queues, (size_t)room, NULL);
-	for (int i = 0; i < MIN(n, room); i++)
+	for (int i = 0; i < n; i++)
 		for (size_t j = 0; j < a->n_queues; j++)
 			if (queues[i].gpu_id == a->queues[j].gpu_id)
 				return true;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "cmd/gpreempt/daemon.h"
+#include "util/list.h"
 
 int daemon_connect(struct cli *cli, struct gpreempt_daemon **ret)
 {
@@ -33,64 +34,37 @@ int daemon_failed(struct cli *cli, const struct gpreempt_daemon *d)
 	return cli_fail_error(cli, &e);
 }
 
-/* @get fills a list of entries of @entry_bytes, and answers how many there are. */
-static int read_list(struct cli *cli, struct gpreempt_daemon *d, size_t entry_bytes,
-		     int (*get)(struct gpreempt_daemon *d, void *list, size_t room), void **ret,
-		     size_t *ret_n)
+static int read_list(struct cli *cli, struct gpreempt_daemon *d, list_get_fn get, size_t size,
+		     void *ret, size_t *ret_n)
 {
-	_cleanup_free_ void *list = NULL;
-	size_t room = 0;
-	int n = 64;
+	int n = list_read(get, d, size, ret);
 
-	while ((size_t)n > room) {
-		room = (size_t)n;
-		free(list);
-		list = calloc(room, entry_bytes);
-		if (!list)
-			return cli_fail(cli, EXIT_FAILED, "free some memory", "out of memory");
-		n = get(d, list, room);
-		if (n < 0)
-			return daemon_failed(cli, d);
-	}
-	*ret = steal_ptr(&list);
+	if (n == -ENOMEM)
+		return cli_fail(cli, EXIT_FAILED, "free some memory", "out of memory");
+	if (n < 0)
+		return daemon_failed(cli, d);
 	*ret_n = (size_t)n;
 	return EXIT_DONE;
 }
 
-static int get_gpus(struct gpreempt_daemon *d, void *list, size_t room)
+static int get_gpus(void *of, void *list, size_t room)
 {
-	struct gpreempt_daemon_gpu *gpus = list;
-
-	gpus[0].size = sizeof(*gpus);
-	return gpreempt_daemon_get_gpus(d, gpus, room);
+	return gpreempt_daemon_get_gpus(of, list, room);
 }
 
 int daemon_read_gpus(struct cli *cli, struct gpreempt_daemon *d, struct gpreempt_daemon_gpu **ret,
 		     size_t *ret_n)
 {
-	void *list = NULL;
-	int status = read_list(cli, d, sizeof(**ret), get_gpus, &list, ret_n);
-
-	if (status == EXIT_DONE)
-		*ret = list;
-	return status;
+	return read_list(cli, d, get_gpus, sizeof(**ret), ret, ret_n);
 }
 
-static int get_jobs(struct gpreempt_daemon *d, void *list, size_t room)
+static int get_jobs(void *of, void *list, size_t room)
 {
-	struct gpreempt_daemon_job *jobs = list;
-
-	jobs[0].size = sizeof(*jobs);
-	return gpreempt_daemon_get_jobs(d, jobs, room);
+	return gpreempt_daemon_get_jobs(of, list, room);
 }
 
 int daemon_read_jobs(struct cli *cli, struct gpreempt_daemon *d, struct gpreempt_daemon_job **ret,
 		     size_t *ret_n)
 {
-	void *list = NULL;
-	int status = read_list(cli, d, sizeof(**ret), get_jobs, &list, ret_n);
-
-	if (status == EXIT_DONE)
-		*ret = list;
-	return status;
+	return read_list(cli, d, get_jobs, sizeof(**ret), ret, ret_n);
 }

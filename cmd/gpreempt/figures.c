@@ -2,6 +2,7 @@
 #include <errno.h>
 
 #include "cmd/gpreempt/figures.h"
+#include "util/array.h"
 #include "util/curve.h"
 
 int figures_init(struct figures *f, size_t room)
@@ -14,13 +15,6 @@ void figures_add(struct figures *f, uint64_t ns)
 {
 	if (f->n < f->room)
 		f->ns[f->n++] = ns;
-}
-
-static int compare(const void *a, const void *b)
-{
-	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
-
-	return x < y ? -1 : x > y;
 }
 
 /* Nearest rank: a value that really occurred. */
@@ -37,7 +31,7 @@ struct summary figures_sum_up(struct figures *f)
 
 	if (f->n == 0)
 		return (struct summary){ 0 };
-	qsort(f->ns, f->n, sizeof(*f->ns), compare);
+	qsort(f->ns, f->n, sizeof(*f->ns), compare_u64);
 	for (size_t i = 0; i < f->n; i++)
 		sum += f->ns[i];
 	return (struct summary){
@@ -61,7 +55,7 @@ struct json_object *figures_curve(struct figures *f)
 
 	if (f->n == 0)
 		return NULL;
-	qsort(f->ns, f->n, sizeof(*f->ns), compare);
+	qsort(f->ns, f->n, sizeof(*f->ns), compare_u64);
 	for (size_t i = 0; i < CURVE_POINTS; i++)
 		ns[i] = f->ns[curve_rank(f->n, curve_permille(i))];
 	return json_curve(ns);

@@ -3,6 +3,7 @@
 
 #include "cmd/gpreempt/daemon.h"
 #include "cmd/gpreempt/table.h"
+#include "util/list.h"
 
 #define PATIENCE_NS NSEC_PER_SEC /* for something that is nice to know */
 
@@ -11,27 +12,26 @@ struct processes {
 	size_t n;
 };
 
+static int get_processes(void *of, void *list, size_t room)
+{
+	return gpreempt_list_processes(of, list, room);
+}
+
 static int read_processes(struct cli *cli, struct processes *ret)
 {
-	size_t room = 32;
+	int n = list_read(get_processes, cli->ctx, sizeof(*ret->list), &ret->list);
 
-	for (;;) {
-		struct gpreempt_process_info *list = calloc(room, sizeof(*list));
-		int n;
+	if (n == -ENOMEM)
+		return cli_fail(cli, EXIT_FAILED, "free some memory", "out of memory");
+	if (n < 0)
+		return cli_fail_ctx(cli);
+	ret->n = (size_t)n;
+	return EXIT_DONE;
+}
 
-		if (!list)
-			return cli_fail(cli, EXIT_FAILED, "free some memory", "out of memory");
-		list[0].size = sizeof(*list);
-		n = gpreempt_list_processes(cli->ctx, list, room);
-		if (n >= 0 && (size_t)n <= room) {
-			*ret = (struct processes){ .list = list, .n = (size_t)n };
-			return EXIT_DONE;
-		}
-		free(list);
-		if (n < 0)
-			return cli_fail_ctx(cli);
-		room = (size_t)n;
-	}
+static int get_jobs(void *of, void *list, size_t room)
+{
+	return gpreempt_daemon_get_jobs(of, list, room);
 }
 
 static void take_class(struct processes *ps, const struct gpreempt_daemon_job *job)
@@ -46,19 +46,14 @@ static void ask_daemon(struct cli *cli, struct processes *ps)
 {
 	_cleanup_free_ struct gpreempt_daemon_job *jobs = NULL;
 	_cleanup_daemon_ struct gpreempt_daemon *d = NULL;
-	int n, room;
+	int n;
 
 	/* The processes of a model of our own are nobody else's. */
 	if (gpreempt_is_modelled(cli->ctx) || gpreempt_daemon_open(cli->socket, &d, NULL) < 0)
 		return;
 	gpreempt_daemon_set_timeout(d, PATIENCE_NS);
-	room = gpreempt_daemon_get_jobs(d, NULL, 0);
-	jobs = room > 0 ? calloc((size_t)room, sizeof(*jobs)) : NULL;
-	if (!jobs)
-		return;
-	jobs[0].size = sizeof(*jobs);
-	n = gpreempt_daemon_get_jobs(d, jobs, (size_t)room);
-	for (int i = 0; i < MIN(n, room); i++)
+	n = list_read(get_jobs, d, sizeof(*jobs), &jobs);
+	for (int i = 0; i < n; i++)
 		take_class(ps, &jobs[i]);
 }
 

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "cmd/gpreempt/cli.h"
+#include "util/array.h"
 
 #define DURATION_DEFAULT_NS (10 * NSEC_PER_SEC)
 #define INTERVAL_DEFAULT_NS NSEC_PER_SEC
@@ -45,13 +46,6 @@ static int parse(struct cli *cli, int argc, char **argv, struct watch *w)
 	return status;
 }
 
-static int compare_ids(const void *a, const void *b)
-{
-	uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
-
-	return x < y ? -1 : x > y;
-}
-
 static uint32_t *sorted_ids(const struct gpreempt_queue *queues, size_t n)
 {
 	uint32_t *ids = calloc(n ? n : 1, sizeof(*ids));
@@ -59,7 +53,7 @@ static uint32_t *sorted_ids(const struct gpreempt_queue *queues, size_t n)
 	for (size_t i = 0; ids && i < n; i++)
 		ids[i] = queues[i].queue_id;
 	if (ids && n)
-		qsort(ids, n, sizeof(*ids), compare_ids);
+		qsort(ids, n, sizeof(*ids), compare_u32);
 	return ids;
 }
 
@@ -69,7 +63,7 @@ static size_t count_missing(const uint32_t *a, size_t n_a, const uint32_t *b, si
 	size_t missing = 0;
 
 	for (size_t i = 0; i < n_a; i++)
-		if (!n_b || !bsearch(&a[i], b, n_b, sizeof(*b), compare_ids))
+		if (!n_b || !bsearch(&a[i], b, n_b, sizeof(*b), compare_u32))
 			missing++;
 	return missing;
 }

@@ -2,6 +2,7 @@
 #include <stdio.h>
 
 #include "cmd/gpreempt/cli.h"
+#include "util/list.h"
 
 const char help_queues[] =
 	"  --all               of all processes; attaches to nobody\n"
@@ -49,37 +50,33 @@ static int parse(struct cli *cli, int argc, char **argv, struct request *q)
 	return q->all ? EXIT_DONE : parse_pid(cli, argv[optind], &q->pid);
 }
 
-static struct gpreempt_queue *room_for(size_t n)
-{
-	struct gpreempt_queue *queues = calloc(n ? n : 1, sizeof(*queues));
+struct source {
+	struct gpreempt_ctx *ctx;
+	struct gpreempt_process *process; /* NULL: all */
+	const struct gpreempt_queue_filter *filter;
+	uint64_t *ret_time_ns;
+};
 
-	if (queues)
-		queues[0].size = sizeof(*queues);
-	return queues;
+static int get_all(void *of, void *list, size_t room)
+{
+	const struct source *s = of;
+
+	return s->process ? gpreempt_snapshot(s->process, list, room, s->ret_time_ns) :
+			    gpreempt_get_all_queues(s->ctx, s->filter, list, room);
 }
 
-/* Queues may appear between counting and reading: read until they fit. */
 static int read_queues(struct cli *cli, const struct request *q, struct gpreempt_process *p,
 		       struct answer *a)
 {
-	size_t room = 64;
+	struct source from = { cli->ctx, p, &q->filter, &a->time_ns };
+	int n = list_read(get_all, &from, sizeof(*a->queues), &a->queues);
 
-	for (;;) {
-		int n;
-
-		free(a->queues);
-		a->queues = room_for(room);
-		if (!a->queues)
-			return cli_fail(cli, EXIT_FAILED, "free some memory", "out of memory");
-		n = p ? gpreempt_snapshot(p, a->queues, room, &a->time_ns)
-		      : gpreempt_get_all_queues(cli->ctx, &q->filter, a->queues, room);
-		if (n < 0)
-			return cli_fail_ctx(cli);
-		a->n = (size_t)n;
-		if (a->n <= room)
-			return EXIT_DONE;
-		room = a->n;
-	}
+	if (n == -ENOMEM)
+		return cli_fail(cli, EXIT_FAILED, "free some memory", "out of memory");
+	if (n < 0)
+		return cli_fail_ctx(cli);
+	a->n = (size_t)n;
+	return EXIT_DONE;
 }
 
 static int look(struct cli *cli, const struct request *q, struct answer *a)

@@ -236,13 +236,6 @@ void gkfd_proc_done(struct gkfd_proc *p)
 	*p = (struct gkfd_proc){ 0 };
 }
 
-static int by_pid(const void *a, const void *b)
-{
-	pid_t x = *(const pid_t *)a, y = *(const pid_t *)b;
-
-	return (x > y) - (x < y);
-}
-
 int gkfd_proc_list(struct gkfd *k, pid_t **ret, size_t *ret_n)
 {
 	_cleanup_free_ char *names = NULL;
@@ -263,7 +256,7 @@ int gkfd_proc_list(struct gkfd *k, pid_t **ret, size_t *ret_n)
 		pids[n++] = (pid_t)pid;
 	}
 	if (n > 0)
-		qsort(pids, n, sizeof(*pids), by_pid);
+		qsort(pids, n, sizeof(*pids), compare_u32);
 	*ret = steal_ptr(&pids);
 	*ret_n = n;
 	return 0;

@@ -6,6 +6,7 @@
 #include <sys/queue.h>
 
 #include "gpu/nvrm/rm.h"
+#include "util/array.h"
 #include "util/macros.h"
 
 #define PAGE 1024u /* processes listed at once */
@@ -421,13 +422,6 @@ int nvrm_scan_step(struct nvrm_scan *s, uint64_t now_ns, const struct nvrm_scan_
 
 /* ---- telling ---- */
 
-static int by_pid(const void *a, const void *b)
-{
-	pid_t x = *(const pid_t *)a, y = *(const pid_t *)b;
-
-	return (x > y) - (x < y);
-}
-
 /* The most that every user may have of @max. */
 static size_t share_of(const struct nvrm_scan *s, size_t max)
 {
@@ -454,7 +448,7 @@ static size_t list_user(const struct user *u, pid_t *all, size_t share)
 	TAILQ_FOREACH(x, &u->processes, of_user)
 		if (x->uses_gpu)
 			all[n++] = x->pid;
-	qsort(all, n, sizeof(*all), by_pid);
+	qsort(all, n, sizeof(*all), compare_u32);
 	return MIN(n, share);
 }
 
@@ -469,7 +463,7 @@ int nvrm_scan_list(const struct nvrm_scan *s, pid_t *ret, size_t max)
 	TAILQ_FOREACH(u, &s->users, link)
 		n += list_user(u, all + n, share);
 	if (n > 0) {
-		qsort(all, n, sizeof(*all), by_pid);
+		qsort(all, n, sizeof(*all), compare_u32);
 		memcpy(ret, all, MIN(n, max) * sizeof(*all));
 	}
 	return (int)s->n_gpu;
