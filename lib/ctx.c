@@ -106,6 +106,7 @@ struct gpreempt_ctx *ctx_new(void)
 	if (!ctx)
 		return NULL;
 	ctx->refs = 1;
+	ctx->vendor = &vendor_amd;
 	ctx->slot = -1;
 	LIST_INIT(&ctx->processes);
 	ctx_clear_error(ctx);
@@ -149,12 +150,8 @@ EXPORT struct gpreempt_ctx *gpreempt_unref(struct gpreempt_ctx *ctx)
 		gpreempt_resume_own(ctx, NULL);
 	backends_close(ctx);
 	guard_stop(ctx->guard);
-	if (ctx->topology_read)
-		gkfd_topology_done(&ctx->topology);
 	gpreempt_daemon_close(ctx->daemon);
-	if (ctx->vendor)
-		ctx->vendor->close(ctx);
-	gkfd_free(ctx->k);
+	ctx->vendor->close(ctx);
 	free(ctx);
 	return NULL;
 }
@@ -171,7 +168,15 @@ EXPORT bool gpreempt_is_modelled(const struct gpreempt_ctx *ctx)
 
 EXPORT uint64_t gpreempt_now_ns(struct gpreempt_ctx *ctx)
 {
-	return ctx->vendor ? ctx->vendor->now_ns(ctx) : gkfd_now_ns(ctx->k);
+	return ctx->vendor->now_ns(ctx);
+}
+
+int ctx_needs(struct gpreempt_ctx *ctx, enum ability ability, const char *what, const char *hint)
+{
+	if (ctx->vendor->has & ability)
+		return 0;
+	return ctx_fail(ctx, -EOPNOTSUPP, GPREEMPT_ERROR_REFUSED, hint, "%s has no %s",
+			ctx->vendor->driver, what);
 }
 
 int ctx_open_device_quietly(struct gpreempt_ctx *ctx)

@@ -51,27 +51,32 @@ static void describe(const struct gkfd_node *node, uint32_t index, int sched_pol
 	}
 }
 
-EXPORT int gpreempt_get_gpus(struct gpreempt_ctx *ctx, struct gpreempt_gpu *ret, size_t max)
+int amd_gpus(struct gpreempt_ctx *ctx, struct out_array *out)
 {
 	const struct gkfd_topology *topology;
-	struct out_array out;
-	int sched_policy, r;
+	int r = ctx_topology(ctx, &topology), sched_policy;
 
-	r = out_array_init(ctx, &out, ret, max, UP_TO(struct gpreempt_gpu, mig));
-	if (r >= 0 && ctx->vendor)
-		r = ctx->vendor->gpus(ctx, &out);
-	else if (r >= 0)
-		r = ctx_topology(ctx, &topology);
-	if (r < 0 || ctx->vendor)
-		return r < 0 ? r : (int)out.n;
+	if (r < 0)
+		return r;
 	sched_policy = gkfd_sched_policy(ctx->k);
 	for (size_t i = 0; i < topology->n; i++) {
 		struct gpreempt_gpu gpu;
 
 		describe(&topology->nodes[i], (uint32_t)i, sched_policy, &gpu);
-		out_array_add(&out, &gpu);
+		out_array_add(out, &gpu);
 	}
-	return (int)out.n;
+	return 0;
+}
+
+EXPORT int gpreempt_get_gpus(struct gpreempt_ctx *ctx, struct gpreempt_gpu *ret, size_t max)
+{
+	struct out_array out;
+	int r;
+
+	r = out_array_init(ctx, &out, ret, max, UP_TO(struct gpreempt_gpu, mig));
+	if (r >= 0)
+		r = ctx->vendor->gpus(ctx, &out);
+	return r < 0 ? r : (int)out.n;
 }
 
 /* Where queues have their pointers is told by debugfs; to whoever has the extension, by that. */
@@ -136,7 +141,7 @@ static void read_signing(struct gpreempt_ctx *ctx, struct gpreempt_device_info *
 	snprintf(info->lockdown, sizeof(info->lockdown), "%s", s.lockdown);
 }
 
-static int device_info(struct gpreempt_ctx *ctx, struct gpreempt_device_info *info)
+int amd_device_info(struct gpreempt_ctx *ctx, struct gpreempt_device_info *info)
 {
 	const struct gkfd_topology *topology;
 	int r;
@@ -170,7 +175,7 @@ EXPORT int gpreempt_get_device_info(struct gpreempt_ctx *ctx, struct gpreempt_de
 	if (r < 0)
 		return r;
 	snprintf(info.backend, sizeof(info.backend), "%s", ctx->backend);
-	r = ctx->vendor ? ctx->vendor->device_info(ctx, &info) : device_info(ctx, &info);
+	r = ctx->vendor->device_info(ctx, &info);
 	if (r < 0)
 		return r;
 	if (!gpreempt_is_modelled(ctx) && freezer_group(freezer))

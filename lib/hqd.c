@@ -170,12 +170,11 @@ EXPORT int gpreempt_get_hqd_status(struct gpreempt_ctx *ctx, struct gpreempt_hqd
 	int r;
 
 	r = out_array_init(ctx, &out, ret, max, UP_TO(struct gpreempt_hqd_status, stopped));
-	if (r < 0)
-		return r;
-	if (ctx->vendor)
-		return ctx->vendor->cannot(ctx, "hardware queue slots to be told",
-					   "see who uses the GPUs with: gpreempt list");
-	r = ctx_topology(ctx, &a.topology);
+	if (r >= 0)
+		r = ctx_needs(ctx, HAS_SLOTS, "hardware queue slots to be told",
+			      "see who uses the GPUs with: gpreempt list");
+	if (r >= 0)
+		r = ctx_topology(ctx, &a.topology);
 	if (r < 0)
 		return r;
 	gpus = calloc(a.topology->n ? a.topology->n : 1, sizeof(*gpus));

@@ -44,8 +44,8 @@ struct gpreempt_process {
 
 struct gpreempt_ctx {
 	unsigned int refs;
-	struct gkfd *k; /* NULL: there is a vendor */
-	const struct vendor *vendor;
+	const struct vendor *vendor; /* AMD unless somebody says otherwise */
+	struct gkfd *k; /* NULL: another vendor's */
 	struct nv_device *nvrm;
 	/*
 	 * By way to hold, since the first attachment by it; behind them the same without a guard,
@@ -132,8 +132,20 @@ const char *size_hint(int r);
 
 /* ---- what differs between vendors and ways ---- */
 
-/* What is done otherwise than with AMD's driver, in the same way. */
+/* What a driver may have or not. */
+enum ability {
+	HAS_SLOTS = 1u << 0, /* tells of hardware queue slots */
+	HAS_PROGRESS = 1u << 1, /* of what queues have to do */
+	HAS_GRACE = 1u << 2, /* a grace period for what runs */
+	HAS_OWN = 1u << 3, /* the caller's own queues can be suspended */
+	HAS_BRAKE = 1u << 4, /* a GPU can be stopped as a whole, with an extension */
+	HAS_SCHEDULER = 1u << 5, /* one inside the driver, with an extension */
+};
+
+/* What only people ask a driver, and how its backends are opened: one table for each vendor. */
 struct vendor {
+	const char *driver; /* "NVIDIA's driver" */
+	uint32_t has; /* enum ability */
 	/* For GPREEMPT_ATTACH_*; notes its failure. */
 	int (*open_backend)(struct gpreempt_ctx *ctx, unsigned int flags, struct gpu_backend **ret);
 	int (*snapshot)(struct gpreempt_process *p, struct gpreempt_queue **ret, size_t *ret_n);
@@ -145,16 +157,33 @@ struct vendor {
 	int (*levels)(struct gpreempt_ctx *ctx, struct out_array *out);
 	int (*self_test)(struct gpreempt_ctx *ctx, uint32_t index, struct gpreempt_self_test *ret);
 	int (*processes)(struct gpreempt_ctx *ctx, struct out_array *out);
+	/* @only_idle: with HAS_PROGRESS only. */
 	int (*queues)(struct gpreempt_ctx *ctx, const struct gpreempt_queue_filter *filter,
-		      struct out_array *out);
+		      bool only_idle, struct out_array *out);
 
 	/* Pids that gpreempt_release() of all concerns; *ret is the caller's to free. */
 	int (*list)(struct gpreempt_ctx *ctx, pid_t **ret, size_t *ret_n);
 	/* 1: let go; 0: nothing to let go of, or, unless it was @named, none of ours. */
 	int (*release)(struct gpreempt_ctx *ctx, pid_t pid, bool named);
-	/* -EOPNOTSUPP: @what is nothing this vendor's driver has. */
-	int (*cannot)(struct gpreempt_ctx *ctx, const char *what, const char *hint);
 };
+
+extern const struct vendor vendor_amd; /* amd.c */
+
+/* 0, or -EOPNOTSUPP: "NVIDIA's driver has no WHAT". */
+int ctx_needs(struct gpreempt_ctx *ctx, enum ability ability, const char *what, const char *hint);
+
+/* ---- of AMD's driver, behind vendor_amd ---- */
+
+int amd_open_backend(struct gpreempt_ctx *ctx, unsigned int flags, struct gpu_backend **ret);
+int amd_snapshot(struct gpreempt_process *p, struct gpreempt_queue **ret, size_t *ret_n);
+int amd_device_info(struct gpreempt_ctx *ctx, struct gpreempt_device_info *info);
+int amd_gpus(struct gpreempt_ctx *ctx, struct out_array *out);
+int amd_levels(struct gpreempt_ctx *ctx, struct out_array *out);
+int amd_processes(struct gpreempt_ctx *ctx, struct out_array *out);
+int amd_queues(struct gpreempt_ctx *ctx, const struct gpreempt_queue_filter *filter, bool only_idle,
+	       struct out_array *out);
+int amd_list(struct gpreempt_ctx *ctx, pid_t **ret, size_t *ret_n);
+int amd_release(struct gpreempt_ctx *ctx, pid_t pid, bool named);
 
 /* ---- process.c ---- */
 

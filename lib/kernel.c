@@ -9,10 +9,10 @@
 
 int kernel_open(struct gpreempt_ctx *ctx, const char *what, struct kfd_gpreempt_version *ret)
 {
-	int r;
+	int r = ctx_needs(ctx, HAS_SCHEDULER, what, "gpreemptd schedules there");
 
-	if (ctx->vendor)
-		return ctx->vendor->cannot(ctx, what, "gpreemptd schedules there");
+	if (r < 0)
+		return r;
 	r = gkfd_ext_open(ctx->k, ret);
 	if (r == -EACCES)
 		return ctx_fail(ctx, r, GPREEMPT_ERROR_REFUSED, "try sudo, or join its group",

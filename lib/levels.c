@@ -185,22 +185,25 @@ static const struct {
 	{ "K0", level_k0 },
 };
 
+int amd_levels(struct gpreempt_ctx *ctx, struct out_array *out)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(levels); i++) {
+		struct gpreempt_level level = { .size = sizeof(level) };
+
+		snprintf(level.level, sizeof(level.level), "%s", levels[i].name);
+		levels[i].tell(ctx, &level);
+		out_array_add(out, &level);
+	}
+	return 0;
+}
+
 EXPORT int gpreempt_get_levels(struct gpreempt_ctx *ctx, struct gpreempt_level *ret, size_t max)
 {
 	struct out_array out;
 	int r;
 
 	r = out_array_init(ctx, &out, ret, max, UP_TO(struct gpreempt_level, reason));
-	if (r >= 0 && ctx->vendor)
+	if (r >= 0)
 		r = ctx->vendor->levels(ctx, &out);
-	if (r < 0 || ctx->vendor)
-		return r < 0 ? r : (int)out.n;
-	for (size_t i = 0; i < ARRAY_SIZE(levels); i++) {
-		struct gpreempt_level level = { .size = sizeof(level) };
-
-		snprintf(level.level, sizeof(level.level), "%s", levels[i].name);
-		levels[i].tell(ctx, &level);
-		out_array_add(&out, &level);
-	}
-	return (int)out.n;
+	return r < 0 ? r : (int)out.n;
 }

@@ -12,10 +12,11 @@ struct gpreempt_monitor {
 EXPORT int gpreempt_monitor_new(struct gpreempt_process *p, struct gpreempt_monitor **ret)
 {
 	struct gpreempt_monitor *mon;
+	int r = ctx_needs(p->ctx, HAS_PROGRESS, "progress of its queues to be watched",
+			  "see them as they are with: gpreempt queues PID");
 
-	if (p->ctx->vendor)
-		return p->ctx->vendor->cannot(p->ctx, "progress of its queues to be watched",
-					      "see them as they are with: gpreempt queues PID");
+	if (r < 0)
+		return r;
 	mon = calloc(1, sizeof(*mon));
 	if (!mon)
 		return ctx_fail_errno(p->ctx, -ENOMEM, "monitor");

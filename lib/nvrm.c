@@ -14,12 +14,6 @@ int ctx_fail_nvrm(struct gpreempt_ctx *ctx, int r, pid_t pid, const struct nvrm_
 	return ctx_fail_why(ctx, r, &text);
 }
 
-int nv_cannot(struct gpreempt_ctx *ctx, const char *what, const char *hint)
-{
-	return ctx_fail(ctx, -EOPNOTSUPP, GPREEMPT_ERROR_REFUSED, hint,
-			"NVIDIA's driver has no %s", what);
-}
-
 int nv_check_driver(struct gpreempt_ctx *ctx)
 {
 	struct nvrm_failure failure = { 0 };
@@ -72,7 +66,7 @@ static int nv_open_backend(struct gpreempt_ctx *ctx, unsigned int flags, struct 
 	int r;
 
 	if (flags & GPREEMPT_ATTACH_PAUSE)
-		return nv_cannot(ctx, "way to pause whole processes (level K1)",
+		return ctx_needs(ctx, 0, "way to pause whole processes (level K1)",
 				 "leave the level out, or name N2");
 	r = nv_check_driver(ctx);
 	if (r >= 0 && !looks)
@@ -87,6 +81,7 @@ static int nv_open_backend(struct gpreempt_ctx *ctx, unsigned int flags, struct 
 }
 
 static const struct vendor nvidia = {
+	.driver = "NVIDIA's driver",
 	.open_backend = nv_open_backend,
 	.snapshot = nv_snapshot,
 	.close = nv_close,
@@ -99,7 +94,6 @@ static const struct vendor nvidia = {
 	.queues = nv_queues,
 	.list = nv_list,
 	.release = nv_release,
-	.cannot = nv_cannot,
 };
 
 static int read_version(struct gpreempt_ctx *ctx, struct nv_device *d)

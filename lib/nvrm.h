@@ -22,7 +22,6 @@ int ctx_open_nvrm(struct gpreempt_ctx *ctx, struct nvrm *n);
 int ctx_fail_nvrm(struct gpreempt_ctx *ctx, int r, pid_t pid, const struct nvrm_failure *f);
 /* A driver whose interface is known; anything else is left alone. */
 int nv_check_driver(struct gpreempt_ctx *ctx);
-int nv_cannot(struct gpreempt_ctx *ctx, const char *what, const char *hint);
 uint64_t nv_now_ns(struct gpreempt_ctx *ctx);
 
 /* ---- nvrm_machine.c ---- */
@@ -37,8 +36,8 @@ int nv_self_test(struct gpreempt_ctx *ctx, uint32_t index, struct gpreempt_self_
 /* The processes that have a GPU open, but not the caller; *ret is the caller's to free. */
 int nv_list(struct gpreempt_ctx *ctx, pid_t **ret, size_t *ret_n);
 int nv_processes(struct gpreempt_ctx *ctx, struct out_array *out);
-int nv_queues(struct gpreempt_ctx *ctx, const struct gpreempt_queue_filter *filter,
-		struct out_array *out);
+int nv_queues(struct gpreempt_ctx *ctx, const struct gpreempt_queue_filter *filter, bool only_idle,
+	      struct out_array *out);
 bool nv_mps_runs(struct gpreempt_ctx *ctx);
 struct gpreempt_queue nv_describe_group(const struct nvrm_process *process,
 					  const struct nvrm_group *g);

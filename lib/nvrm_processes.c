@@ -195,8 +195,8 @@ int nv_processes(struct gpreempt_ctx *ctx, struct out_array *out)
 	return 0;
 }
 
-int nv_queues(struct gpreempt_ctx *ctx, const struct gpreempt_queue_filter *filter,
-		struct out_array *out)
+int nv_queues(struct gpreempt_ctx *ctx, const struct gpreempt_queue_filter *filter, bool only_idle,
+	      struct out_array *out)
 {
 	_cleanup_free_ pid_t *pids = NULL;
 	size_t n = 0;

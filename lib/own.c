@@ -47,12 +47,11 @@ EXPORT int gpreempt_suspend_own(struct gpreempt_ctx *ctx, const struct gpreempt_
 	struct gpreempt_suspend_options o;
 	struct gkfd_failure failure = { 0 };
 	struct gkfd_hold hold;
-	int r;
+	int r = ctx_needs(ctx, HAS_OWN, "way to suspend the caller's own queues",
+			  "let another process, or gpreemptd, do it");
 
-	if (ctx->vendor)
-		return ctx->vendor->cannot(ctx, "way to suspend the caller's own queues",
-					   "let another process, or gpreemptd, do it");
-	r = suspend_options(ctx, &o, options);
+	if (r >= 0)
+		r = suspend_options(ctx, &o, options);
 	if (r >= 0)
 		r = suspend_check_timing(ctx, ret);
 	if (r >= 0)
@@ -80,7 +79,7 @@ EXPORT int gpreempt_resume_own(struct gpreempt_ctx *ctx, struct gpreempt_timing 
 	struct gkfd_resumed resumed;
 	int r;
 
-	if (!ctx->vendor) {
+	if (ctx->vendor->has & HAS_OWN) {
 		ctx_call_begin(ctx);
 		r = gkfd_own_resume(&ctx->own, ctx->k, &resumed, &failure);
 		ctx_call_end(ctx);

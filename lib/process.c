@@ -43,7 +43,7 @@ static enum way choose_way(struct gpreempt_ctx *ctx, unsigned int flags)
 	return WAY_EXT;
 }
 
-static int open_backend(struct gpreempt_ctx *ctx, unsigned int flags, struct gpu_backend **ret)
+int amd_open_backend(struct gpreempt_ctx *ctx, unsigned int flags, struct gpu_backend **ret)
 {
 	enum way way = choose_way(ctx, flags);
 	bool unguarded = flags & GPREEMPT_ATTACH_LOOK_ONLY && gpreempt_is_modelled(ctx);
@@ -79,7 +79,7 @@ EXPORT int gpreempt_attach(struct gpreempt_ctx *ctx, pid_t pid, unsigned int fla
 		return ctx_fail_errno(ctx, -ENOMEM, "attach");
 	*p = (struct gpreempt_process){ .ctx = ctx, .pid = pid, .over_fd = -1, .poll_fd = -1 };
 	p->look_only = flags & GPREEMPT_ATTACH_LOOK_ONLY;
-	r = (ctx->vendor ? ctx->vendor->open_backend : open_backend)(ctx, flags, &p->b);
+	r = ctx->vendor->open_backend(ctx, flags, &p->b);
 	LIST_INSERT_HEAD(&ctx->processes, p, link);
 	if (r >= 0) {
 		ctx_call_begin(ctx);

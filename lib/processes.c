@@ -149,6 +149,11 @@ static int list_one(struct gpreempt_ctx *ctx, const struct gkfd_proc *proc,
 	return 0;
 }
 
+int amd_processes(struct gpreempt_ctx *ctx, struct out_array *out)
+{
+	return for_each_proc(ctx, list_one, out);
+}
+
 EXPORT int gpreempt_list_processes(struct gpreempt_ctx *ctx, struct gpreempt_process_info *ret,
 				   size_t max)
 {
@@ -158,6 +163,6 @@ EXPORT int gpreempt_list_processes(struct gpreempt_ctx *ctx, struct gpreempt_pro
 	r = out_array_init(ctx, &out, ret, max, UP_TO(struct gpreempt_process_info, hidden));
 	if (r < 0)
 		return r;
-	r = ctx->vendor ? ctx->vendor->processes(ctx, &out) : for_each_proc(ctx, list_one, &out);
+	r = ctx->vendor->processes(ctx, &out);
 	return r < 0 ? r : (int)out.n;
 }

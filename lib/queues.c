@@ -34,14 +34,14 @@ static enum gpreempt_queue_type sysfs_type(uint32_t type)
 }
 
 struct search {
-	struct gpreempt_queue_filter filter;
-	struct out_array out;
+	const struct gpreempt_queue_filter *filter;
+	struct out_array *out;
 	bool only_idle;
 };
 
 static bool matches(const struct search *s, const struct gpreempt_queue *q)
 {
-	const struct gpreempt_queue_filter *f = &s->filter;
+	const struct gpreempt_queue_filter *f = s->filter;
 	bool known = q->valid & GPREEMPT_QUEUE_PRIORITY;
 
 	if (f->job_class != GPREEMPT_CLASS_UNKNOWN && f->job_class != q->job_class)
@@ -63,7 +63,7 @@ static int visit(struct gpreempt_ctx *ctx, const struct gkfd_proc *proc,
 	int r;
 
 	/* Before the costly part: reading the process's memory. */
-	if (s->filter.job_class != GPREEMPT_CLASS_UNKNOWN && s->filter.job_class != job_class)
+	if (s->filter->job_class != GPREEMPT_CLASS_UNKNOWN && s->filter->job_class != job_class)
 		return 0;
 	r = lookalikes_init(ctx, &looks, proc, mqds);
 	if (r < 0)
@@ -82,52 +82,52 @@ static int visit(struct gpreempt_ctx *ctx, const struct gkfd_proc *proc,
 
 		lookalikes_apply(&looks, &q);
 		if (matches(s, &q))
-			out_array_add(&s->out, &q);
+			out_array_add(s->out, &q);
 	}
 	lookalikes_done(&looks);
 	return 0;
 }
 
-static int search(struct gpreempt_ctx *ctx, struct search *s, struct gpreempt_queue *ret,
-		  size_t max)
+int amd_queues(struct gpreempt_ctx *ctx, const struct gpreempt_queue_filter *filter, bool only_idle,
+	       struct out_array *out)
 {
-	int r;
+	struct search s = { filter, out, only_idle };
 
-	r = out_array_init(ctx, &s->out, ret, max, UP_TO(struct gpreempt_queue, slice_us));
-	if (r < 0)
-		return r;
-	r = ctx->vendor ? ctx->vendor->queues(ctx, &s->filter, &s->out)
-			: for_each_proc(ctx, visit, s);
-	return r < 0 ? r : (int)s->out.n;
+	return for_each_proc(ctx, visit, &s);
+}
+
+static int search(struct gpreempt_ctx *ctx, const struct gpreempt_queue_filter *filter,
+		  bool only_idle, struct gpreempt_queue *ret, size_t max)
+{
+	struct out_array out;
+	int r = out_array_init(ctx, &out, ret, max, UP_TO(struct gpreempt_queue, slice_us));
+
+	if (r >= 0)
+		r = ctx->vendor->queues(ctx, filter, only_idle, &out);
+	return r < 0 ? r : (int)out.n;
 }
 
 EXPORT int gpreempt_get_all_queues(struct gpreempt_ctx *ctx,
 				   const struct gpreempt_queue_filter *filter,
 				   struct gpreempt_queue *ret, size_t max)
 {
-	struct search s = {
-		.filter = { .size = sizeof(s.filter), .min_priority = -1, .max_priority = -1 },
-	};
+	struct gpreempt_queue_filter f = { .size = sizeof(f),
+					   .min_priority = -1,
+					   .max_priority = -1 };
+	int r = ctx_take(ctx, &f, filter, UP_TO(struct gpreempt_queue_filter, max_priority));
 
-	int r;
-
-	r = ctx_take(ctx, &s.filter, filter, UP_TO(struct gpreempt_queue_filter, max_priority));
-	return r < 0 ? r : search(ctx, &s, ret, max);
+	return r < 0 ? r : search(ctx, &f, false, ret, max);
 }
 
 EXPORT int gpreempt_find_idle_offline_queues(struct gpreempt_ctx *ctx, struct gpreempt_queue *ret,
 					     size_t max)
 {
-	struct search s = {
-		.filter = { .size = sizeof(s.filter),
-			    .job_class = GPREEMPT_CLASS_OFFLINE,
-			    .min_priority = -1,
-			    .max_priority = -1 },
-		.only_idle = true,
-	};
+	const struct gpreempt_queue_filter f = { .size = sizeof(f),
+						 .job_class = GPREEMPT_CLASS_OFFLINE,
+						 .min_priority = -1,
+						 .max_priority = -1 };
+	int r = ctx_needs(ctx, HAS_PROGRESS, "record of what its queues have to do",
+			  "see them with: gpreempt queues --all");
 
-	if (ctx->vendor)
-		return ctx->vendor->cannot(ctx, "record of what its queues have to do",
-					   "see them with: gpreempt queues --all");
-	return search(ctx, &s, ret, max);
+	return r < 0 ? r : search(ctx, &f, true, ret, max);
 }

@@ -69,7 +69,7 @@ static bool daemon_has(struct gpreempt_daemon *d, pid_t pid)
 
 static bool is_daemons(struct gpreempt_ctx *ctx, const struct result *res, pid_t pid)
 {
-	if (!res->daemon || (ctx->vendor && strcmp(res->backend, ctx->backend) != 0))
+	if (!res->daemon || strcmp(res->backend, ctx->backend) != 0)
 		return false;
 	return daemon_has(res->daemon, pid);
 }
@@ -98,8 +98,8 @@ static bool release_by_daemon(struct gpreempt_ctx *ctx, pid_t pid, struct result
  */
 static bool release_by_kernel(struct gpreempt_ctx *ctx, pid_t pid, struct result *res)
 {
-	if (!res->daemon || !res->kernel || ctx->vendor || gkfd_ext_bind(ctx->k, pid) < 0 ||
-	    gkfd_ext_is_scheduled_off(ctx->k, pid, 0) != 1)
+	if (!res->daemon || !res->kernel || !(ctx->vendor->has & HAS_SCHEDULER) ||
+	    gkfd_ext_bind(ctx->k, pid) < 0 || gkfd_ext_is_scheduled_off(ctx->k, pid, 0) != 1)
 		return false;
 	if (gpreempt_daemon_release(res->daemon, pid) < 0)
 		return false;
@@ -107,11 +107,14 @@ static bool release_by_kernel(struct gpreempt_ctx *ctx, pid_t pid, struct result
 	return true;
 }
 
-static int release_pid(struct gpreempt_ctx *ctx, pid_t pid, bool named)
+int amd_release(struct gpreempt_ctx *ctx, pid_t pid, bool named)
 {
 	struct gkfd_failure failure = { 0 };
-	int r = gkfd_release_pid(ctx->k, pid, &failure);
+	int r = ctx_open_device(ctx);
 
+	if (r < 0)
+		return r;
+	r = gkfd_release_pid(ctx->k, pid, &failure);
 	/* Of all processes: one that ended is let go, and somebody's debugger is no hold. */
 	if (!named && (r == -ESRCH || (r < 0 && failure.why == GKFD_WHY_TRACED)))
 		return 0;
@@ -126,7 +129,7 @@ static void release_one(struct gpreempt_ctx *ctx, pid_t pid, struct result *res,
 		return;
 	if (release_by_kernel(ctx, pid, res))
 		return;
-	r = ctx->vendor ? ctx->vendor->release(ctx, pid, named) : release_pid(ctx, pid, named);
+	r = ctx->vendor->release(ctx, pid, named);
 	if (r > 0)
 		note_released(res, pid);
 	if (r < 0)
@@ -157,12 +160,12 @@ static void drop_idle(struct gpreempt_ctx *ctx, pid_t *pids, size_t *n)
 	*n = kept;
 }
 
-static int list_all(struct gpreempt_ctx *ctx, pid_t **ret, size_t *ret_n)
+int amd_list(struct gpreempt_ctx *ctx, pid_t **ret, size_t *ret_n)
 {
-	int r;
+	int r = ctx_open_device(ctx);
 
-	if (ctx->vendor)
-		return ctx->vendor->list(ctx, ret, ret_n);
+	if (r < 0)
+		return r;
 	if (!gkfd_pids_are_global(ctx->k))
 		return ctx_fail(ctx, -EOPNOTSUPP, GPREEMPT_ERROR_REFUSED,
 				"run it on the host, or name the pids",
@@ -181,7 +184,7 @@ EXPORT int gpreempt_list_pids(struct gpreempt_ctx *ctx, pid_t *ret, size_t max)
 	int r;
 
 	ctx_clear_error(ctx);
-	r = list_all(ctx, &pids, &n);
+	r = ctx->vendor->list(ctx, &pids, &n);
 	if (r < 0)
 		return r;
 	if (n)
@@ -193,7 +196,7 @@ static int release_all(struct gpreempt_ctx *ctx, struct result *res)
 {
 	_cleanup_free_ pid_t *pids = NULL;
 	size_t n = 0;
-	int r = list_all(ctx, &pids, &n);
+	int r = ctx->vendor->list(ctx, &pids, &n);
 
 	if (r < 0)
 		return r;
@@ -206,16 +209,13 @@ EXPORT int gpreempt_release(struct gpreempt_ctx *ctx, const pid_t *pids, size_t 
 			    size_t max)
 {
 	struct result res = { .ret = ret, .max = max };
-	int r;
+	int r = 0;
 
 	ctx_clear_error(ctx);
 	/* Ending a stranger's session costs what is attached its resumption at our death. */
 	if (!LIST_EMPTY(&ctx->processes))
 		return ctx_fail(ctx, -EBUSY, GPREEMPT_ERROR_USAGE, "detach from them first",
 				"the caller is attached to processes itself");
-	r = ctx->vendor ? 0 : ctx_open_device(ctx);
-	if (r < 0)
-		return r;
 	find_daemon(ctx, &res);
 	if (!pids)
 		r = release_all(ctx, &res);

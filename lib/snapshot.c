@@ -126,7 +126,7 @@ static void drop_unknown(struct gpreempt_queue *queues, size_t n)
 	}
 }
 
-int process_snapshot(struct gpreempt_process *p, struct gpreempt_queue **ret, size_t *ret_n)
+int amd_snapshot(struct gpreempt_process *p, struct gpreempt_queue **ret, size_t *ret_n)
 {
 	_cleanup_free_ struct kfd_queue_snapshot_entry *entries = NULL;
 	_cleanup_free_ struct gpreempt_queue *queues = NULL;
@@ -135,8 +135,6 @@ int process_snapshot(struct gpreempt_process *p, struct gpreempt_queue **ret, si
 	uint32_t n = 0;
 	int r;
 
-	if (p->ctx->vendor)
-		return p->ctx->vendor->snapshot(p, ret, ret_n);
 	target = gkfd_backend_target(p->target);
 	if (!target)
 		return snapshot_by_ext(p, ret, ret_n);
@@ -165,6 +163,11 @@ int process_snapshot(struct gpreempt_process *p, struct gpreempt_queue **ret, si
 	return 0;
 }
 
+int process_snapshot(struct gpreempt_process *p, struct gpreempt_queue **ret, size_t *ret_n)
+{
+	return p->ctx->vendor->snapshot(p, ret, ret_n);
+}
+
 EXPORT int gpreempt_snapshot(struct gpreempt_process *p, struct gpreempt_queue *ret, size_t max,
 			     uint64_t *ret_time_ns)
 {
@@ -188,19 +191,15 @@ EXPORT int gpreempt_snapshot(struct gpreempt_process *p, struct gpreempt_queue *
 
 static int fail_no_such_queue(struct gpreempt_process *p, uint32_t queue_id)
 {
-	if (p->ctx->vendor)
-		return ctx_fail(p->ctx, -EINVAL, GPREEMPT_ERROR_ABSENT,
-				"see what it has with: gpreempt queues PID",
-				"process %d has no queue %u", (int)p->pid, queue_id);
 	return ctx_fail_target(
 		p->ctx, -EINVAL, p->pid,
 		&(struct gkfd_failure){ .why = GKFD_WHY_NO_SUCH_QUEUE, .queue_id = queue_id });
 }
 
-/* NVIDIA's driver does not count what its groups have to do, held or not. */
+/* Where nobody counts what queues have to do, their state says only whether they are held. */
 static bool tells_work(const struct gpreempt_process *p, const struct gpreempt_queue *q)
 {
-	return (q->valid & GPREEMPT_QUEUE_STATE) && !p->ctx->vendor;
+	return (q->valid & GPREEMPT_QUEUE_STATE) && p->b->caps.counts_progress;
 }
 
 EXPORT int gpreempt_is_queue_active(struct gpreempt_process *p, uint32_t queue_id)

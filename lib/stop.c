@@ -8,11 +8,11 @@
 static int check_extension(struct gpreempt_ctx *ctx)
 {
 	struct kfd_gpreempt_version version;
-	int r;
+	int r = ctx_needs(ctx, HAS_BRAKE, "brake for a whole GPU",
+			  "to keep one process off it: gpreempt hold PID");
 
-	if (ctx->vendor)
-		return ctx->vendor->cannot(ctx, "brake for a whole GPU",
-					   "to keep one process off it: gpreempt hold PID");
+	if (r < 0)
+		return r;
 	r = gkfd_ext_open(ctx->k, &version);
 	if (r == -EACCES)
 		return ctx_fail(ctx, r, GPREEMPT_ERROR_REFUSED, "try sudo",

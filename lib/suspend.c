@@ -24,9 +24,9 @@ int suspend_options(struct gpreempt_ctx *ctx, struct gpreempt_suspend_options *o
 	r = ctx_take(ctx, o, given, UP_TO(struct gpreempt_suspend_options, want_saved));
 	if (r < 0 || o->grace_kclk == 0)
 		return r;
-	if (ctx->vendor)
-		return ctx->vendor->cannot(ctx, "grace period",
-					   "leave it out: what runs is saved at once");
+	r = ctx_needs(ctx, HAS_GRACE, "grace period", "leave it out: what runs is saved at once");
+	if (r < 0)
+		return r;
 	/* An 8-bit register, where 256 would have no end (Linux 6.12 amdgpu_amdkfd_gfx_v9.c). */
 	if (o->grace_kclk > GPREEMPT_GRACE_MAX)
 		return ctx_fail(ctx, -EINVAL, GPREEMPT_ERROR_USAGE,

@@ -7,14 +7,10 @@
 
 static struct gpreempt_ctx *ctx_over(const char *tree)
 {
-	struct gpreempt_ctx *ctx = calloc(1, sizeof(*ctx));
+	struct gpreempt_ctx *ctx = ctx_new();
 
 	assert_non_null(ctx);
-	ctx->refs = 1;
-	ctx->slot = -1;
 	ctx->k = tree_open(tree);
-	LIST_INIT(&ctx->processes);
-	ctx_clear_error(ctx);
 	return ctx;
 }
 
