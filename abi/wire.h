@@ -3,7 +3,7 @@
  * What is spoken on the daemon's control socket: SOCK_SEQPACKET, one struct a packet, little more
  * than memory laid out alike on both sides of one machine. A request gets one answer with its seq;
  * a subscriber also gets events (seq 0) when they happen. Text is UTF-8, ended by a NUL within its
- * field. Unused bytes are zero. cmd/wire checks what arrives.
+ * field. Unused bytes are zero. wire/ checks what arrives.
  */
 #ifndef GPREEMPT_ABI_WIRE_H
 #define GPREEMPT_ABI_WIRE_H

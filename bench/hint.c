@@ -20,7 +20,7 @@
 #include "bench/stopwatch.h"
 #include "cmd/gpreemptd/daemon.h"
 #include "cmd/wire/device_client.h"
-#include "cmd/wire/wire.h"
+#include "wire/wire.h"
 #include "gpu/model/live.h"
 
 #define ROUNDS 600

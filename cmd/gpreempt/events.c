@@ -6,39 +6,7 @@
 #include <time.h>
 
 #include "cmd/gpreempt/daemon.h"
-#include "cmd/gpreempt/job_text.h"
-
-/* Not of the daemon, which has none of this number. */
-#define SUBSCRIBED ((enum gpreempt_event_kind)0)
-
-static const char *name_of(const struct gpreempt_event *e)
-{
-	return e->kind == SUBSCRIBED ? "subscribed" : gpreempt_event_name(e->kind);
-}
-
-static struct json_object *event_to_json(const struct gpreempt_event *e)
-{
-	struct json_object *o = json_object_new_object();
-
-	json_add_uint(o, "time_ns", e->time_ns);
-	json_add_string(o, "event", name_of(e));
-	if (e->gpu_id)
-		json_add_uint(o, "gpu_id", e->gpu_id);
-	if (e->pid) {
-		json_add(o, "pid", json_object_new_int((int)e->pid));
-		json_add_uint(o, "uid", e->uid);
-		json_add_string(o, "comm", e->comm);
-		json_add_string(o, "class", job_class_word(e->job_class));
-	}
-	if (e->other_pid)
-		json_add(o, "other_pid", json_object_new_int((int)e->other_pid));
-	if (e->kind == GPREEMPT_EVENT_LET_GO)
-		json_add(o, "duration_us", json_us(e->duration_ns));
-	if (e->kind == GPREEMPT_EVENT_MISSED)
-		json_add_uint(o, "count", e->count);
-	json_add_string(o, "text", e->text);
-	return o;
-}
+#include "cmd/gpreempt/status.h"
 
 static void print_text(struct gpreempt_event *e)
 {
@@ -50,7 +18,7 @@ static void print_text(struct gpreempt_event *e)
 	if (localtime_r(&seconds, &tm))
 		strftime(when, sizeof(when), "%H:%M:%S", &tm);
 	printf("%s.%03u  %-16s  %s\n", when,
-	       (unsigned int)(e->time_ns % NSEC_PER_SEC / NSEC_PER_MSEC), name_of(e), e->text);
+	       (unsigned int)(e->time_ns % NSEC_PER_SEC / NSEC_PER_MSEC), event_word(e), e->text);
 }
 
 static int print_event(struct cli *cli, struct gpreempt_event *e)
@@ -65,7 +33,7 @@ static int print_event(struct cli *cli, struct gpreempt_event *e)
 static int print_subscribed(struct cli *cli, const struct gpreempt_daemon_status *s)
 {
 	struct gpreempt_event e = {
-		.kind = SUBSCRIBED,
+		.kind = EVENT_SUBSCRIBED,
 		.text = "told of what happens from now on",
 	};
 	struct json_object *o;

@@ -15,4 +15,9 @@ struct daemon_view {
 
 int status_print_json(struct cli *cli, const struct daemon_view *v);
 
+/* Not of the daemon, which has none of this number. */
+#define EVENT_SUBSCRIBED ((enum gpreempt_event_kind)0)
+const char *event_word(const struct gpreempt_event *e);
+struct json_object *event_to_json(const struct gpreempt_event *e);
+
 #endif

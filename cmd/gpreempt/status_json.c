@@ -147,3 +147,32 @@ int status_print_json(struct cli *cli, const struct daemon_view *v)
 	json_add(o, "jobs", jobs);
 	return cli_print_json(cli, o);
 }
+
+const char *event_word(const struct gpreempt_event *e)
+{
+	return e->kind == EVENT_SUBSCRIBED ? "subscribed" : gpreempt_event_name(e->kind);
+}
+
+struct json_object *event_to_json(const struct gpreempt_event *e)
+{
+	struct json_object *o = json_object_new_object();
+
+	json_add_uint(o, "time_ns", e->time_ns);
+	json_add_string(o, "event", event_word(e));
+	if (e->gpu_id)
+		json_add_uint(o, "gpu_id", e->gpu_id);
+	if (e->pid) {
+		json_add(o, "pid", json_object_new_int((int)e->pid));
+		json_add_uint(o, "uid", e->uid);
+		json_add_string(o, "comm", e->comm);
+		json_add_string(o, "class", job_class_word(e->job_class));
+	}
+	if (e->other_pid)
+		json_add(o, "other_pid", json_object_new_int((int)e->other_pid));
+	if (e->kind == GPREEMPT_EVENT_LET_GO)
+		json_add(o, "duration_us", json_us(e->duration_ns));
+	if (e->kind == GPREEMPT_EVENT_MISSED)
+		json_add_uint(o, "count", e->count);
+	json_add_string(o, "text", e->text);
+	return o;
+}

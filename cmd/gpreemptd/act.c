@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "cmd/gpreemptd/scheduler_internal.h"
-#include "cmd/wire/wire.h"
+#include "wire/wire.h"
 
 #define TAKEN 0xff /* an action that is part of a call already */
 

@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "cmd/gpreemptd/scheduler_internal.h"
-#include "cmd/wire/wire.h"
+#include "wire/wire.h"
 
 #define AT_ONCE 4u /* attaches under way */
 #define USUAL_NS (500 * NSEC_PER_MSEC) /* that one takes at most */

@@ -6,7 +6,7 @@
 #define GPREEMPT_CMD_GPREEMPTD_CONTROL_INTERNAL_H
 
 #include "cmd/gpreemptd/control.h"
-#include "cmd/wire/wire.h"
+#include "wire/wire.h"
 #include "gpu/helpers/drop.h"
 
 #define USERS_MAX 1024u /* whom tokens are counted for; whoever comes then is refused */

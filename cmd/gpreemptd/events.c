@@ -6,7 +6,7 @@
 #include <time.h>
 
 #include "cmd/gpreemptd/events.h"
-#include "cmd/wire/wire.h"
+#include "wire/wire.h"
 
 struct events {
 	events_sink_fn sink;

@@ -6,7 +6,7 @@
 #include <time.h>
 
 #include "cmd/gpreemptd/daemon_internal.h"
-#include "cmd/wire/wire.h"
+#include "wire/wire.h"
 
 #define ACCURACY_US 1 /* sd-event would wake up to a quarter of a second late */
 #define DEVICE_CHECK_NS (3 * NSEC_PER_SEC)

@@ -8,7 +8,7 @@
 
 #include "cmd/gpreemptd/rules_internal.h"
 #include "cmd/gpreemptd/scheduler_internal.h"
-#include "cmd/wire/wire.h"
+#include "wire/wire.h"
 
 #define CHECK_NS NSEC_PER_SEC /* for another program in the same process */
 #define IDENTITY_NS (10 * NSEC_PER_SEC) /* a cgroup may change without anything else doing so */

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "cmd/gpreemptd/scheduler_internal.h"
-#include "cmd/wire/wire.h"
+#include "wire/wire.h"
 
 int scheduler_uid_of(struct scheduler *s, pid_t pid, uid_t *ret)
 {

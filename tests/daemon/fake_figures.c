@@ -15,7 +15,9 @@ struct scheduler *fake_scheduler(void)
 {
 	static struct scheduler s;
 
-	s.figures = (struct scheduler_figures){ .steps = 1000, .preemptions = 7, .trips = 1 };
+	s.figures = (struct scheduler_figures){ .steps = 1000, .scans = 900,
+					  .preemptions = 7, .inversions = 8, .resolved = 6,
+					  .trips = 1, .hints = 50, .hints_refused = 4 };
 	histogram_add(&s.figures.suspend, 1500);
 	histogram_add(&s.figures.suspend, 300 * NSEC_PER_USEC);
 	histogram_add(&s.figures.suspend, 20 * NSEC_PER_SEC);
@@ -48,6 +50,9 @@ void scheduler_status(struct scheduler *s, struct wire_status *ret)
 	ret->jobs = FAKE_JOBS;
 	ret->online = 2;
 	ret->offline = 5;
+	ret->queues = 40;
+	ret->attached = 4;
+	ret->held = 3;
 	snprintf(ret->policy, sizeof(ret->policy), "share");
 	snprintf(ret->backend, sizeof(ret->backend), "model");
 	snprintf(ret->level, sizeof(ret->level), "K2");
@@ -59,7 +64,16 @@ size_t scheduler_gpus(struct scheduler *s, uint64_t from, struct wire_gpu *ret, 
 	size_t n = 0;
 
 	for (; from + n < FAKE_GPUS && n < max; n++) {
-		ret[n] = (struct wire_gpu){ .gpu = (uint32_t)(1000 + from + n), .slots = 32 };
+		ret[n] = (struct wire_gpu){
+			.gpu = (uint32_t)(1000 + from + n),
+			.slots = 32,
+			.slots_online = 4,
+			.slots_reserved = 6,
+			.cycles = 7,
+			.denied_by_budget = 8,
+			.denied_by_cost = 9,
+			.trips = from + n,
+		};
 		snprintf(ret[n].name, sizeof(ret[n].name), "AMD \"Instinct\" \\ %zu", n);
 		ret[n].flags = from + n == 1 ? WIRE_GPU_TRIPPED : 0;
 	}
@@ -77,8 +91,14 @@ static struct wire_job job(uint64_t key)
 		.flags = key == 2 ? WIRE_JOB_HELD | WIRE_JOB_WAITING :
 			 key == 3 ? WIRE_JOB_UNSEEN :
 				    0,
+		.queues = 3,
+		.preempted = 11,
+		.made_room = 12,
 		.held_ns = 1234567890,
 		.stolen_ns = 1000000000,
+		.ran_ns = 13000000001,
+		.longest_wait_ns = 14,
+		.detect_ns = 15000,
 		.target_us = 20000,
 		.share_permille = 125,
 	};

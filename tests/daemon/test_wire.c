@@ -8,7 +8,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "cmd/wire/wire.h"
+#include "wire/wire.h"
 
 #define MAKE(type_, struct_, ...) \
 	(struct struct_) \

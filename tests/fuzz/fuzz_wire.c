@@ -2,7 +2,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "cmd/wire/wire.h"
+#include "wire/wire.h"
 #include "tests/fuzz/fuzz.h"
 
 /* The same packet, made anew of what it says. */

@@ -16,7 +16,7 @@ MAX_COLUMNS = 100
 MAX_FUNCTION_LINES = 60
 MAX_FILE_LINES = 800
 C_HEAD = '/* SPDX-License-Identifier: MIT */\n'
-PRODUCT = ('abi', 'core', 'gpu', 'lib', 'util', 'cmd', 'include', 'sim')
+PRODUCT = ('abi', 'core', 'gpu', 'wire', 'lib', 'util', 'cmd', 'include', 'sim')
 LIBRARIES = ('abi', 'core', 'gpu', 'lib', 'util', 'include')
 
 
@@ -257,13 +257,15 @@ MAY_INCLUDE = [
     ('gpu/kfd', ['gpu/kfd/', 'gpu/helpers/', 'gpu/*', 'abi/', 'util/']),
     ('gpu/nvrm', ['gpu/nvrm/', 'gpu/helpers/', 'gpu/*', 'abi/', 'util/']),
     ('gpu', ['gpu/*', 'gpu/helpers/', 'abi/', 'util/']),
-    ('lib', ['lib/', 'gpreempt/', 'gpu/', 'core/', 'abi/', 'util/']),
+    ('wire', ['wire/', 'gpreempt/', 'abi/', 'util/']),
+    ('lib', ['lib/', 'gpreempt/', 'wire/', 'gpu/', 'core/', 'abi/', 'util/']),
     ('sim', ['sim/', 'gpreempt/', 'gpu/', 'core/', 'abi/', 'util/']),
     ('cmd/wire', ['cmd/wire/', 'abi/', 'util/']),
-    ('cmd/gpreemptd', ['cmd/gpreemptd/', 'cmd/wire/', 'core/', 'gpu/', 'abi/', 'util/']),
+    ('cmd/gpreemptd', ['cmd/gpreemptd/', 'cmd/wire/', 'gpreempt/', 'wire/', 'core/', 'gpu/', 'abi/',
+                       'util/']),
     ('cmd/gpreempt-reader', ['gpu/', 'util/']),
     ('cmd/gpreempt-holder', ['gpu/', 'util/']),
-    ('cmd', ['cmd/', 'gpreempt/', 'sim/', 'util/']),
+    ('cmd', ['cmd/', 'gpreempt/', 'wire/', 'sim/', 'util/']),
 ]
 
 
@@ -286,8 +288,10 @@ def may_include(path, header):
            ('gpu/kfd/a.c', '#include "gpu/model/model.h"\n'), ('gpu/a.c', '#include "gpu/kfd/kfd.h"\n'),
            ('cmd/gpreempt/a.c', '#include "gpu/kfd/kfd.h"\n'), ('cmd/gpreempt/a.c', '#include "lib/a.h"\n'),
            ('include/gpreempt/a.h', '#include "abi/kfd.h"\n'), ('lib/a.c', '#include "cmd/a.h"\n'),
-           ('lib/a.c', '#include <gpreempt/gpreempt.h>\n#include "cmd/wire/wire.h"\n')],
-      good=[('gpu/model/a.c', '#include "gpu/kfd/transport.h"\n'), ('lib/a.c', '#include "gpu/kfd/kfd.h"\n'),
+           ('lib/a.c', '#include <gpreempt/gpreempt.h>\n#include "cmd/a.h"\n'),
+           ('wire/a.c', '#include "lib/a.h"\n'), ('gpu/kfd/a.c', '#include "wire/wire.h"\n')],
+      good=[('wire/a.c', '#include "gpreempt/daemon.h"\n'), ('lib/a.c', '#include "wire/wire.h"\n'),
+            ('gpu/model/a.c', '#include "gpu/kfd/transport.h"\n'), ('lib/a.c', '#include "gpu/kfd/kfd.h"\n'),
             ('cmd/gpreempt/a.c', '#include <gpreempt/gpreempt.h>\n#include "cmd/gpreempt/a.h"\n'),
             ('cmd/gpreempt/a.c', '#include "sim/sim.h"\n'),
             ('abi/types.h', '#include <stdint.h>\n'), ('gpu/kfd/a.c', '#include "gpu/guard.h"\n'),

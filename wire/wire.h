@@ -3,8 +3,8 @@
  * Packets of the control socket (abi/wire.h): checking what arrives, making what leaves, and the
  * names people know its numbers by. No input or output here.
  */
-#ifndef GPREEMPT_CMD_WIRE_WIRE_H
-#define GPREEMPT_CMD_WIRE_WIRE_H
+#ifndef GPREEMPT_WIRE_WIRE_H
+#define GPREEMPT_WIRE_WIRE_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "cmd/wire/wire.h"
+#include "wire/wire.h"
 
 #define PRIORITY_MAX 255u
 

@@ -2,7 +2,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "cmd/wire/wire.h"
+#include "wire/wire.h"
 
 static const char *const classes[] = {
 	[WIRE_CLASS_NONE] = "none",
