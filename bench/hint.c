@@ -182,7 +182,7 @@ static pid_t start_job(const struct place *p, int go, int told, bool busy)
 
 static bool take_answer(int fd, uint32_t type)
 {
-	static union wire_any_answer a;
+	static union wire_packet a;
 
 	return recv(fd, &a, sizeof(a), 0) >= (ssize_t)sizeof(a.h) && a.h.type == type;
 }
@@ -193,7 +193,7 @@ static bool make_online(int fd, pid_t pid)
 		.h = wire_header(WIRE_CLASS, sizeof(c), 1),
 		.selector = WIRE_BY_PID,
 		.pid = pid,
-		.job_class = WIRE_CLASS_ONLINE,
+		.job_class = GPREEMPT_CLASS_ONLINE,
 		.priority = WIRE_KEEP,
 	};
 
@@ -209,10 +209,16 @@ static bool subscribe(int fd)
 
 static bool wait_for_event(int fd, uint32_t kind)
 {
-	struct wire_event e;
+	static union wire_packet p;
+	struct gpreempt_event e;
 
 	do {
-		if (recv(fd, &e, sizeof(e), 0) != sizeof(e))
+		size_t at = 0;
+		ssize_t n = recv(fd, &p, sizeof(p), 0);
+		const char *why;
+
+		if (n < 0 || wire_check_answer(&p, (size_t)n, &why) < 0 ||
+		    !wire_list_next(&p, &at, &e))
 			return false;
 	} while (e.kind != kind);
 	return true;
@@ -225,7 +231,7 @@ static uint64_t hint(int fd, int events, pid_t pid)
 	uint64_t began = stopwatch_ns();
 
 	if (send(fd, &h, sizeof(h), 0) != sizeof(h) || !take_answer(fd, WIRE_HINT) ||
-	    !wait_for_event(events, WIRE_LET_GO) || suspend_asked_ns < began)
+	    !wait_for_event(events, GPREEMPT_EVENT_LET_GO) || suspend_asked_ns < began)
 		return 0;
 	return suspend_asked_ns - began;
 }
@@ -238,7 +244,7 @@ static bool measure(const struct place *p, pid_t online, const struct echoer *ec
 	_cleanup_close_ int events = unix_socket(p->socket, SOCK_SEQPACKET, false);
 
 	if (fd < 0 || events < 0 || !subscribe(events) || !make_online(fd, online) ||
-	    !wait_for_event(events, WIRE_JOB_ATTACHED_NOW))
+	    !wait_for_event(events, GPREEMPT_EVENT_ATTACHED))
 		return false;
 	for (int i = -WARM; i < ROUNDS; i++) {
 		uint64_t ns = hint(fd, events, online), ping_ns = ping(echoer);

@@ -37,27 +37,6 @@ int daemon_fail_size(struct gpreempt_daemon *d, int r)
 	return daemon_fail(d, -EINVAL, GPREEMPT_ERROR_USAGE, size_hint(r), "%s", size_mistake(r));
 }
 
-void daemon_text(char *to, size_t size, const char *from, size_t room)
-{
-	size_t n = strnlen(from, room);
-
-	n = MIN(n, size - 1);
-	memset(to, 0, size);
-	memcpy(to, from, n);
-}
-
-enum gpreempt_class daemon_class(uint32_t wire_class)
-{
-	switch (wire_class) {
-	case WIRE_CLASS_ONLINE:
-		return GPREEMPT_CLASS_ONLINE;
-	case WIRE_CLASS_OFFLINE:
-		return GPREEMPT_CLASS_OFFLINE;
-	default:
-		return GPREEMPT_CLASS_UNKNOWN;
-	}
-}
-
 /* ---- opening ---- */
 
 /* A full backlog makes connect() wait; this is what bounds it, and sending too. */
@@ -233,7 +212,7 @@ static int take_descriptor(struct msghdr *msg)
 }
 
 /* How long the packet is; 0: there is none now. */
-static int receive(struct gpreempt_daemon *d, union daemon_packet *ret, int *ret_fd)
+static int receive(struct gpreempt_daemon *d, union wire_packet *ret, int *ret_fd)
 {
 	union {
 		struct cmsghdr h;
@@ -247,15 +226,14 @@ static int receive(struct gpreempt_daemon *d, union daemon_packet *ret, int *ret
 		.msg_controllen = sizeof(control),
 	};
 	ssize_t n = recvmsg(d->fd, &msg, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
+	const char *why;
 
 	if (n < 0 && (errno == EAGAIN || errno == EINTR))
 		return 0;
 	if (n <= 0)
 		return fail_gone(d); /* an empty packet looks the same, and is none of ours */
 	*ret_fd = take_descriptor(&msg);
-	if ((size_t)n < sizeof(ret->h) || (msg.msg_flags & MSG_TRUNC) ||
-	    (size_t)n > WIRE_ANSWER_MAX || ret->h.magic != WIRE_MAGIC ||
-	    ret->h.version != WIRE_VERSION || ret->h.bytes != (size_t)n) {
+	if ((msg.msg_flags & MSG_TRUNC) || wire_check_answer(ret, (size_t)n, &why) < 0) {
 		closep(ret_fd);
 		*ret_fd = -1;
 		return daemon_fail_nonsense(d);
@@ -263,7 +241,7 @@ static int receive(struct gpreempt_daemon *d, union daemon_packet *ret, int *ret
 	return (int)n;
 }
 
-int daemon_receive(struct gpreempt_daemon *d, union daemon_packet *ret)
+int daemon_receive(struct gpreempt_daemon *d, union wire_packet *ret)
 {
 	_cleanup_close_ int fd = -1;
 
@@ -295,7 +273,7 @@ static bool is_answer(const struct gpreempt_daemon *d, const struct wire_header 
 }
 
 /* What was asked before and answered too late is passed over, events too. */
-static int receive_answer(struct gpreempt_daemon *d, uint64_t until_ns, union daemon_packet *ret,
+static int receive_answer(struct gpreempt_daemon *d, uint64_t until_ns, union wire_packet *ret,
 			  int *ret_fd)
 {
 	for (;;) {
@@ -314,19 +292,10 @@ static int receive_answer(struct gpreempt_daemon *d, uint64_t until_ns, union da
 	}
 }
 
-static int fail_as_told(struct gpreempt_daemon *d, const union daemon_packet *p, size_t n)
+static int fail_as_told(struct gpreempt_daemon *d, const struct wire_error *e)
 {
-	const struct wire_error *e = &p->error;
-	char message[sizeof(e->message)], hint[sizeof(e->hint)];
-	bool sane = e->error > 0 && e->error < 4096 && e->kind >= GPREEMPT_ERROR_FAILED &&
-		    e->kind <= GPREEMPT_ERROR_REFUSED;
-
-	if (n != sizeof(*e) || !sane)
-		return daemon_fail_nonsense(d);
-	DAEMON_TEXT(message, e->message);
-	DAEMON_TEXT(hint, e->hint);
-	return daemon_fail(d, -e->error, (enum gpreempt_error_kind)e->kind, hint, "%s",
-			   message[0] ? message : strerror(e->error));
+	return daemon_fail(d, -e->error, (enum gpreempt_error_kind)e->kind, e->hint, "%s",
+			   e->message[0] ? e->message : strerror(e->error));
 }
 
 static int send_request(struct gpreempt_daemon *d, const void *request, size_t bytes)
@@ -350,7 +319,7 @@ static uint64_t patience(const struct gpreempt_daemon *d, enum wire_type type)
 }
 
 int daemon_ask(struct gpreempt_daemon *d, enum wire_type type, void *request, size_t bytes,
-	       union daemon_packet *ret, size_t min, int *ret_fd)
+	       union wire_packet *ret, int *ret_fd)
 {
 	uint64_t now = clock_ns(), wait = patience(d, type);
 	_cleanup_close_ int fd = -1;
@@ -361,13 +330,7 @@ int daemon_ask(struct gpreempt_daemon *d, enum wire_type type, void *request, si
 				   "this connection is for events");
 	if (++d->seq == 0)
 		d->seq = 1; /* events have 0 */
-	*(struct wire_header *)request = (struct wire_header){
-		.magic = WIRE_MAGIC,
-		.version = WIRE_VERSION,
-		.type = (uint16_t)type,
-		.bytes = (uint32_t)bytes,
-		.seq = d->seq,
-	};
+	*(struct wire_header *)request = wire_header(type, bytes, d->seq);
 	r = send_request(d, request, bytes);
 	if (r < 0)
 		return r;
@@ -375,8 +338,8 @@ int daemon_ask(struct gpreempt_daemon *d, enum wire_type type, void *request, si
 	if (r < 0)
 		return r;
 	if (ret->h.type == WIRE_ERROR)
-		return fail_as_told(d, ret, (size_t)r);
-	if (ret->h.type != type || (size_t)r < min)
+		return fail_as_told(d, &ret->error);
+	if (ret->h.type != type)
 		return daemon_fail_nonsense(d);
 	if (ret_fd)
 		*ret_fd = steal_fd(&fd);
@@ -386,9 +349,8 @@ int daemon_ask(struct gpreempt_daemon *d, enum wire_type type, void *request, si
 int daemon_ask_count(struct gpreempt_daemon *d, enum wire_type type, uint64_t from)
 {
 	struct wire_request request = { .from = from };
-	union daemon_packet answer;
-	int r = daemon_ask(d, type, &request, sizeof(request), &answer, sizeof(answer.answer),
-			   NULL);
+	union wire_packet answer;
+	int r = daemon_ask(d, type, &request, sizeof(request), &answer, NULL);
 
 	if (r < 0)
 		return r;

@@ -73,20 +73,13 @@ EXPORT int gpreempt_check_selector(const char *selector, struct gpreempt_error *
 	return r;
 }
 
-static uint32_t wire_class_of(enum gpreempt_class job_class)
-{
-	return job_class == GPREEMPT_CLASS_ONLINE  ? WIRE_CLASS_ONLINE :
-	       job_class == GPREEMPT_CLASS_OFFLINE ? WIRE_CLASS_OFFLINE :
-						     WIRE_CLASS_NONE;
-}
-
 static void fill_class(struct wire_class *w, const struct gpreempt_class_request *q)
 {
 	if (q->withdraw) {
 		w->flags = WIRE_CLASS_WITHDRAW;
 		return;
 	}
-	w->job_class = wire_class_of(q->job_class);
+	w->job_class = wire_class_name(q->job_class) ? q->job_class : GPREEMPT_CLASS_UNKNOWN;
 	w->priority = q->priority < 0 ? WIRE_KEEP : (uint32_t)q->priority;
 	w->flags = (q->critical ? WIRE_CLASS_CRITICAL : 0) | (q->lazy ? WIRE_CLASS_LAZY : 0);
 	w->target_us = q->target_us;
@@ -97,7 +90,7 @@ EXPORT int gpreempt_daemon_set_class(struct gpreempt_daemon *d, const char *sele
 {
 	struct gpreempt_class_request q = { .size = sizeof(q), .priority = -1 };
 	struct wire_class w = { 0 };
-	union daemon_packet answer;
+	union wire_packet answer;
 	int r;
 
 	r = in_struct(&q, request, UP_TO(struct gpreempt_class_request, withdraw));
@@ -110,7 +103,7 @@ EXPORT int gpreempt_daemon_set_class(struct gpreempt_daemon *d, const char *sele
 	r = take_selector(&w, selector);
 	if (r < 0)
 		return fail_selector(d, r, selector);
-	r = daemon_ask(d, WIRE_CLASS, &w, sizeof(w), &answer, sizeof(answer.answer), NULL);
+	r = daemon_ask(d, WIRE_CLASS, &w, sizeof(w), &answer, NULL);
 	return r < 0 ? r : (int)MIN(answer.answer.count, (uint64_t)INT_MAX);
 }
 
@@ -120,9 +113,8 @@ EXPORT int gpreempt_daemon_hint(struct gpreempt_daemon *d, pid_t pid, uint64_t a
 				uint64_t for_ns)
 {
 	struct wire_hint request = { .pid = pid, .ahead_ns = ahead_ns, .for_ns = for_ns };
-	union daemon_packet answer;
-	int r = daemon_ask(d, WIRE_HINT, &request, sizeof(request), &answer, sizeof(answer.answer),
-			   NULL);
+	union wire_packet answer;
+	int r = daemon_ask(d, WIRE_HINT, &request, sizeof(request), &answer, NULL);
 
 	return r < 0 ? r : 0;
 }
@@ -166,32 +158,9 @@ EXPORT int gpreempt_daemon_reload(struct gpreempt_daemon *d)
 
 EXPORT const char *gpreempt_event_name(enum gpreempt_event_kind kind)
 {
-	static const char *const names[] = {
-		[GPREEMPT_EVENT_JOB_CAME] = "job-came",
-		[GPREEMPT_EVENT_JOB_WENT] = "job-went",
-		[GPREEMPT_EVENT_JOB_CLASSED] = "job-classed",
-		[GPREEMPT_EVENT_ATTACHED] = "job-attached",
-		[GPREEMPT_EVENT_NOT_ATTACHED] = "job-not-attached",
-		[GPREEMPT_EVENT_HELD] = "held",
-		[GPREEMPT_EVENT_LET_GO] = "let-go",
-		[GPREEMPT_EVENT_TRIPPED] = "tripped",
-		[GPREEMPT_EVENT_REARMED] = "rearmed",
-		[GPREEMPT_EVENT_POLICY_SET] = "policy-set",
-		[GPREEMPT_EVENT_PAUSED] = "paused",
-		[GPREEMPT_EVENT_CONTINUED] = "continued",
-		[GPREEMPT_EVENT_RELOADED] = "reloaded",
-		[GPREEMPT_EVENT_MISSED] = "missed",
-		[GPREEMPT_EVENT_HANDED_OVER] = "handed-over",
-		[GPREEMPT_EVENT_TAKEN_BACK] = "taken-back",
-		[GPREEMPT_EVENT_JOB_BLIND] = "job-blind",
-		[GPREEMPT_EVENT_JOB_SEEN] = "job-seen",
-		[GPREEMPT_EVENT_BLIND] = "blind",
-		[GPREEMPT_EVENT_SEES] = "sees",
-	};
+	const struct wire_event_kind *known = wire_event_kind(kind);
 
-	if ((size_t)kind >= ARRAY_SIZE(names) || !names[kind])
-		return "event";
-	return names[kind];
+	return known ? known->name : "event";
 }
 
 EXPORT int gpreempt_daemon_subscribe(struct gpreempt_daemon *d)
@@ -203,28 +172,11 @@ EXPORT int gpreempt_daemon_subscribe(struct gpreempt_daemon *d)
 	return r;
 }
 
-static void describe_event(struct gpreempt_event *e, const struct wire_event *w)
-{
-	*e = (struct gpreempt_event){
-		.size = sizeof(*e),
-		.time_ns = w->time_ns,
-		.kind = (enum gpreempt_event_kind)w->kind,
-		.gpu_id = w->gpu,
-		.pid = w->pid,
-		.other_pid = w->other_pid,
-		.uid = w->uid,
-		.job_class = daemon_class(w->job_class),
-		.duration_ns = w->duration_ns,
-		.count = w->count,
-	};
-	DAEMON_TEXT(e->comm, w->comm);
-	DAEMON_TEXT(e->text, w->text);
-}
-
 EXPORT int gpreempt_daemon_next_event(struct gpreempt_daemon *d, struct gpreempt_event *ret)
 {
 	struct gpreempt_event event;
-	union daemon_packet p;
+	union wire_packet p;
+	size_t at = 0;
 	int r;
 
 	if (!d->subscribed)
@@ -238,9 +190,7 @@ EXPORT int gpreempt_daemon_next_event(struct gpreempt_daemon *d, struct gpreempt
 		if (r <= 0)
 			return r;
 	} while (p.h.type != WIRE_EVENT); /* an answer that came too late */
-	if ((size_t)r != sizeof(p.event))
-		return daemon_fail_nonsense(d);
-	describe_event(&event, &p.event);
+	wire_list_next(&p, &at, &event);
 	out_struct(ret, &event);
 	return 1;
 }

@@ -3,9 +3,7 @@
 #ifndef GPREEMPT_LIB_DAEMON_INTERNAL_H
 #define GPREEMPT_LIB_DAEMON_INTERNAL_H
 
-#include "abi/wire.h"
-#include "gpreempt/daemon.h"
-#include "util/macros.h"
+#include "wire/wire.h"
 
 #define DAEMON_ANSWER_NS (5 * NSEC_PER_SEC)
 #define DAEMON_PAUSE_NS (20 * NSEC_PER_SEC) /* it waits for what the driver has begun */
@@ -19,43 +17,22 @@ struct gpreempt_daemon {
 	struct gpreempt_error last;
 };
 
-/* Room for any packet, and one byte more to see that one is too long. */
-union daemon_packet {
-	struct wire_header h;
-	struct wire_answer answer;
-	struct wire_error error;
-	struct wire_status status;
-	struct wire_gpus gpus;
-	struct wire_jobs jobs;
-	struct wire_policy policy;
-	struct wire_event event;
-	struct wire_text text;
-	char bytes[WIRE_ANSWER_MAX + 1];
-};
-
 int daemon_fail(struct gpreempt_daemon *d, int r, enum gpreempt_error_kind kind, const char *hint,
 		const char *fmt, ...) _printf_(5, 6);
 int daemon_fail_nonsense(struct gpreempt_daemon *d); /* -EPROTO */
 int daemon_fail_size(struct gpreempt_daemon *d, int r); /* -EINVAL; @r: what was found */
 
 /*
- * One request and its answer. @request begins with a wire_header, which is filled in. How many
- * bytes were answered: at least @min, and of the type that was asked for; what the daemon
- * refused is the failure it says. *ret_fd, where not NULL, is the descriptor that came along, or
- * -1.
+ * One request and its answer, which is of the type that was asked for and checked. @request begins
+ * with a wire_header, which is filled in. What the daemon refused is the failure it says. *ret_fd,
+ * where not NULL, is the descriptor that came along, or -1.
  */
 int daemon_ask(struct gpreempt_daemon *d, enum wire_type type, void *request, size_t bytes,
-	       union daemon_packet *ret, size_t min, int *ret_fd);
+	       union wire_packet *ret, int *ret_fd);
 /* For requests with a number and answers with one: wire_answer.count, cut to an int. */
 int daemon_ask_count(struct gpreempt_daemon *d, enum wire_type type, uint64_t from);
 /* The next packet without asking: its length; 0: none now. A descriptor with it is closed. */
-int daemon_receive(struct gpreempt_daemon *d, union daemon_packet *ret);
-
-/* Text that the daemon may have forgotten to end. */
-void daemon_text(char *to, size_t size, const char *from, size_t room);
-#define DAEMON_TEXT(to, from) daemon_text((to), sizeof(to), (from), sizeof(from))
-
-enum gpreempt_class daemon_class(uint32_t wire_class);
+int daemon_receive(struct gpreempt_daemon *d, union wire_packet *ret);
 
 /* Asks for a page, and closes the connection. */
 struct gpreempt_hint *hint_from(struct gpreempt_daemon *d, struct gpreempt_error *ret_error);

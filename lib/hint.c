@@ -39,7 +39,7 @@ static int map_page(struct gpreempt_daemon *d, int fd, struct gpreempt_hint *ret
 	if (page == MAP_FAILED)
 		return daemon_fail(d, -errno, GPREEMPT_ERROR_FAILED, NULL,
 				   "cannot map the page of hints: %s", strerror(errno));
-	if (page->magic != WIRE_MAGIC || page->version != WIRE_VERSION) {
+	if (page->magic != WIRE_MAGIC || page->version < 1 || page->since > WIRE_HINT_VERSION) {
 		munmap(page, bytes);
 		return daemon_fail_nonsense(d);
 	}
@@ -51,9 +51,8 @@ static int ask_page(struct gpreempt_daemon *d, struct gpreempt_hint *ret)
 {
 	struct wire_hint request = { 0 };
 	_cleanup_close_ int fd = -1;
-	union daemon_packet answer;
-	int r = daemon_ask(d, WIRE_HINT_PAGE, &request, sizeof(request), &answer,
-			   sizeof(answer.answer), &fd);
+	union wire_packet answer;
+	int r = daemon_ask(d, WIRE_HINT_PAGE, &request, sizeof(request), &answer, &fd);
 
 	return r < 0 ? r : map_page(d, fd, ret);
 }

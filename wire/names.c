@@ -5,32 +5,32 @@
 #include "wire/wire.h"
 
 static const char *const classes[] = {
-	[WIRE_CLASS_NONE] = "none",
-	[WIRE_CLASS_OFFLINE] = "offline",
-	[WIRE_CLASS_ONLINE] = "online",
+	[GPREEMPT_CLASS_UNKNOWN] = "none",
+	[GPREEMPT_CLASS_ONLINE] = "online",
+	[GPREEMPT_CLASS_OFFLINE] = "offline",
 };
 
-static const char *const events[] = {
-	[WIRE_JOB_CAME] = "job-came",
-	[WIRE_JOB_WENT] = "job-went",
-	[WIRE_JOB_CLASSED] = "job-classed",
-	[WIRE_JOB_ATTACHED_NOW] = "job-attached",
-	[WIRE_JOB_NOT_ATTACHED] = "job-not-attached",
-	[WIRE_HELD] = "held",
-	[WIRE_LET_GO] = "let-go",
-	[WIRE_TRIPPED] = "tripped",
-	[WIRE_REARMED] = "rearmed",
-	[WIRE_POLICY_SET] = "policy-set",
-	[WIRE_PAUSED] = "paused",
-	[WIRE_CONTINUED] = "continued",
-	[WIRE_RELOADED] = "reloaded",
-	[WIRE_MISSED] = "missed",
-	[WIRE_HANDED_OVER] = "handed-over",
-	[WIRE_TAKEN_BACK] = "taken-back",
-	[WIRE_JOB_BLIND_NOW] = "job-blind",
-	[WIRE_JOB_SEEN] = "job-seen",
-	[WIRE_BLIND] = "blind",
-	[WIRE_SEES] = "sees",
+static const struct wire_event_kind events[] = {
+	[GPREEMPT_EVENT_JOB_CAME] = { "job-came", WIRE_TO_OWNER },
+	[GPREEMPT_EVENT_JOB_WENT] = { "job-went", WIRE_TO_OWNER },
+	[GPREEMPT_EVENT_JOB_CLASSED] = { "job-classed", WIRE_TO_OWNER },
+	[GPREEMPT_EVENT_ATTACHED] = { "job-attached", WIRE_TO_OWNER },
+	[GPREEMPT_EVENT_NOT_ATTACHED] = { "job-not-attached", WIRE_TO_OWNER, true },
+	[GPREEMPT_EVENT_HELD] = { "held", WIRE_TO_OWNER },
+	[GPREEMPT_EVENT_LET_GO] = { "let-go", WIRE_TO_OWNER },
+	[GPREEMPT_EVENT_TRIPPED] = { "tripped", WIRE_TO_OWNER, true },
+	[GPREEMPT_EVENT_REARMED] = { "rearmed", WIRE_TO_OWNER },
+	[GPREEMPT_EVENT_POLICY_SET] = { "policy-set", WIRE_TO_ALL },
+	[GPREEMPT_EVENT_PAUSED] = { "paused", WIRE_TO_ALL },
+	[GPREEMPT_EVENT_CONTINUED] = { "continued", WIRE_TO_ALL },
+	[GPREEMPT_EVENT_RELOADED] = { "reloaded", WIRE_TO_OWNER },
+	[GPREEMPT_EVENT_MISSED] = { "missed", WIRE_TO_ALL },
+	[GPREEMPT_EVENT_HANDED_OVER] = { "handed-over", WIRE_TO_ALL },
+	[GPREEMPT_EVENT_TAKEN_BACK] = { "taken-back", WIRE_TO_ALL },
+	[GPREEMPT_EVENT_JOB_BLIND] = { "job-blind", WIRE_TO_OWNER, true },
+	[GPREEMPT_EVENT_JOB_SEEN] = { "job-seen", WIRE_TO_OWNER },
+	[GPREEMPT_EVENT_BLIND] = { "blind", WIRE_TO_NEIGHBOURS, true }, /* it may name somebody */
+	[GPREEMPT_EVENT_SEES] = { "sees", WIRE_TO_NEIGHBOURS },
 };
 
 static const char *const types[] = {
@@ -42,24 +42,19 @@ static const char *const types[] = {
 	[WIRE_ERROR] = "error",
 };
 
-static const char *name_of(const char *const *names, size_t n, uint32_t number)
+const struct wire_event_kind *wire_event_kind(uint32_t kind)
 {
-	return number < n ? names[number] : NULL;
+	return kind < ARRAY_SIZE(events) && events[kind].name ? &events[kind] : NULL;
 }
 
 const char *wire_class_name(uint32_t job_class)
 {
-	return name_of(classes, ARRAY_SIZE(classes), job_class);
-}
-
-const char *wire_event_name(uint32_t kind)
-{
-	return name_of(events, ARRAY_SIZE(events), kind);
+	return job_class < ARRAY_SIZE(classes) ? classes[job_class] : NULL;
 }
 
 const char *wire_type_name(uint32_t type)
 {
-	return name_of(types, ARRAY_SIZE(types), type);
+	return type < ARRAY_SIZE(types) ? types[type] : NULL;
 }
 
 int wire_class_parse(const char *name, uint32_t *ret)

@@ -34,48 +34,33 @@ size_t wire_request_bytes(uint32_t type)
 	}
 }
 
-size_t wire_gpus_bytes(uint32_t n)
+#define IS_TEXT(field) wire_is_text(field, sizeof(field))
+
+/* Refusals are the same in all versions. */
+static const char *check_version(const struct wire_header *h)
 {
-	return offsetof(struct wire_gpus, gpus) + n * sizeof(struct wire_gpu);
-}
-
-size_t wire_jobs_bytes(uint32_t n)
-{
-	return offsetof(struct wire_jobs, jobs) + n * sizeof(struct wire_job);
-}
-
-size_t wire_text_bytes(uint32_t n)
-{
-	return offsetof(struct wire_text, text) + n;
-}
-
-/* Text that ends within its field, and nothing behind its end. */
-static bool is_text(const char *field, size_t size)
-{
-	size_t len = strnlen(field, size);
-
-	if (len == size)
-		return false;
-	for (size_t i = len; i < size; i++)
-		if (field[i])
-			return false;
-	return true;
-}
-
-#define IS_TEXT(field) is_text(field, sizeof(field))
-
-static const char *check_header(const struct wire_header *h, size_t len, int *ret_error)
-{
-	*ret_error = -EBADMSG;
-	if (h->magic != WIRE_MAGIC)
-		return "this is not gpreempt's protocol";
-	if (h->version != WIRE_VERSION) {
-		*ret_error = -EPROTO;
-		return "another version of the protocol is spoken here";
-	}
-	if (h->bytes != len)
-		return "the packet is not as long as it says";
+	if (h->type == WIRE_ERROR)
+		return NULL;
+	if (h->version < WIRE_VERSION_MIN)
+		return "an older version of the protocol is spoken than is understood here";
+	if (h->since > WIRE_VERSION)
+		return "a later version of the protocol is spoken than is understood here";
 	return NULL;
+}
+
+static int check_header(const struct wire_header *h, size_t len, const char **ret_why)
+{
+	if (h->magic != WIRE_MAGIC) {
+		*ret_why = "this is not gpreempt's protocol";
+		return -EBADMSG;
+	}
+	*ret_why = check_version(h);
+	if (*ret_why)
+		return -EPROTO;
+	if (h->bytes == len)
+		return 0;
+	*ret_why = "the packet is not as long as it says";
+	return -EBADMSG;
 }
 
 static const char *check_class(const struct wire_class *c)
@@ -88,7 +73,7 @@ static const char *check_class(const struct wire_class *c)
 		return "no such selector";
 	if (c->selector == WIRE_BY_PID ? c->pid <= 0 || c->pattern[0] : c->pid || !c->pattern[0])
 		return "a pid or a pattern, and not both";
-	if (c->job_class > WIRE_CLASS_ONLINE)
+	if (!wire_class_name(c->job_class))
 		return "no such class";
 	if (c->priority > PRIORITY_MAX && c->priority != WIRE_KEEP)
 		return "priorities are 0 to 255";
@@ -99,16 +84,6 @@ static const char *check_class(const struct wire_class *c)
 		return "what is withdrawn has no class";
 	if (c->target_us > UINT64_MAX / NSEC_PER_USEC)
 		return "a target beyond all time";
-	return NULL;
-}
-
-static const char *check_policy(const struct wire_policy *p)
-{
-	if (!IS_TEXT(p->name))
-		return "a name that does not end";
-	for (size_t i = 0; i < sizeof(p->names); i++)
-		if (p->names[i])
-			return "bytes that mean nothing are not zero";
 	return NULL;
 }
 
@@ -141,7 +116,7 @@ static const char *check_body(const union wire_any_request *r)
 {
 	switch (r->h.type) {
 	case WIRE_POLICY:
-		return check_policy(&r->policy);
+		return IS_TEXT(r->policy.name) ? NULL : "a name that does not end";
 	case WIRE_CLASS:
 		return check_class(&r->job_class);
 	case WIRE_HINT:
@@ -152,136 +127,177 @@ static const char *check_body(const union wire_any_request *r)
 	}
 }
 
+static bool is_zero(const char *bytes, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		if (bytes[i])
+			return false;
+	return true;
+}
+
+/* What an older client does not send is zero; what a later one adds must be. */
+static int take_body(const char *buf, size_t len, union wire_any_request *r, const char **ret_why)
+{
+	size_t known = wire_request_bytes(r->h.type);
+
+	if (!known) {
+		*ret_why = "no such request";
+		return -EOPNOTSUPP;
+	}
+	if (len > known && !is_zero(buf + known, len - known)) {
+		*ret_why = "a newer client asks for something this daemon does not know";
+		return -E2BIG;
+	}
+	memcpy(r, buf, MIN(len, known));
+	*ret_why = check_body(r);
+	return *ret_why ? -EBADMSG : 0;
+}
+
 int wire_check_request(const void *buf, size_t len, union wire_any_request *ret,
 		       const char **ret_why)
 {
 	union wire_any_request r = { 0 };
-	const char *why;
-	int error;
+	const char *why = "no request is of this length";
+	int error = -EBADMSG;
 
-	if (len < sizeof(r.h) || len > sizeof(r)) {
-		*ret_why = "no request is of this length";
-		return -EBADMSG;
+	if (len >= sizeof(r.h) && len <= WIRE_REQUEST_MAX) {
+		memcpy(&r.h, buf, sizeof(r.h));
+		error = check_header(&r.h, len, &why);
+		if (error == 0)
+			error = take_body(buf, len, &r, &why);
 	}
-	memcpy(&r, buf, len);
-	why = check_header(&r.h, len, &error);
-	if (!why && !wire_request_bytes(r.h.type)) {
-		why = "no such request";
-		error = -EOPNOTSUPP;
-	}
-	if (!why && wire_request_bytes(r.h.type) != len)
-		why = "no request of this kind is of this length";
-	if (!why)
-		why = check_body(&r);
-	if (why) {
+	if (error < 0)
 		*ret_why = why;
-		return error;
-	}
-	*ret = r;
-	return 0;
+	else
+		*ret = r;
+	return error;
 }
 
-/* Of lists: how long a packet with @n entries is; 0: too many. */
-static size_t list_bytes(const union wire_any_answer *a)
-{
-	switch (a->h.type) {
-	case WIRE_GPUS:
-		return a->gpus.n <= WIRE_GPUS_MAX ? wire_gpus_bytes(a->gpus.n) : 0;
-	case WIRE_JOBS:
-		return a->jobs.n <= WIRE_JOBS_MAX ? wire_jobs_bytes(a->jobs.n) : 0;
-	default:
-		return a->text.n <= WIRE_TEXT_MAX ? wire_text_bytes(a->text.n) : 0;
-	}
-}
+/* ---- answers ---- */
 
-static size_t answer_bytes(const union wire_any_answer *a)
+const struct wire_record *wire_record_of(uint32_t type)
 {
-	switch (a->h.type) {
+	switch (type) {
 	case WIRE_STATUS:
-		return sizeof(struct wire_status);
+		return &wire_status_record;
 	case WIRE_GPUS:
+		return &wire_gpu_record;
 	case WIRE_JOBS:
-	case WIRE_METRICS:
-		return list_bytes(a);
+		return &wire_job_record;
 	case WIRE_POLICY:
-		return sizeof(struct wire_policy);
+		return &wire_policy_record;
 	case WIRE_EVENT:
-		return sizeof(struct wire_event);
-	case WIRE_ERROR:
-		return sizeof(struct wire_error);
+		return &wire_event_record;
 	default:
-		return wire_request_bytes(a->h.type) ? sizeof(struct wire_answer) : 0;
+		return NULL;
 	}
 }
 
-static bool job_is_sane(const struct wire_job *j)
+/* Room for any record. */
+union any_record {
+	struct gpreempt_daemon_status status;
+	struct gpreempt_daemon_gpu gpu;
+	struct gpreempt_daemon_job job;
+	struct gpreempt_policy policy;
+	struct gpreempt_event event;
+};
+
+static bool entries_are_sane(const union wire_packet *p, const struct wire_record *record)
 {
-	return IS_TEXT(j->comm) && IS_TEXT(j->source) && IS_TEXT(j->container) && IS_TEXT(j->why) &&
-	       j->job_class <= WIRE_CLASS_ONLINE && j->priority <= PRIORITY_MAX;
+	size_t at = sizeof(p->list);
+	bool one = p->h.type != WIRE_GPUS && p->h.type != WIRE_JOBS;
+	union any_record entry;
+
+	if (one && p->list.n != 1)
+		return false;
+	for (uint32_t i = 0; i < p->list.n; i++) {
+		int r = wire_get(record, p->bytes + at, p->h.bytes - at, &entry);
+
+		if (r < 0)
+			return false;
+		at += (size_t)r;
+	}
+	return at == p->h.bytes;
 }
 
-static bool gpus_are_sane(const struct wire_gpus *g)
+static bool list_is_sane(const union wire_packet *p)
 {
-	for (uint32_t i = 0; i < g->n; i++)
-		if (!IS_TEXT(g->gpus[i].name) || !IS_TEXT(g->gpus[i].tripped_by))
-			return false;
+	const struct wire_record *record = wire_record_of(p->h.type);
+
+	if (p->h.bytes < sizeof(p->list))
+		return false;
+	return record ? entries_are_sane(p, record) : p->list.n <= p->h.bytes - sizeof(p->list);
+}
+
+static bool error_is_sane(const struct wire_error *e)
+{
+	return e->h.bytes >= sizeof(*e) && IS_TEXT(e->message) && IS_TEXT(e->hint) &&
+	       e->error > 0 && e->error < 4096 && e->kind >= GPREEMPT_ERROR_FAILED &&
+	       e->kind <= GPREEMPT_ERROR_REFUSED;
+}
+
+static bool answer_is_sane(const union wire_packet *p)
+{
+	if (wire_record_of(p->h.type) || p->h.type == WIRE_METRICS)
+		return list_is_sane(p);
+	if (p->h.type == WIRE_ERROR)
+		return error_is_sane(&p->error);
+	return wire_request_bytes(p->h.type) && p->h.bytes >= sizeof(p->answer);
+}
+
+int wire_check_answer(const union wire_packet *p, size_t len, const char **ret_why)
+{
+	int r;
+
+	*ret_why = "no answer is of this length";
+	if (len < sizeof(p->h) || len > sizeof(*p))
+		return -EBADMSG;
+	r = check_header(&p->h, len, ret_why);
+	if (r < 0 || answer_is_sane(p))
+		return r;
+	*ret_why = "an answer that makes no sense";
+	return -EBADMSG;
+}
+
+void wire_list_begin(union wire_packet *p, uint32_t type, uint32_t seq)
+{
+	p->list = (struct wire_list){ .h = wire_header(type, sizeof(p->list), seq) };
+}
+
+bool wire_list_add(union wire_packet *p, const void *entry)
+{
+	const struct wire_record *record = wire_record_of(p->h.type);
+	size_t bytes = wire_entry_bytes(record);
+
+	if (bytes > sizeof(*p) - p->h.bytes)
+		return false;
+	wire_put(record, entry, p->bytes + p->h.bytes);
+	p->h.bytes += (uint32_t)bytes;
+	p->list.n++;
 	return true;
 }
 
-static bool jobs_are_sane(const struct wire_jobs *j)
+size_t wire_list_room(uint32_t type)
 {
-	for (uint32_t i = 0; i < j->n; i++)
-		if (!job_is_sane(&j->jobs[i]))
-			return false;
-	return true;
+	return WIRE_TEXT_MAX / wire_entry_bytes(wire_record_of(type));
 }
 
-static bool answer_is_sane(const union wire_any_answer *a)
+void wire_list_one(union wire_packet *p, uint32_t type, uint32_t seq, const void *entry)
 {
-	switch (a->h.type) {
-	case WIRE_STATUS:
-		return IS_TEXT(a->status.policy) && IS_TEXT(a->status.backend) &&
-		       IS_TEXT(a->status.level) && IS_TEXT(a->status.version) &&
-		       IS_TEXT(a->status.config) && IS_TEXT(a->status.blind);
-	case WIRE_GPUS:
-		return gpus_are_sane(&a->gpus);
-	case WIRE_JOBS:
-		return jobs_are_sane(&a->jobs);
-	case WIRE_POLICY:
-		return IS_TEXT(a->policy.name) && IS_TEXT(a->policy.names);
-	case WIRE_EVENT:
-		return IS_TEXT(a->event.comm) && IS_TEXT(a->event.text) &&
-		       wire_event_name(a->event.kind) && a->event.job_class <= WIRE_CLASS_ONLINE;
-	case WIRE_ERROR:
-		return IS_TEXT(a->error.message) && IS_TEXT(a->error.hint) && a->error.error > 0 &&
-		       a->error.kind >= WIRE_ERROR_FAILED && a->error.kind <= WIRE_ERROR_REFUSED;
-	default:
-		return true;
-	}
+	wire_list_begin(p, type, seq);
+	wire_list_add(p, entry);
+	p->list.total = p->list.n;
 }
 
-int wire_check_answer(const void *buf, size_t len, union wire_any_answer *ret, const char **ret_why)
+bool wire_list_next(const union wire_packet *p, size_t *at, void *ret)
 {
-	union wire_any_answer a = { 0 };
-	const char *why;
-	int error;
+	size_t from = *at ? *at : sizeof(p->list);
+	int r = from < p->h.bytes ? wire_get(wire_record_of(p->h.type), p->bytes + from,
+					     p->h.bytes - from, ret) :
+				    0;
 
-	if (len < sizeof(a.h) || len > sizeof(a)) {
-		*ret_why = "no answer is of this length";
-		return -EBADMSG;
-	}
-	memcpy(&a, buf, len);
-	why = check_header(&a.h, len, &error);
-	if (!why && answer_bytes(&a) != len)
-		why = "no answer of this kind is of this length";
-	if (!why && !answer_is_sane(&a))
-		why = "an answer that makes no sense";
-	if (why) {
-		*ret_why = why;
-		return error;
-	}
-	*ret = a;
-	return 0;
+	*at = from + (size_t)MAX(r, 0);
+	return r > 0;
 }
 
 struct wire_header wire_header(uint32_t type, size_t bytes, uint32_t seq)
@@ -289,6 +305,7 @@ struct wire_header wire_header(uint32_t type, size_t bytes, uint32_t seq)
 	return (struct wire_header){
 		.magic = WIRE_MAGIC,
 		.version = WIRE_VERSION,
+		.since = WIRE_VERSION_MIN,
 		.type = (uint16_t)type,
 		.bytes = (uint32_t)bytes,
 		.seq = seq,
@@ -316,7 +333,7 @@ void wire_text_set(char *field, size_t size, const char *text)
 	memset(field + len, 0, size - len);
 }
 
-void wire_error_set(struct wire_error *e, uint32_t seq, int error, enum wire_error_kind kind,
+void wire_error_set(struct wire_error *e, uint32_t seq, int error, enum gpreempt_error_kind kind,
 		    const char *hint, const char *fmt, ...)
 {
 	char message[2 * sizeof(e->message)];
@@ -334,24 +351,25 @@ void wire_error_set(struct wire_error *e, uint32_t seq, int error, enum wire_err
 	wire_text_set(e->hint, sizeof(e->hint), hint ? hint : "");
 }
 
-enum wire_error_kind wire_error_kind_of(int error)
+enum gpreempt_error_kind wire_error_kind_of(int error)
 {
 	switch (error) {
 	case EINVAL:
 	case EBADMSG:
 	case EPROTO:
 	case EMSGSIZE:
-		return WIRE_ERROR_USAGE;
+	case E2BIG:
+		return GPREEMPT_ERROR_USAGE;
 	case ESRCH:
 	case ENOENT:
 	case ENODEV:
-		return WIRE_ERROR_ABSENT;
+		return GPREEMPT_ERROR_ABSENT;
 	case EPERM:
 	case EACCES:
 	case EBUSY:
 	case EOPNOTSUPP:
-		return WIRE_ERROR_REFUSED;
+		return GPREEMPT_ERROR_REFUSED;
 	default:
-		return WIRE_ERROR_FAILED;
+		return GPREEMPT_ERROR_FAILED;
 	}
 }

@@ -3,6 +3,8 @@
 
 #include <stdio.h>
 
+#include "wire/wire.h"
+
 const char *job_state(const struct gpreempt_daemon_job *job)
 {
 	if (!job->detailed)
@@ -20,14 +22,9 @@ const char *job_state(const struct gpreempt_daemon_job *job)
 
 const char *job_class_word(enum gpreempt_class job_class)
 {
-	switch (job_class) {
-	case GPREEMPT_CLASS_ONLINE:
-		return "online";
-	case GPREEMPT_CLASS_OFFLINE:
-		return "offline";
-	default:
-		return "none";
-	}
+	const char *name = wire_class_name(job_class);
+
+	return name ? name : "none";
 }
 
 const char *text_age(uint64_t seconds, char buf[AGE_TEXT_SIZE])

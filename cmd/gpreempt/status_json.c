@@ -1,150 +1,152 @@
 /* SPDX-License-Identifier: MIT */
+/* Records as JSON: keys and units are those of their fields (gpreempt/daemon.h). */
+#include <string.h>
+
 #include "cmd/gpreempt/job_text.h"
 #include "cmd/gpreempt/status.h"
+#include "wire/record.h"
 
-static void add_latency(struct json_object *o, const char *key, const struct gpreempt_latency *l)
+static struct json_object *latency_to_json(const struct gpreempt_latency *l)
 {
-	struct json_object *inner;
+	struct json_object *o = json_object_new_object();
 
-	if (l->count == 0)
-		return;
-	inner = json_object_new_object();
-	json_add_uint(inner, "count", l->count);
-	json_add(inner, "p50", json_us(l->p50_ns));
-	json_add(inner, "p99", json_us(l->p99_ns));
-	json_add(inner, "max", json_us(l->max_ns));
-	json_add(o, key, inner);
+	json_add_uint(o, "count", l->count);
+	json_add(o, "p50", json_us(l->p50_ns));
+	json_add(o, "p99", json_us(l->p99_ns));
+	json_add(o, "max", json_us(l->max_ns));
+	return o;
 }
 
-static void add_flag(struct json_object *o, const char *key, bool value)
+static struct json_object *number_to_json(const struct wire_field *f, uint64_t value)
 {
-	json_add(o, key, json_object_new_boolean(value));
+	const char *unit = strrchr(f->key, '_');
+
+	switch (f->form) {
+	case WIRE_FORM_FLAG:
+		return json_object_new_boolean(value != 0);
+	case WIRE_FORM_SIGNED:
+		return json_object_new_int((int)value);
+	case WIRE_FORM_PERMILLE:
+		return json_decimal((double)value / 10, 1);
+	case WIRE_FORM_NS:
+		if (unit && strcmp(unit, "_us") == 0)
+			return json_us(value);
+		return json_object_new_uint64(value);
+	default:
+		return json_object_new_uint64(value);
+	}
+}
+
+/* Of which record, and whether the caller may see all of it. */
+struct shown {
+	const struct wire_record *r;
+	const void *record;
+	bool whole;
+};
+
+static bool is_left_out(const struct shown *s, const struct wire_field *f)
+{
+	bool optional = f->flags & WIRE_OPTIONAL || f->form == WIRE_FORM_LATENCY;
+
+	return !f->key || f->form == WIRE_FORM_BYTES || (!s->whole && !(f->flags & WIRE_PUBLIC)) ||
+	       (optional && wire_is_zero(f, s->record)) || wire_is_unseen(s->r, f, s->record);
+}
+
+static void add_field(struct json_object *o, const struct shown *s, const struct wire_field *f)
+{
+	const void *at = (const char *)s->record + f->offset;
+
+	if (is_left_out(s, f))
+		return;
+	switch (f->form) {
+	case WIRE_FORM_TEXT:
+		json_add_string(o, f->key, at);
+		break;
+	case WIRE_FORM_CLASS:
+		json_add_string(o, f->key, job_class_word(*(const enum gpreempt_class *)at));
+		break;
+	case WIRE_FORM_LATENCY:
+		json_add(o, f->key, latency_to_json(at));
+		break;
+	default:
+		json_add(o, f->key, number_to_json(f, wire_value(f, s->record)));
+		break;
+	}
+}
+
+static void add_fields(struct json_object *o, const struct shown *s, const char *names)
+{
+	const struct wire_field *f;
+
+	while ((f = wire_pick(s->r, &names)))
+		add_field(o, s, f);
+}
+
+/* Those that no list has named, in their order. */
+static void add_rest(struct json_object *o, const struct shown *s)
+{
+	for (size_t i = 0; i < s->r->n; i++) {
+		const struct wire_field *f = &s->r->fields[i];
+
+		if (f->key && !json_object_object_get_ex(o, f->key, NULL))
+			add_field(o, s, f);
+	}
 }
 
 static struct json_object *gpu_to_json(const struct gpreempt_daemon_gpu *g, bool privileged)
 {
+	const struct shown s = { &wire_gpu_record, g, privileged };
 	struct json_object *o = json_object_new_object();
 
-	json_add_uint(o, "gpu_id", g->gpu_id);
-	json_add_string(o, "name", g->name);
-	add_flag(o, "tripped", g->tripped);
-	json_add_uint(o, "slots", g->slots);
-	if (!privileged)
-		return o;
-	if (g->tripped)
-		json_add_string(o, "tripped_by", g->tripped_by);
-	json_add_uint(o, "slots_online", g->slots_online);
-	json_add_uint(o, "slots_offline", g->slots_offline);
-	json_add_uint(o, "slots_reserved", g->slots_reserved);
-	json_add_uint(o, "cycles", g->cycles);
-	json_add_uint(o, "denied_by_budget", g->denied_by_budget);
-	json_add_uint(o, "denied_by_cost", g->denied_by_cost);
-	json_add_uint(o, "trips", g->trips);
+	add_fields(o, &s, "gpu_id name tripped slots tripped_by");
+	add_rest(o, &s);
 	return o;
-}
-
-static void add_job_details(struct json_object *o, const struct gpreempt_daemon_job *j)
-{
-	json_add_uint(o, "priority", j->priority);
-	json_add_string(o, "state", job_state(j));
-	add_flag(o, "latency_critical", j->critical);
-	add_flag(o, "attached", j->attached);
-	add_flag(o, "refused", j->refused);
-	add_flag(o, "blind", j->blind);
-	json_add_string(o, "source", j->source);
-	if (j->container[0])
-		json_add_string(o, "container", j->container);
-	if (j->why[0])
-		json_add_string(o, "why", j->why);
-	if (j->gang)
-		json_add_uint(o, "gang", j->gang);
-	if (j->target_us)
-		json_add_uint(o, "target_us", j->target_us);
-	json_add_uint(o, "preempted", j->preempted);
-	json_add_uint(o, "made_room", j->made_room);
-	if (j->because)
-		json_add(o, "held_for_pid", json_object_new_int((int)j->because));
-	json_add(o, "held_us", json_us(j->held_ns));
-	if (!j->unseen) {
-		json_add(o, "ran_us", json_us(j->ran_ns));
-		json_add(o, "stolen_us", json_us(j->stolen_ns));
-	}
-	if (!j->unseen || j->longest_wait_ns)
-		json_add(o, "longest_wait_us", json_us(j->longest_wait_ns));
-	if (j->detect_ns)
-		json_add(o, "detection_us", json_us(j->detect_ns));
-	if (!j->unseen)
-		json_add(o, "share_pct", json_decimal((double)j->share_permille / 10, 1));
 }
 
 static struct json_object *job_to_json(const struct gpreempt_daemon_job *j)
 {
+	const struct shown s = { &wire_job_record, j, j->detailed };
 	struct json_object *o = json_object_new_object();
 
-	json_add(o, "pid", json_object_new_int((int)j->pid));
-	json_add_string(o, "comm", j->comm);
-	json_add_uint(o, "uid", j->uid);
-	if (j->gpu_id)
-		json_add_uint(o, "gpu_id", j->gpu_id);
-	json_add_string(o, "class", job_class_word(j->job_class));
-	json_add_uint(o, "queues", j->queues);
+	add_fields(o, &s, "pid comm uid gpu_id job_class queues priority");
 	if (j->detailed)
-		add_job_details(o, j);
+		json_add_string(o, "state", job_state(j));
+	add_fields(o, &s,
+		   "critical attached refused blind source container why gang target_us preempted "
+		   "made_room because held_ns ran_ns stolen_ns longest_wait_ns detect_ns "
+		   "share_permille");
+	add_rest(o, &s);
 	return o;
 }
 
-/* What only those may see who may do everything. */
-static void add_figures(struct json_object *o, const struct gpreempt_daemon_status *s)
+static void add_status(struct json_object *o, const struct gpreempt_daemon_status *status)
 {
-	json_add_uint(o, "held", s->held);
-	json_add_uint(o, "attached", s->attached);
-	json_add_uint(o, "preemptions", s->preemptions);
-	json_add_uint(o, "inversions", s->inversions);
-	json_add_uint(o, "resolved", s->resolved);
-	json_add_uint(o, "trips", s->trips);
-	json_add_uint(o, "hints", s->hints);
-	json_add_uint(o, "hints_refused", s->hints_refused);
-	json_add_uint(o, "steps", s->steps);
-	add_latency(o, "detection_us", &s->detection);
-	add_latency(o, "suspend_us", &s->suspend);
-	add_latency(o, "resume_us", &s->resume);
-	if (s->config[0])
-		json_add_string(o, "config", s->config);
+	const struct shown s = { &wire_status_record, status, status->privileged };
+	uint64_t up_ns = status->now_ns - MIN(status->started_ns, status->now_ns);
+
+	add_fields(o, &s, "now_ns pid version policy backend level");
+	json_add_string(o, "scheduler", status->kernel ? "kernel" : "gpreemptd");
+	add_fields(o, &s, "modelled paused guarded privileged blind");
+	json_add_uint(o, "uptime_s", up_ns / NSEC_PER_SEC);
+	add_fields(o, &s,
+		   "processes queues online offline held attached preemptions inversions resolved "
+		   "trips hints hints_refused steps detection suspend resume config");
 }
 
 int status_print_json(struct cli *cli, const struct daemon_view *v)
 {
-	const struct gpreempt_daemon_status *s = &v->status;
+	const struct shown s = { &wire_status_record, &v->status, v->status.privileged };
 	struct json_object *o = json_object_new_object();
 	struct json_object *gpus = json_object_new_array(), *jobs = json_object_new_array();
 
-	json_add_uint(o, "time_ns", s->now_ns);
-	json_add(o, "pid", json_object_new_int((int)s->pid));
-	json_add_string(o, "version", s->version);
-	json_add_string(o, "policy", s->policy);
-	json_add_string(o, "backend", s->backend);
-	json_add_string(o, "level", s->level);
-	json_add_string(o, "scheduler", s->kernel ? "kernel" : "gpreemptd");
-	add_flag(o, "modelled", s->modelled);
-	add_flag(o, "paused", s->paused);
-	add_flag(o, "guarded", s->guarded);
-	add_flag(o, "privileged", s->privileged);
-	if (s->blind[0])
-		json_add_string(o, "blind", s->blind);
-	json_add_uint(o, "uptime_s",
-		      s->now_ns > s->started_ns ? (s->now_ns - s->started_ns) / NSEC_PER_SEC : 0);
-	json_add_uint(o, "processes", s->processes);
-	json_add_uint(o, "queues", s->queues);
-	json_add_uint(o, "online", s->online);
-	json_add_uint(o, "offline", s->offline);
-	if (s->privileged)
-		add_figures(o, s);
+	add_status(o, &v->status);
 	for (size_t i = 0; i < v->n_gpus; i++)
-		json_object_array_add(gpus, gpu_to_json(&v->gpus[i], s->privileged));
+		json_object_array_add(gpus, gpu_to_json(&v->gpus[i], v->status.privileged));
 	json_add(o, "gpus", gpus);
 	for (size_t i = 0; i < v->n_jobs; i++)
 		json_object_array_add(jobs, job_to_json(&v->jobs[i]));
 	json_add(o, "jobs", jobs);
+	add_rest(o, &s);
 	return cli_print_json(cli, o);
 }
 
@@ -155,24 +157,21 @@ const char *event_word(const struct gpreempt_event *e)
 
 struct json_object *event_to_json(const struct gpreempt_event *e)
 {
+	const struct shown s = { &wire_event_record, e, true };
 	struct json_object *o = json_object_new_object();
 
-	json_add_uint(o, "time_ns", e->time_ns);
+	add_fields(o, &s, "time_ns");
 	json_add_string(o, "event", event_word(e));
 	if (e->gpu_id)
-		json_add_uint(o, "gpu_id", e->gpu_id);
-	if (e->pid) {
-		json_add(o, "pid", json_object_new_int((int)e->pid));
-		json_add_uint(o, "uid", e->uid);
-		json_add_string(o, "comm", e->comm);
-		json_add_string(o, "class", job_class_word(e->job_class));
-	}
+		add_fields(o, &s, "gpu_id");
+	if (e->pid)
+		add_fields(o, &s, "pid uid comm job_class");
 	if (e->other_pid)
-		json_add(o, "other_pid", json_object_new_int((int)e->other_pid));
+		add_fields(o, &s, "other_pid");
 	if (e->kind == GPREEMPT_EVENT_LET_GO)
-		json_add(o, "duration_us", json_us(e->duration_ns));
+		add_fields(o, &s, "duration_ns");
 	if (e->kind == GPREEMPT_EVENT_MISSED)
-		json_add_uint(o, "count", e->count);
-	json_add_string(o, "text", e->text);
+		add_fields(o, &s, "count");
+	add_fields(o, &s, "text");
 	return o;
 }

@@ -255,9 +255,9 @@ void act_forget_entry(struct scheduler *s, struct process *p)
 static void tell_let_go(struct scheduler *s, struct process *p, const struct job *j,
 			uint32_t jobs, uint64_t held_ns, const char *how)
 {
-	const struct wire_event e = {
-		.kind = WIRE_LET_GO,
-		.gpu = jobs == 1 ? j->gpu : 0,
+	const struct gpreempt_event e = {
+		.kind = GPREEMPT_EVENT_LET_GO,
+		.gpu_id = jobs == 1 ? j->gpu : 0,
 		.other_pid = j->because,
 		.duration_ns = held_ns,
 		.count = jobs,
@@ -308,9 +308,11 @@ static void trip(struct scheduler *s, struct process *p, struct gpu *g, const ch
 	g->trips++;
 	s->figures.trips++;
 	wire_text_set(g->tripped_by, sizeof(g->tripped_by), why);
-	process_tell(s, p, &(struct wire_event){ .kind = WIRE_TRIPPED, .gpu = g->node.gpu },
-		     "GPU %u: %.60s; no more preemptions on this GPU until: gpreempt rearm %u",
-		     g->node.gpu, why, g->node.gpu);
+	process_tell(
+		s, p,
+		&(struct gpreempt_event){ .kind = GPREEMPT_EVENT_TRIPPED, .gpu_id = g->node.gpu },
+		"GPU %u: %.60s; no more preemptions on this GPU until: gpreempt rearm %u",
+		g->node.gpu, why, g->node.gpu);
 	for_each_process(s, other)
 		jobs_change(s, other);
 	s->attach_due = true;
@@ -329,9 +331,9 @@ void act_trip(struct scheduler *s, struct process *p, uint32_t gpu, const char *
 static void tell_held(struct scheduler *s, struct process *p, const struct job *j, uint32_t jobs)
 {
 	const struct process *other = j->because ? process_find(s, j->because) : NULL;
-	const struct wire_event e = {
-		.kind = WIRE_HELD,
-		.gpu = jobs == 1 ? j->gpu : 0,
+	const struct gpreempt_event e = {
+		.kind = GPREEMPT_EVENT_HELD,
+		.gpu_id = jobs == 1 ? j->gpu : 0,
 		.other_pid = j->because,
 		.count = jobs,
 	};

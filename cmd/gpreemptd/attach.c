@@ -85,7 +85,7 @@ static void tell_why(struct scheduler *s, struct process *p)
 	else
 		snprintf(until, sizeof(until), "trying again in %llu s",
 			 (unsigned long long)((p->retry_ns - s->now_ns) / NSEC_PER_SEC));
-	process_tell(s, p, &(struct wire_event){ .kind = WIRE_JOB_NOT_ATTACHED },
+	process_tell(s, p, &(struct gpreempt_event){ .kind = GPREEMPT_EVENT_NOT_ATTACHED },
 		     p->tied_as == JOB_ONLINE ?
 			     "process %d (%s) is not given longer turns, %s: %s" :
 			     "process %d (%s) is not attached and runs on, %s: %s",
@@ -248,7 +248,7 @@ void attach_done(struct scheduler *s, struct process *p, const struct gpu_done *
 	jobs_change(s, p);
 	if (p->tied_as == JOB_ONLINE)
 		return;
-	process_tell(s, p, &(struct wire_event){ .kind = WIRE_JOB_ATTACHED_NOW },
+	process_tell(s, p, &(struct gpreempt_event){ .kind = GPREEMPT_EVENT_ATTACHED },
 		     "process %d (%s) is attached: it can make room for online jobs", p->pid,
 		     p->identity.comm);
 }

@@ -66,10 +66,18 @@ static void want_events(struct client *client)
 	sd_event_source_set_enabled(client->source, events ? SD_EVENT_ON : SD_EVENT_OFF);
 }
 
-/* Never closes: this may be in the middle of a request of the same client. */
-void client_send_event(struct client *client, const struct wire_event *event)
+static int send_event(struct client *client, const struct gpreempt_event *event)
 {
-	if (!client->missed && client_send(client, event, sizeof(*event)) != -EAGAIN)
+	union wire_packet p;
+
+	wire_list_one(&p, WIRE_EVENT, 0, event);
+	return client_send(client, &p, p.h.bytes);
+}
+
+/* Never closes: this may be in the middle of a request of the same client. */
+void client_send_event(struct client *client, const struct gpreempt_event *event)
+{
+	if (!client->missed && send_event(client, event) != -EAGAIN)
 		return;
 	if (client->missed++ == 0)
 		want_events(client);
@@ -77,18 +85,14 @@ void client_send_event(struct client *client, const struct wire_event *event)
 
 static void tell_missed(struct client *client)
 {
-	struct wire_event event = {
-		.h = wire_header(WIRE_EVENT, sizeof(event), 0),
-		.kind = WIRE_MISSED,
-		.count = client->missed,
-	};
+	struct gpreempt_event event = { .kind = GPREEMPT_EVENT_MISSED, .count = client->missed };
 	struct timespec ts;
 
 	clock_gettime(CLOCK_REALTIME, &ts);
 	event.time_ns = (uint64_t)ts.tv_sec * NSEC_PER_SEC + (uint64_t)ts.tv_nsec;
 	snprintf(event.text, sizeof(event.text), "%llu events were lost: they were not read",
 		 (unsigned long long)client->missed);
-	if (client_send(client, &event, sizeof(event)) == -EAGAIN)
+	if (send_event(client, &event) == -EAGAIN)
 		return;
 	client->missed = 0;
 	want_events(client);
@@ -115,7 +119,7 @@ static int warn(struct client *client, uint32_t seq)
 
 	c->figures.limited++;
 	client->warned = true;
-	wire_error_set(&e, seq, EBUSY, WIRE_ERROR_REFUSED,
+	wire_error_set(&e, seq, EBUSY, GPREEMPT_ERROR_REFUSED,
 		       "ask less often, or raise requests_per_second in gpreempt.conf",
 		       "more than %llu requests a second of one user; from now on they wait",
 		       (unsigned long long)(NSEC_PER_SEC / c->token_ns));
@@ -123,17 +127,28 @@ static int warn(struct client *client, uint32_t seq)
 	return client_send(client, &e, sizeof(e));
 }
 
+static const char *who_upgrades(uint8_t version)
+{
+	return version < WIRE_VERSION ? "upgrade gpreempt and libgpreempt" :
+	       version > WIRE_VERSION ? "upgrade gpreemptd" :
+					"gpreempt and gpreemptd should be of one version";
+}
+
 static int refuse_packet(struct client *client, const void *packet, size_t len, int error,
 			 const char *why)
 {
-	struct wire_header h = { 0 };
+	struct wire_header h = { .version = WIRE_VERSION };
 	struct wire_error e;
 
 	client->control->figures.garbage++;
 	if (len >= sizeof(h))
 		memcpy(&h, packet, sizeof(h));
 	wire_error_set(&e, h.magic == WIRE_MAGIC ? h.seq : 0, -error, wire_error_kind_of(-error),
-		       "gpreempt and gpreemptd should be of one version", "%s", why);
+		       who_upgrades(h.version), "%s", why);
+	if (error == -EPROTO) {
+		e.h.version = h.version; /* else it would not read why */
+		e.h.since = h.since;
+	}
 	client_send(client, &e, sizeof(e));
 	return error;
 }
@@ -213,7 +228,7 @@ static void turn_away(struct control *c, int fd, const char *why)
 	struct wire_error e;
 
 	c->figures.refused++;
-	wire_error_set(&e, 0, EBUSY, WIRE_ERROR_REFUSED,
+	wire_error_set(&e, 0, EBUSY, GPREEMPT_ERROR_REFUSED,
 		       "close some, or raise the limits under [control] in gpreempt.conf", "%s",
 		       why);
 	send(fd, &e, sizeof(e), MSG_DONTWAIT | MSG_NOSIGNAL);

@@ -160,7 +160,7 @@ static int on_listener(sd_event_source *source, int fd, uint32_t revents, void *
 	return 0;
 }
 
-static void on_event(void *user, const struct wire_event *event)
+static void on_event(void *user, const struct gpreempt_event *event)
 {
 	struct control *c = user;
 

@@ -21,7 +21,8 @@ struct control;
 struct control_ops {
 	int (*reload)(void *user, struct config_mistake *ret_mistake);
 	void (*changed)(void *user); /* the scheduler wants a turn soon */
-	void (*status)(void *user, struct wire_status *ret); /* the daemon's own fields */
+	void (*status)(void *user,
+		       struct gpreempt_daemon_status *ret); /* the daemon's own fields */
 	void (*pause)(void *user); /* begins; control_let_go() tells when it is done */
 	int (*resume)(void *user, char *ret_why, size_t size); /* after a pause */
 };

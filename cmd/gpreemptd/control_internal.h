@@ -77,7 +77,7 @@ void client_free(struct client *client);
 int client_send(struct client *client, const void *packet, size_t len);
 int client_send_fd(struct client *client, const void *packet, size_t len, int fd);
 void client_read_again(struct client *client); /* its user has tokens */
-void client_send_event(struct client *client, const struct wire_event *event);
+void client_send_event(struct client *client, const struct gpreempt_event *event);
 
 /* ---- hang_up.c ---- */
 
@@ -100,10 +100,10 @@ void rights_set_group(struct control *c, const char *name);
 void rights_find(struct client *client); /* sets what depends on the group, by its socket */
 bool rights_sees(const struct client *client, uid_t uid); /* everything about this user's jobs */
 uid_t rights_sees_whose(const struct client *client); /* that they are there at all */
-bool rights_sees_event(const struct client *client, const struct wire_event *event);
-void rights_reduce_status(const struct client *client, struct wire_status *status);
-void rights_reduce_gpu(const struct client *client, struct wire_gpu *gpu);
-void rights_reduce_job(const struct client *client, struct wire_job *job);
+bool rights_sees_event(const struct client *client, const struct gpreempt_event *event);
+void rights_reduce_status(const struct client *client, struct gpreempt_daemon_status *status);
+void rights_reduce_gpu(const struct client *client, struct gpreempt_daemon_gpu *gpu);
+void rights_reduce_job(const struct client *client, struct gpreempt_daemon_job *job);
 /*
  * Whether it may ask for this at all. -EPERM: why not and what to do in *ret_error, as an answer.
  */

@@ -6,7 +6,6 @@
 #include <time.h>
 
 #include "cmd/gpreemptd/events.h"
-#include "wire/wire.h"
 
 struct events {
 	events_sink_fn sink;
@@ -47,23 +46,10 @@ void events_set_sink(struct events *e, events_sink_fn sink, void *user)
 	e->user = user;
 }
 
-static enum log_level level_of(const struct wire_event *event)
-{
-	switch (event->kind) {
-	case WIRE_BLIND:
-	case WIRE_JOB_BLIND_NOW:
-	case WIRE_TRIPPED:
-	case WIRE_JOB_NOT_ATTACHED:
-		return LOG_LEVEL_WARNING;
-	default:
-		return LOG_LEVEL_INFO;
-	}
-}
-
 /* Jobs can come and go as often as they like; the log is to be read. */
 #define JOB_LINES_MAX 200u
 
-static bool is_left_out(struct events *e, const struct wire_event *event)
+static bool is_left_out(struct events *e, const struct gpreempt_event *event)
 {
 	if (!event->pid || e->job_lines++ < JOB_LINES_MAX)
 		return false;
@@ -72,7 +58,7 @@ static bool is_left_out(struct events *e, const struct wire_event *event)
 }
 
 /* Fields that a script can cut out, whatever the text says. */
-static void log_hold(const struct wire_event *e)
+static void log_hold(const struct gpreempt_event *e)
 {
 	char comm[sizeof(e->comm)];
 
@@ -80,13 +66,13 @@ static void log_hold(const struct wire_event *e)
 	for (char *quote = comm; (quote = strchr(quote, '"')) != NULL;)
 		*quote = '?'; /* it does not end the field */
 	log_line(LOG_LEVEL_DEBUG, "%s pid=%d uid=%u gpu=%u comm=\"%s\" for=%d held_us=%llu: %s",
-		 wire_event_name(e->kind), e->pid, e->uid, e->gpu, comm, e->other_pid,
+		 wire_event_kind(e->kind)->name, e->pid, e->uid, e->gpu_id, comm, e->other_pid,
 		 (unsigned long long)(e->duration_ns / NSEC_PER_USEC), e->text);
 }
 
-static void count_hold(struct events *e, const struct wire_event *event)
+static void count_hold(struct events *e, const struct gpreempt_event *event)
 {
-	if (event->kind == WIRE_HELD) {
+	if (event->kind == GPREEMPT_EVENT_HELD) {
 		e->held++;
 		return;
 	}
@@ -114,23 +100,25 @@ void events_summarise(struct events *e)
 	e->held = e->let_go = e->held_ns = e->longest_ns = e->job_lines = e->left_out = 0;
 }
 
-void events_tell(struct events *e, const struct wire_event *event, const char *fmt, ...)
+void events_tell(struct events *e, const struct gpreempt_event *event, const char *fmt, ...)
 {
-	struct wire_event told = *event;
+	struct gpreempt_event told = *event;
 	char text[2 * sizeof(told.text)];
+	enum log_level level;
 	va_list ap;
 
-	told.h = wire_header(WIRE_EVENT, sizeof(told), 0);
+	told.size = sizeof(told);
 	told.time_ns = clock_ns(CLOCK_REALTIME);
 	va_start(ap, fmt);
 	vsnprintf(text, sizeof(text), fmt, ap);
 	va_end(ap);
 	wire_text_set(told.text, sizeof(told.text), text);
-	if (told.kind == WIRE_HELD || told.kind == WIRE_LET_GO) {
+	if (told.kind == GPREEMPT_EVENT_HELD || told.kind == GPREEMPT_EVENT_LET_GO) {
 		count_hold(e, &told);
 		log_hold(&told);
 	} else {
-		log_line(is_left_out(e, &told) ? LOG_LEVEL_DEBUG : level_of(&told), "%s", text);
+		level = wire_event_kind(told.kind)->warns ? LOG_LEVEL_WARNING : LOG_LEVEL_INFO;
+		log_line(is_left_out(e, &told) ? LOG_LEVEL_DEBUG : level, "%s", text);
 	}
 	if (e->sink)
 		e->sink(e->user, &told);

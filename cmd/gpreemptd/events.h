@@ -8,20 +8,20 @@
 
 #include <stdbool.h>
 
-#include "abi/wire.h"
+#include "wire/wire.h"
 #include "util/macros.h"
 
 struct events;
 
 /* Where events go besides the log; called at once, must not block. */
-typedef void (*events_sink_fn)(void *user, const struct wire_event *event);
+typedef void (*events_sink_fn)(void *user, const struct gpreempt_event *event);
 
 int events_new(struct events **ret);
 void events_free(struct events *e); /* accepts NULL */
 void events_set_sink(struct events *e, events_sink_fn sink, void *user);
 
-/* Fills in the header and the time. The text is what a person reads in the log. */
-void events_tell(struct events *e, const struct wire_event *event, const char *fmt, ...)
+/* Fills in the size and the time. The text is what a person reads in the log. */
+void events_tell(struct events *e, const struct gpreempt_event *event, const char *fmt, ...)
 	_printf_(3, 4);
 
 /*

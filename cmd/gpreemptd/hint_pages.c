@@ -77,7 +77,11 @@ void hint_page_look(struct scheduler *s, struct process *p)
 static int make_page(int *ret_fd, struct wire_hint_page **ret)
 {
 	_cleanup_close_ int fd = memfd_create("gpreempt-hints", MFD_CLOEXEC | MFD_ALLOW_SEALING);
-	const struct wire_hint_page begin = { .magic = WIRE_MAGIC, .version = WIRE_VERSION };
+	const struct wire_hint_page begin = {
+		.magic = WIRE_MAGIC,
+		.version = WIRE_HINT_VERSION,
+		.since = WIRE_HINT_VERSION,
+	};
 	struct wire_hint_page *page;
 
 	if (fd < 0 || ftruncate(fd, PAGE_BYTES) < 0)

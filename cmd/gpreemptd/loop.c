@@ -217,7 +217,7 @@ static int on_device_check(sd_event_source *source, uint64_t usec, void *user)
 static int reload(void *user, struct config_mistake *ret_mistake)
 {
 	struct daemon *d = user;
-	const struct wire_event event = { .kind = WIRE_RELOADED };
+	const struct gpreempt_event event = { .kind = GPREEMPT_EVENT_RELOADED };
 	struct config *config = NULL, *old = d->config;
 	const char *file = NULL;
 	int r;
@@ -311,7 +311,7 @@ static int on_summary(sd_event_source *source, uint64_t usec, void *user)
 	return 0;
 }
 
-static void status(void *user, struct wire_status *ret)
+static void status(void *user, struct gpreempt_daemon_status *ret)
 {
 	const struct daemon *d = user;
 	struct timespec now;
@@ -321,7 +321,7 @@ static void status(void *user, struct wire_status *ret)
 	ret->pid = getpid();
 	ret->started_ns = d->started_ns;
 	if (d->guard && guard_alive(d->guard))
-		ret->flags |= WIRE_STATUS_GUARDED;
+		ret->guarded = true;
 	wire_text_set(ret->version, sizeof(ret->version), GPREEMPT_VERSION);
 	wire_text_set(ret->config, sizeof(ret->config), d->config_file ? d->config_file : "");
 }

@@ -22,10 +22,83 @@ static void gauge(FILE *out, const char *name, const char *help, uint64_t value)
 	prom_count(out, name, NULL, value);
 }
 
+/* ---- fields of records ---- */
+
+struct labels {
+	char gpu[16];
+	char process[32];
+	struct prom_label all[PROM_LABELS];
+};
+
+/* Entries of one record, and what is written of them. */
+struct rows {
+	const struct wire_record *record;
+	const char *entries;
+	size_t n;
+	size_t (*label)(const void *entry, struct labels *ret); /* how many; NULL: they have none */
+	uint64_t done; /* fields, a bit each */
+};
+
+static void put_value(FILE *out, const struct wire_field *f, const struct prom_label *labels,
+		      uint64_t value)
+{
+	switch (f->form) {
+	case WIRE_FORM_NS:
+		prom_seconds(out, f->metric, labels, value);
+		break;
+	case WIRE_FORM_US:
+		prom_seconds(out, f->metric, labels, value * NSEC_PER_USEC);
+		break;
+	case WIRE_FORM_PERMILLE:
+		prom_permille(out, f->metric, labels, (uint32_t)value);
+		break;
+	default:
+		prom_count(out, f->metric, labels, value);
+		break;
+	}
+}
+
+/* One field of all entries. What has the same name as the field before is of its family. */
+static void write_field(FILE *out, struct rows *rows, const struct wire_field *f)
+{
+	const size_t at = (size_t)(f - rows->record->fields);
+	struct labels labels = { 0 };
+
+	if (!f->metric || rows->done & 1ull << at)
+		return;
+	rows->done |= 1ull << at;
+	if (at == 0 || !f[-1].metric || strcmp(f->metric, f[-1].metric) != 0)
+		prom_family(out, f->metric, f->type, f->help);
+	for (size_t i = 0; i < rows->n; i++) {
+		const char *entry = rows->entries + i * rows->record->size;
+		size_t n = rows->label ? rows->label(entry, &labels) : 0;
+
+		labels.all[n] = (struct prom_label){ f->label, f->value };
+		if (!(f->flags & WIRE_SEEN) || !wire_is_unseen(rows->record, f, entry))
+			put_value(out, f, labels.all, wire_value(f, entry));
+	}
+}
+
+/* @names: those that come first, in this order. */
+static void write_fields(FILE *out, struct rows *rows, const char *names)
+{
+	const struct wire_field *f;
+
+	while ((f = wire_pick(rows->record, &names)))
+		write_field(out, rows, f);
+}
+
+static void write_rest(FILE *out, struct rows *rows)
+{
+	for (size_t i = 0; i < rows->record->n; i++)
+		write_field(out, rows, &rows->record->fields[i]);
+}
+
 /* ---- the daemon ---- */
 
-static void write_state(FILE *out, const struct wire_status *s)
+static void write_state(FILE *out, const struct gpreempt_daemon_status *s)
 {
+	struct rows rows = { &wire_status_record, (const char *)s, 1 };
 	const struct prom_label info[] = {
 		{ "version", GPREEMPT_VERSION },
 		{ "backend", s->backend },
@@ -33,44 +106,20 @@ static void write_state(FILE *out, const struct wire_status *s)
 		{ "policy", s->policy },
 		{ 0 },
 	};
-	static const struct prom_label online[] = { { "class", "online" }, { 0 } };
-	static const struct prom_label offline[] = { { "class", "offline" }, { 0 } };
 
 	prom_family(out, "gpreempt_info", "gauge", "What runs: always 1.");
 	prom_count(out, "gpreempt_info", info, 1);
-	gauge(out, "gpreempt_paused", "1 while every device is let go of on request.",
-	      !!(s->flags & WIRE_STATUS_PAUSED));
-	gauge(out, "gpreempt_kernel_scheduler",
-	      "1 while the scheduler inside the driver decides, and not the daemon.",
-	      !!(s->flags & WIRE_STATUS_HANDED_OVER));
-	gauge(out, "gpreempt_modelled", "1 where times are a software device's.",
-	      !!(s->flags & WIRE_STATUS_MODELLED));
+	write_fields(out, &rows, "paused kernel modelled");
 	gauge(out, "gpreempt_blind", "1 while work of some jobs, or of all, goes unseen.",
 	      s->blind[0] != '\0');
-	gauge(out, "gpreempt_gpus", "GPUs known.", s->gpus);
-	prom_family(out, "gpreempt_processes", "gauge", "Processes with a class on the GPUs.");
-	prom_count(out, "gpreempt_processes", online, s->online);
-	prom_count(out, "gpreempt_processes", offline, s->offline);
-	gauge(out, "gpreempt_jobs", "Processes on a GPU, counted once for each GPU.", s->jobs);
-	gauge(out, "gpreempt_queues", "Queues known.", s->queues);
-	gauge(out, "gpreempt_attached_processes", "Offline processes that could be held now.",
-	      s->attached);
-	gauge(out, "gpreempt_held_processes", "Processes kept off the GPU now.", s->held);
+	write_fields(out, &rows,
+		     "gpus online offline jobs queues attached held preemptions inversions "
+		     "resolved trips hints hints_refused steps");
+	write_rest(out, &rows);
 }
 
 static void write_figures(FILE *out, const struct scheduler_figures *f)
 {
-	counter(out, "gpreempt_preemptions_total", "Jobs taken off a GPU.", f->preemptions);
-	counter(out, "gpreempt_inversions_total",
-		"Times that online work was seen waiting behind offline work.", f->inversions);
-	counter(out, "gpreempt_inversions_resolved_total",
-		"Of these, those in which the offline work was taken off.", f->resolved);
-	counter(out, "gpreempt_trips_total",
-		"GPUs on which a preemption failed and no more are tried.", f->trips);
-	counter(out, "gpreempt_hints_total", "Announcements of work accepted.", f->hints);
-	counter(out, "gpreempt_hints_refused_total", "Announcements of work from jobs not online.",
-		f->hints_refused);
-	counter(out, "gpreempt_steps_total", "Decisions of the engine.", f->steps);
 	counter(out, "gpreempt_scans_total", "Looks for new processes.", f->scans);
 	prom_histogram(out, "gpreempt_detection_seconds",
 		       "From work seen first, or a hint, to the decision.", &f->detection);
@@ -93,9 +142,9 @@ static void write_control(FILE *out, const struct control_figures *f)
 	counter(out, "gpreempt_control_garbage_total", "Packets that were no request.", f->garbage);
 }
 
-/* ---- everything there is one of for each GPU or job ---- */
+/* ---- each GPU and each job ---- */
 
-static int collect_gpus(struct scheduler *s, struct wire_gpu **ret, size_t *ret_n)
+static int collect_gpus(struct scheduler *s, struct gpreempt_daemon_gpu **ret, size_t *ret_n)
 {
 	uint32_t total;
 
@@ -109,20 +158,20 @@ static int collect_gpus(struct scheduler *s, struct wire_gpu **ret, size_t *ret_
 /* Grows by whole answers; what comes or goes meanwhile cannot: it is one thread. */
 #define MANY 64u
 
-static int collect_jobs(struct scheduler *s, struct wire_job **ret, size_t *ret_n)
+static int collect_jobs(struct scheduler *s, struct gpreempt_daemon_job **ret, size_t *ret_n)
 {
-	_cleanup_free_ struct wire_job *jobs = NULL;
+	_cleanup_free_ struct gpreempt_daemon_job *jobs = NULL;
+	uint64_t from = 0;
 	size_t n = 0, got;
 	uint32_t total;
 
 	do {
-		struct wire_job *grown = reallocarray(jobs, n + MANY, sizeof(*jobs));
+		struct gpreempt_daemon_job *grown = reallocarray(jobs, n + MANY, sizeof(*jobs));
 
 		if (!grown)
 			return -ENOMEM;
 		jobs = grown;
-		got = scheduler_jobs(s, n ? jobs[n - 1].key : 0, SCHEDULER_ANYBODY, jobs + n, MANY,
-				     &total);
+		got = scheduler_jobs(s, &from, SCHEDULER_ANYBODY, jobs + n, MANY, &total);
 		n += got;
 	} while (got == MANY);
 	*ret = steal_ptr(&jobs);
@@ -130,184 +179,54 @@ static int collect_jobs(struct scheduler *s, struct wire_job **ret, size_t *ret_
 	return 0;
 }
 
-enum form { COUNT32, COUNT64, SECONDS, MICROSECONDS, PERMILLE, FLAG };
-
-struct column {
-	const char *name, *type, *help;
-	enum form form;
-	size_t offset;
-	uint32_t flag; /* FLAG: of the flags there */
-	struct prom_label label; /* one more than its entry has */
-	bool of_work; /* of a job whose work is not seen there is none */
-};
-
-static void put(FILE *out, const struct column *c, const struct prom_label *labels,
-		const void *entry)
+static size_t label_gpu(const void *entry, struct labels *ret)
 {
-	const void *field = (const char *)entry + c->offset;
+	const struct gpreempt_daemon_gpu *g = entry;
 
-	switch (c->form) {
-	case COUNT32:
-		prom_count(out, c->name, labels, *(const uint32_t *)field);
-		break;
-	case COUNT64:
-		prom_count(out, c->name, labels, *(const uint64_t *)field);
-		break;
-	case SECONDS:
-		prom_seconds(out, c->name, labels, *(const uint64_t *)field);
-		break;
-	case MICROSECONDS:
-		prom_seconds(out, c->name, labels, *(const uint64_t *)field * NSEC_PER_USEC);
-		break;
-	case PERMILLE:
-		prom_permille(out, c->name, labels, *(const uint16_t *)field);
-		break;
-	case FLAG:
-		prom_count(out, c->name, labels, !!(*(const uint32_t *)field & c->flag));
-		break;
-	}
+	snprintf(ret->gpu, sizeof(ret->gpu), "%u", g->gpu_id);
+	ret->all[0] = (struct prom_label){ "gpu", ret->gpu };
+	return 1;
 }
 
-/* Columns of one name follow each other: they are one family. */
-static bool begins_family(const struct column *columns, size_t i)
+static void write_gpus(FILE *out, const struct gpreempt_daemon_gpu *gpus, size_t n)
 {
-	return i == 0 || strcmp(columns[i].name, columns[i - 1].name) != 0;
-}
-
-#define GPU(form, field) form, offsetof(struct wire_gpu, field)
-static const struct column gpu_columns[] = {
-	{ "gpreempt_gpu_tripped", "gauge", "1: a preemption failed, no more are tried.",
-	  GPU(FLAG, flags), WIRE_GPU_TRIPPED },
-	{ "gpreempt_gpu_trips_total", "counter", "Preemptions that failed.", GPU(COUNT64, trips) },
-	{ "gpreempt_gpu_slots", "gauge", "Hardware queue slots; 0: not known.",
-	  GPU(COUNT32, slots) },
-	{ "gpreempt_gpu_slots_used",
-	  "gauge",
-	  "Slots with a queue.",
-	  GPU(COUNT32, slots_online),
-	  0,
-	  { "class", "online" } },
-	{ "gpreempt_gpu_slots_used",
-	  "gauge",
-	  "",
-	  GPU(COUNT32, slots_offline),
-	  0,
-	  { "class", "offline" } },
-	{ "gpreempt_gpu_slots_reserved", "gauge", "Slots kept for online queues.",
-	  GPU(COUNT32, slots_reserved) },
-	{ "gpreempt_gpu_cycles_total", "counter", "Times everybody on it was made to stand still.",
-	  GPU(COUNT64, cycles) },
-	{ "gpreempt_gpu_denied_total",
-	  "counter",
-	  "Preemptions wanted and not made.",
-	  GPU(COUNT64, denied_by_budget),
-	  0,
-	  { "reason", "budget" } },
-	{ "gpreempt_gpu_denied_total",
-	  "counter",
-	  "",
-	  GPU(COUNT64, denied_by_cost),
-	  0,
-	  { "reason", "cost" } },
-};
-
-static void write_gpus(FILE *out, const struct wire_gpu *gpus, size_t n)
-{
-	char id[16];
+	struct rows rows = { &wire_gpu_record, (const char *)gpus, n, label_gpu };
+	struct labels labels = { 0 };
 
 	prom_family(out, "gpreempt_gpu_info", "gauge", "What a GPU is called: always 1.");
 	for (size_t i = 0; i < n; i++) {
-		const struct prom_label labels[] = { { "gpu", id },
-						     { "name", gpus[i].name },
-						     { 0 } };
-
-		snprintf(id, sizeof(id), "%u", gpus[i].gpu);
-		prom_count(out, "gpreempt_gpu_info", labels, 1);
+		labels.all[label_gpu(&gpus[i], &labels)] =
+			(struct prom_label){ "name", gpus[i].name };
+		prom_count(out, "gpreempt_gpu_info", labels.all, 1);
 	}
-	for (size_t c = 0; c < ARRAY_SIZE(gpu_columns); c++) {
-		const struct column *column = &gpu_columns[c];
-
-		if (begins_family(gpu_columns, c))
-			prom_family(out, column->name, column->type, column->help);
-		for (size_t i = 0; i < n; i++) {
-			const struct prom_label labels[] = { { "gpu", id }, column->label, { 0 } };
-
-			snprintf(id, sizeof(id), "%u", gpus[i].gpu);
-			put(out, column, labels, &gpus[i]);
-		}
-	}
+	write_fields(out, &rows, "tripped trips");
+	write_rest(out, &rows);
 }
 
-#define JOB(form, field) form, offsetof(struct wire_job, field)
-static const struct column job_columns[] = {
-	{ "gpreempt_job_preemptions_total", "counter", "Times it was taken off the GPU.",
-	  JOB(COUNT64, preempted) },
-	{ "gpreempt_job_made_room_total", "counter", "Times others were taken off for it.",
-	  JOB(COUNT64, made_room) },
-	{ "gpreempt_job_held_seconds_total", "counter", "Time kept off the GPU.",
-	  JOB(SECONDS, held_ns) },
-	{ "gpreempt_job_stolen_seconds_total", "counter", "Of that, time in which it had work.",
-	  JOB(SECONDS, stolen_ns), .of_work = true },
-	{ "gpreempt_job_run_seconds_total", "counter", "Time on the GPU with work.",
-	  JOB(SECONDS, ran_ns), .of_work = true },
-	{ "gpreempt_job_longest_wait_seconds", "gauge",
-	  "Longest time it had work and did not run, or, online, not without offline work.",
-	  JOB(SECONDS, longest_wait_ns) },
-	{ "gpreempt_job_detection_seconds", "gauge", "How long its last request went unnoticed.",
-	  JOB(SECONDS, detect_ns) },
-	{ "gpreempt_job_target_seconds", "gauge", "Within which its work should be done; 0: none.",
-	  JOB(MICROSECONDS, target_us) },
-	{ "gpreempt_job_share_ratio", "gauge", "Of the last second, on the GPU with work.",
-	  JOB(PERMILLE, share_permille), .of_work = true },
-	{ "gpreempt_job_queues", "gauge", "Queues it has.", JOB(COUNT32, queues) },
-	{ "gpreempt_job_held", "gauge", "1 while it is kept off.", JOB(FLAG, flags),
-	  WIRE_JOB_HELD },
-	{ "gpreempt_job_blind", "gauge", "1 while its work goes unseen though it could be seen.",
-	  JOB(FLAG, flags), WIRE_JOB_BLIND },
-	{ "gpreempt_job_waiting", "gauge", "1 while it has work and does not run.",
-	  JOB(FLAG, flags), WIRE_JOB_WAITING, .of_work = true },
-};
-
-struct job_labels {
-	char gpu[16];
-	char process[32];
-	char container[sizeof(((struct wire_job *)0)->container) + 1];
-	struct prom_label labels[5];
-};
-
-static void label_job(const struct wire_job *j, struct job_labels *ret)
+static size_t label_job(const void *entry, struct labels *ret)
 {
-	static const char *const classes[] = { "none", "offline", "online" };
-	const char *class_name = j->job_class < ARRAY_SIZE(classes) ? classes[j->job_class] : "";
+	const struct gpreempt_daemon_job *j = entry;
+	const char *class_name = wire_class_name(j->job_class);
 
-	snprintf(ret->gpu, sizeof(ret->gpu), "%u", j->gpu);
+	snprintf(ret->gpu, sizeof(ret->gpu), "%u", j->gpu_id);
 	snprintf(ret->process, sizeof(ret->process), "%d/%.*s", j->pid, (int)sizeof(j->comm),
 		 j->comm);
-	snprintf(ret->container, sizeof(ret->container), "%.*s", (int)sizeof(j->container),
-		 j->container);
-	ret->labels[0] = (struct prom_label){ "gpu", ret->gpu };
-	ret->labels[1] = (struct prom_label){ "class", class_name };
+	ret->all[0] = (struct prom_label){ "gpu", ret->gpu };
+	ret->all[1] = (struct prom_label){ "class", class_name ? class_name : "" };
 	/* "job" and "instance" are Prometheus's own, and would be overwritten when it scrapes. */
-	ret->labels[2] = (struct prom_label){ "process", ret->process };
-	ret->labels[3] = (struct prom_label){ "container", ret->container };
-	ret->labels[4] = (struct prom_label){ 0 };
+	ret->all[2] = (struct prom_label){ "process", ret->process };
+	ret->all[3] = (struct prom_label){ "container", j->container };
+	return 4;
 }
 
-static void write_jobs(FILE *out, const struct wire_job *jobs, size_t n)
+static void write_jobs(FILE *out, const struct gpreempt_daemon_job *jobs, size_t n)
 {
-	for (size_t c = 0; c < ARRAY_SIZE(job_columns); c++) {
-		if (begins_family(job_columns, c))
-			prom_family(out, job_columns[c].name, job_columns[c].type,
-				    job_columns[c].help);
-		for (size_t i = 0; i < n; i++) {
-			struct job_labels labels;
+	struct rows rows = { &wire_job_record, (const char *)jobs, n, label_job };
 
-			if (job_columns[c].of_work && (jobs[i].flags & WIRE_JOB_UNSEEN))
-				continue;
-			label_job(&jobs[i], &labels);
-			put(out, &job_columns[c], labels.labels, &jobs[i]);
-		}
-	}
+	write_fields(out, &rows,
+		     "preempted made_room held_ns stolen_ns ran_ns longest_wait_ns detect_ns "
+		     "target_us share_permille queues held blind waiting");
+	write_rest(out, &rows);
 }
 
 /* ---- all of it ---- */
@@ -315,9 +234,9 @@ static void write_jobs(FILE *out, const struct wire_job *jobs, size_t n)
 int metrics_write(struct scheduler *s, const struct control *control, char **ret_text,
 		  size_t *ret_len)
 {
-	_cleanup_free_ struct wire_gpu *gpus = NULL;
-	_cleanup_free_ struct wire_job *jobs = NULL;
-	struct wire_status status = { 0 };
+	_cleanup_free_ struct gpreempt_daemon_gpu *gpus = NULL;
+	_cleanup_free_ struct gpreempt_daemon_job *jobs = NULL;
+	struct gpreempt_daemon_status status = { .size = sizeof(status) };
 	size_t n_gpus, n_jobs;
 	struct stream text;
 	int r;

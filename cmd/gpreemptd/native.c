@@ -26,7 +26,7 @@ static const struct gpu_native_ops *native(const struct scheduler *s)
 
 static void tell(struct scheduler *s, uint32_t kind, const char *text)
 {
-	const struct wire_event e = { .kind = kind };
+	const struct gpreempt_event e = { .kind = kind };
 
 	events_tell(s->parts.events, &e, "%s", text);
 }
@@ -170,7 +170,7 @@ static void hand_over(struct scheduler *s)
 		native_tell_job(s, p);
 	}
 	s->gpus_due = s->attach_due = true;
-	tell(s, WIRE_HANDED_OVER, "the kernel's scheduler decides from here on");
+	tell(s, GPREEMPT_EVENT_HANDED_OVER, "the kernel's scheduler decides from here on");
 }
 
 /* With @off nobody else decides any more: what it holds runs. */
@@ -180,7 +180,7 @@ static void take_back(struct scheduler *s, const char *text, bool off)
 		turn_off(s);
 	s->handed_over = false;
 	s->gpus_due = s->attach_due = s->step_due = true;
-	tell(s, WIRE_TAKEN_BACK, text);
+	tell(s, GPREEMPT_EVENT_TAKEN_BACK, text);
 }
 
 static void set_anew(struct scheduler *s)
@@ -226,7 +226,7 @@ static void look_for_another(struct scheduler *s)
 			 "cannot turn off the kernel's scheduler, which an earlier gpreemptd "
 			 "turned on: gpreempt kernel off");
 	else
-		tell(s, WIRE_TAKEN_BACK, AGAIN "the configuration says so");
+		tell(s, GPREEMPT_EVENT_TAKEN_BACK, AGAIN "the configuration says so");
 }
 
 void native_follow(struct scheduler *s)

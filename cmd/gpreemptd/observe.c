@@ -106,10 +106,12 @@ void observe_sight(struct scheduler *s, int listed)
 	snprintf(s->blind_told, sizeof(s->blind_told), "%s", s->blind);
 	if (why) {
 		s->blind_told_ns = s->now_ns;
-		events_tell(s->parts.events, &(struct wire_event){ .kind = WIRE_BLIND },
+		events_tell(s->parts.events,
+			    &(struct gpreempt_event){ .kind = GPREEMPT_EVENT_BLIND },
 			    "work goes unseen: %s", why);
 	} else {
-		events_tell(s->parts.events, &(struct wire_event){ .kind = WIRE_SEES },
+		events_tell(s->parts.events,
+			    &(struct gpreempt_event){ .kind = GPREEMPT_EVENT_SEES },
 			    "work is seen again");
 	}
 }
@@ -124,7 +126,8 @@ static void note_blind(struct scheduler *s, struct process *p)
 
 	if (!why) {
 		if (p->blind_told)
-			process_tell(s, p, &(struct wire_event){ .kind = WIRE_JOB_SEEN },
+			process_tell(s, p,
+				     &(struct gpreempt_event){ .kind = GPREEMPT_EVENT_JOB_SEEN },
 				     "process %d (%s) is seen again", p->pid, p->identity.comm);
 		p->blind_ns = 0;
 		p->blind_told = false;
@@ -137,7 +140,7 @@ static void note_blind(struct scheduler *s, struct process *p)
 	p->blind_told = true;
 	if (s->blind[0])
 		return;
-	process_tell(s, p, &(struct wire_event){ .kind = WIRE_JOB_BLIND_NOW },
+	process_tell(s, p, &(struct gpreempt_event){ .kind = GPREEMPT_EVENT_JOB_BLIND },
 		     "process %d (%s) cannot be looked at: %s", p->pid, p->identity.comm, why);
 }
 

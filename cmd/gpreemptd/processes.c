@@ -13,10 +13,10 @@
 #define CHECK_NS NSEC_PER_SEC /* for another program in the same process */
 #define IDENTITY_NS (10 * NSEC_PER_SEC) /* a cgroup may change without anything else doing so */
 
-void process_tell(struct scheduler *s, const struct process *p, const struct wire_event *event,
+void process_tell(struct scheduler *s, const struct process *p, const struct gpreempt_event *event,
 		  const char *fmt, ...)
 {
-	struct wire_event e = *event;
+	struct gpreempt_event e = *event;
 	char text[sizeof(e.text)];
 	va_list ap;
 
@@ -186,7 +186,7 @@ void process_judge(struct scheduler *s, struct process *p)
 	jobs_change(s, p);
 	s->attach_due = true;
 	if (p->seen_ns && old.job_class != p->verdict.job_class)
-		process_tell(s, p, &(struct wire_event){ .kind = WIRE_JOB_CLASSED },
+		process_tell(s, p, &(struct gpreempt_event){ .kind = GPREEMPT_EVENT_JOB_CLASSED },
 			     "process %d (%s) is %s now, by %s", p->pid, p->identity.comm,
 			     wire_class_name(p->verdict.job_class), p->verdict.source);
 }
@@ -206,7 +206,7 @@ bool process_has_ended(const struct process *p)
 
 static void tell_unread(struct scheduler *s, const struct process *p)
 {
-	process_tell(s, p, &(struct wire_event){ .kind = WIRE_JOB_BLIND_NOW },
+	process_tell(s, p, &(struct gpreempt_event){ .kind = GPREEMPT_EVENT_JOB_BLIND },
 		     "process %d (%s) does not let its command or environment be read: rules that "
 		     "name these do not match it",
 		     p->pid, p->identity.comm);
@@ -327,7 +327,7 @@ void process_came(struct scheduler *s, pid_t pid, int pidfd, struct identity *id
 	poll_exit(s, p);
 	process_judge(s, p);
 	p->seen_ns = s->now_ns;
-	process_tell(s, p, &(struct wire_event){ .kind = WIRE_JOB_CAME },
+	process_tell(s, p, &(struct gpreempt_event){ .kind = GPREEMPT_EVENT_JOB_CAME },
 		     "process %d (%s) uses a GPU: %s, by %s", pid, p->identity.comm,
 		     wire_class_name(p->verdict.job_class), p->verdict.source);
 	if (p->identity.unread)
@@ -346,7 +346,7 @@ void process_free(struct scheduler *s, struct process *p)
 void process_gone(struct scheduler *s, struct process *p)
 {
 	act_let_go(s, p, "it is gone");
-	process_tell(s, p, &(struct wire_event){ .kind = WIRE_JOB_WENT },
+	process_tell(s, p, &(struct gpreempt_event){ .kind = GPREEMPT_EVENT_JOB_WENT },
 		     "process %d (%s) is gone", p->pid, p->identity.comm);
 	process_drop(s, p);
 }

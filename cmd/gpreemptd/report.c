@@ -21,9 +21,9 @@ const struct scheduler_figures *scheduler_figures(const struct scheduler *s)
 	return &s->figures;
 }
 
-static struct wire_latency latency(const struct histogram *h)
+static struct gpreempt_latency latency(const struct histogram *h)
 {
-	return (struct wire_latency){
+	return (struct gpreempt_latency){
 		.count = h->count,
 		.p50_ns = histogram_quantile_ns(h, 500),
 		.p99_ns = histogram_quantile_ns(h, 990),
@@ -46,7 +46,7 @@ static bool is_attached(const struct process *p)
 	return p->tie == TIE_ATTACHED && p->tied_as == JOB_OFFLINE;
 }
 
-static void count_processes(const struct scheduler *s, struct wire_status *ret)
+static void count_processes(const struct scheduler *s, struct gpreempt_daemon_status *ret)
 {
 	ret->online = ret->offline = ret->held = ret->attached = 0;
 	for_each_process(s, p) {
@@ -57,14 +57,14 @@ static void count_processes(const struct scheduler *s, struct wire_status *ret)
 	}
 }
 
-void scheduler_status(struct scheduler *s, struct wire_status *ret)
+void scheduler_status(struct scheduler *s, struct gpreempt_daemon_status *ret)
 {
 	const struct scheduler_figures *f = &s->figures;
 
-	ret->flags |= (s->paused ? WIRE_STATUS_PAUSED : 0) |
-		      (s->caps.modelled ? WIRE_STATUS_MODELLED : 0) |
-		      (s->parts.guard && !s->failed ? WIRE_STATUS_GUARDED : 0) |
-		      (s->handed_over ? WIRE_STATUS_HANDED_OVER : 0);
+	ret->paused = s->paused;
+	ret->modelled = s->caps.modelled;
+	ret->guarded = s->parts.guard && !s->failed;
+	ret->kernel = s->handed_over;
 	ret->gpus = s->n_gpus;
 	ret->processes = (uint32_t)s->n_processes;
 	ret->jobs = s->n_jobs;
@@ -86,8 +86,8 @@ void scheduler_status(struct scheduler *s, struct wire_status *ret)
 	wire_text_set(ret->blind, sizeof(ret->blind), s->blind);
 }
 
-size_t scheduler_gpus(struct scheduler *s, uint64_t from, struct wire_gpu *ret, size_t max,
-		      uint32_t *ret_total)
+size_t scheduler_gpus(struct scheduler *s, uint64_t from, struct gpreempt_daemon_gpu *ret,
+		      size_t max, uint32_t *ret_total)
 {
 	size_t n = 0;
 
@@ -97,9 +97,9 @@ size_t scheduler_gpus(struct scheduler *s, uint64_t from, struct wire_gpu *ret, 
 		struct engine_gpu_stats stats = { 0 };
 
 		engine_gpu_stats(s->engine, g->node.gpu, &stats);
-		ret[n] = (struct wire_gpu){
-			.gpu = g->node.gpu,
-			.flags = g->tripped || stats.tripped ? WIRE_GPU_TRIPPED : 0,
+		ret[n] = (struct gpreempt_daemon_gpu){
+			.gpu_id = g->node.gpu,
+			.tripped = g->tripped || stats.tripped,
 			.slots = g->node.slots,
 			.slots_online = stats.slots_online,
 			.slots_offline = stats.slots_offline,
@@ -116,19 +116,8 @@ size_t scheduler_gpus(struct scheduler *s, uint64_t from, struct wire_gpu *ret, 
 	return n;
 }
 
-static uint32_t flags_of(const struct job *j, const struct engine_job_stats *stats)
-{
-	const struct process *p = j->process;
-	bool refused = p->why[0] && p->tie != TIE_ATTACHED;
-
-	return (p->verdict.critical ? WIRE_JOB_CRITICAL : 0) |
-	       (is_attached(p) ? WIRE_JOB_ATTACHED : 0) | (j->off ? WIRE_JOB_HELD : 0) |
-	       (j->works ? WIRE_JOB_WORKING : 0) | (stats->waits ? WIRE_JOB_WAITING : 0) |
-	       (refused ? WIRE_JOB_REFUSED : 0);
-}
-
 /* The end of a cgroup's path says more than its beginning. */
-static void set_container(struct wire_job *ret, const struct identity *id)
+static void set_container(struct gpreempt_daemon_job *ret, const struct identity *id)
 {
 	const char *text = id->container[0] ? id->container : id->cgroup ? id->cgroup : "";
 	size_t len = strlen(text), room = sizeof(ret->container) - 1;
@@ -138,14 +127,16 @@ static void set_container(struct wire_job *ret, const struct identity *id)
 	wire_text_set(ret->container, sizeof(ret->container), text);
 }
 
-static void describe_process(const struct process *p, struct wire_job *ret)
+static void describe_process(const struct process *p, struct gpreempt_daemon_job *ret)
 {
 	const struct verdict *v = &p->verdict;
 
 	ret->pid = p->pid;
 	ret->uid = p->identity.uid;
-	ret->job_class = (uint16_t)v->job_class;
+	ret->job_class = (enum gpreempt_class)v->job_class;
 	ret->priority = v->priority;
+	ret->critical = v->critical;
+	ret->refused = p->why[0] && p->tie != TIE_ATTACHED;
 	ret->started_ns = p->seen_realtime_ns;
 	ret->target_us = v->target_ns / NSEC_PER_USEC;
 	ret->gang = v->gang[0] || p->n_jobs > 1 ? p->gang : 0;
@@ -156,37 +147,40 @@ static void describe_process(const struct process *p, struct wire_job *ret)
 }
 
 /* Where no progress is to be seen it was only supposed: that offline jobs always have work. */
-static void leave_out_work(struct wire_job *ret)
+static void leave_out_work(struct gpreempt_daemon_job *ret)
 {
-	ret->flags &= ~(WIRE_JOB_WORKING | WIRE_JOB_WAITING);
-	ret->flags |= WIRE_JOB_UNSEEN;
+	ret->working = ret->waiting = false;
+	ret->unseen = true;
 	ret->ran_ns = ret->stolen_ns = 0;
 	ret->share_permille = 0;
 	memset(ret->history, 0, sizeof(ret->history));
 }
 
 /* It could be seen, and is not. */
-static void tell_blind(struct scheduler *s, const struct process *p, struct wire_job *ret)
+static void tell_blind(struct scheduler *s, const struct process *p,
+		       struct gpreempt_daemon_job *ret)
 {
 	const char *why = p->watch ? ops(s)->blind(p->watch) : NULL;
 
 	leave_out_work(ret);
-	ret->flags |= WIRE_JOB_BLIND;
+	ret->blind = true;
 	if (why && !ret->why[0])
 		wire_text_set(ret->why, sizeof(ret->why), why);
 }
 
-static void describe(struct scheduler *s, struct job *j, struct wire_job *ret)
+static void describe(struct scheduler *s, struct job *j, struct gpreempt_daemon_job *ret)
 {
 	struct engine_job_stats stats = { 0 };
 
 	job_account(s, j);
 	if (j->engine_job != NO_JOB)
 		engine_job_stats(s->engine, (uint32_t)j->engine_job, &stats);
-	*ret = (struct wire_job){
-		.key = j->key,
-		.gpu = j->gpu,
-		.flags = flags_of(j, &stats),
+	*ret = (struct gpreempt_daemon_job){
+		.gpu_id = j->gpu,
+		.attached = is_attached(j->process),
+		.held = j->off,
+		.working = j->works,
+		.waiting = stats.waits,
 		.queues = j->queues,
 		.preempted = j->preempted + stats.preempted,
 		.made_room = j->made_room + stats.made_room,
@@ -212,9 +206,10 @@ static bool is_listed(const struct job *j)
 	return j != &j->process->self || !j->process->n_jobs;
 }
 
-size_t scheduler_jobs(struct scheduler *s, uint64_t from, uid_t of, struct wire_job *ret,
-		      size_t max, uint32_t *ret_total)
+size_t scheduler_jobs(struct scheduler *s, uint64_t *from, uid_t of,
+		      struct gpreempt_daemon_job *ret, size_t max, uint32_t *ret_total)
 {
+	uint64_t last = *from;
 	uint32_t total = 0;
 	size_t n = 0;
 	struct job *j;
@@ -224,9 +219,12 @@ size_t scheduler_jobs(struct scheduler *s, uint64_t from, uid_t of, struct wire_
 		if (!is_listed(j) || (of != SCHEDULER_ANYBODY && j->process->identity.uid != of))
 			continue;
 		total++;
-		if (j->key > from && n < max)
+		if (j->key > *from && n < max) {
 			describe(s, j, &ret[n++]);
+			last = j->key;
+		}
 	}
+	*from = last;
 	*ret_total = total;
 	return n;
 }

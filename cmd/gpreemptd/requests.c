@@ -31,40 +31,63 @@ static void changed(const struct client *client)
 
 /* ---- looking ---- */
 
+static int answer_one(struct client *client, const struct wire_header *h, const void *entry)
+{
+	union wire_packet p;
+
+	wire_list_one(&p, h->type, h->seq, entry);
+	return client_send(client, &p, p.h.bytes);
+}
+
 static int answer_status(struct client *client, const union wire_any_request *r)
 {
 	const struct control_parts *parts = &client->control->parts;
-	struct wire_status s = { 0 };
+	struct gpreempt_daemon_status s = { .size = sizeof(s) };
 
 	scheduler_status(parts->scheduler, &s);
 	parts->ops->status(parts->user, &s);
 	rights_reduce_status(client, &s);
-	s.h = wire_header(WIRE_STATUS, sizeof(s), r->h.seq);
-	return client_send(client, &s, sizeof(s));
+	return answer_one(client, &r->h, &s);
 }
+
+#define PAGE_MAX 32u /* entries that are collected at once; a packet has room for fewer */
 
 static int answer_gpus(struct client *client, const union wire_any_request *r)
 {
-	struct wire_gpus a = { 0 };
+	struct gpreempt_daemon_gpu gpus[PAGE_MAX];
+	union wire_packet p;
+	uint32_t total;
+	size_t n = scheduler_gpus(client->control->parts.scheduler, r->request.from, gpus,
+				  MIN(PAGE_MAX, wire_list_room(WIRE_GPUS)), &total);
 
-	a.n = (uint32_t)scheduler_gpus(client->control->parts.scheduler, r->request.from, a.gpus,
-				       WIRE_GPUS_MAX, &a.total);
-	for (uint32_t i = 0; i < a.n; i++)
-		rights_reduce_gpu(client, &a.gpus[i]);
-	a.h = wire_header(WIRE_GPUS, wire_gpus_bytes(a.n), r->h.seq);
-	return client_send(client, &a, a.h.bytes);
+	wire_list_begin(&p, WIRE_GPUS, r->h.seq);
+	for (size_t i = 0; i < n; i++) {
+		rights_reduce_gpu(client, &gpus[i]);
+		wire_list_add(&p, &gpus[i]);
+	}
+	p.list.total = total;
+	p.list.next = r->request.from + n;
+	return client_send(client, &p, p.h.bytes);
 }
 
 static int answer_jobs(struct client *client, const union wire_any_request *r)
 {
-	struct wire_jobs a = { 0 };
+	struct gpreempt_daemon_job jobs[PAGE_MAX];
+	uint64_t from = r->request.from;
+	union wire_packet p;
+	uint32_t total;
+	size_t n =
+		scheduler_jobs(client->control->parts.scheduler, &from, rights_sees_whose(client),
+			       jobs, MIN(PAGE_MAX, wire_list_room(WIRE_JOBS)), &total);
 
-	a.n = (uint32_t)scheduler_jobs(client->control->parts.scheduler, r->request.from,
-				       rights_sees_whose(client), a.jobs, WIRE_JOBS_MAX, &a.total);
-	for (uint32_t i = 0; i < a.n; i++)
-		rights_reduce_job(client, &a.jobs[i]);
-	a.h = wire_header(WIRE_JOBS, wire_jobs_bytes(a.n), r->h.seq);
-	return client_send(client, &a, a.h.bytes);
+	wire_list_begin(&p, WIRE_JOBS, r->h.seq);
+	for (size_t i = 0; i < n; i++) {
+		rights_reduce_job(client, &jobs[i]);
+		wire_list_add(&p, &jobs[i]);
+	}
+	p.list.total = total;
+	p.list.next = from;
+	return client_send(client, &p, p.h.bytes);
 }
 
 /* Pages of one text: it is made for the first and kept until the last was read. */
@@ -72,7 +95,7 @@ static int answer_metrics(struct client *client, const union wire_any_request *r
 {
 	const struct control *c = client->control;
 	uint64_t from = r->request.from;
-	struct wire_text a;
+	union wire_packet p;
 	int error;
 
 	if (from == 0) {
@@ -87,12 +110,14 @@ static int answer_metrics(struct client *client, const union wire_any_request *r
 	if (from > client->metrics_len)
 		return answer_error(client, r->h.seq, EINVAL, "begin with 0",
 				    "the metrics have no byte %llu", (unsigned long long)from);
-	a.total = (uint32_t)client->metrics_len;
-	a.n = (uint32_t)MIN(client->metrics_len - from, WIRE_TEXT_MAX);
-	a.h = wire_header(WIRE_METRICS, wire_text_bytes(a.n), r->h.seq);
-	if (a.n)
-		memcpy(a.text, client->metrics + from, a.n);
-	return client_send(client, &a, a.h.bytes);
+	wire_list_begin(&p, WIRE_METRICS, r->h.seq);
+	p.list.total = (uint32_t)client->metrics_len;
+	p.list.n = (uint32_t)MIN(client->metrics_len - from, WIRE_TEXT_MAX);
+	p.list.next = from + p.list.n;
+	if (p.list.n)
+		memcpy(p.bytes + p.h.bytes, client->metrics + from, p.list.n);
+	p.h.bytes += p.list.n;
+	return client_send(client, &p, p.h.bytes);
 }
 
 static int subscribe(struct client *client, const union wire_any_request *r)
@@ -117,7 +142,7 @@ static void list_policies(char *ret, size_t size)
 static int answer_policy(struct client *client, const union wire_any_request *r)
 {
 	struct scheduler *s = client->control->parts.scheduler;
-	struct wire_policy a = { .h = wire_header(WIRE_POLICY, sizeof(a), r->h.seq) };
+	struct gpreempt_policy a = { .size = sizeof(a) };
 	const struct gpol_ops *policy = NULL;
 
 	list_policies(a.names, sizeof(a.names));
@@ -131,7 +156,7 @@ static int answer_policy(struct client *client, const union wire_any_request *r)
 		changed(client);
 	}
 	wire_text_set(a.name, sizeof(a.name), scheduler_policy(s)->name);
-	return client_send(client, &a, sizeof(a));
+	return answer_one(client, &r->h, &a);
 }
 
 static struct class_request class_request(const struct client *client, const struct wire_class *w)

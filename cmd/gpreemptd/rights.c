@@ -71,66 +71,38 @@ uid_t rights_sees_whose(const struct client *client)
 	return sees_others(client) ? SCHEDULER_ANYBODY : client->user->uid;
 }
 
-bool rights_sees_event(const struct client *client, const struct wire_event *event)
+bool rights_sees_event(const struct client *client, const struct gpreempt_event *event)
 {
-	switch (event->kind) {
-	case WIRE_BLIND: /* which may name somebody */
-	case WIRE_SEES:
-		return sees_others(client);
-	case WIRE_POLICY_SET:
-	case WIRE_PAUSED:
-	case WIRE_CONTINUED:
-	case WIRE_MISSED:
-	case WIRE_HANDED_OVER:
-	case WIRE_TAKEN_BACK:
+	switch (wire_event_kind(event->kind)->audience) {
+	case WIRE_TO_ALL:
 		return true;
+	case WIRE_TO_NEIGHBOURS:
+		return sees_others(client);
 	default:
 		return event->pid ? rights_sees(client, event->uid) : client->privileged;
 	}
 }
 
-void rights_reduce_status(const struct client *client, struct wire_status *status)
+void rights_reduce_status(const struct client *client, struct gpreempt_daemon_status *status)
 {
-	if (client->privileged) {
-		status->flags |= WIRE_STATUS_PRIVILEGED;
-		return;
-	}
-	status->held = status->attached = 0;
-	status->preemptions = status->inversions = status->resolved = status->trips = 0;
-	status->hints = status->hints_refused = status->steps = 0;
-	status->detection = status->suspend = status->resume = (struct wire_latency){ 0 };
-	memset(status->config, 0, sizeof(status->config));
+	status->privileged = client->privileged;
+	if (!client->privileged)
+		wire_hide(&wire_status_record, status);
 	if (!sees_others(client))
 		memset(status->blind, 0, sizeof(status->blind));
 }
 
-void rights_reduce_gpu(const struct client *client, struct wire_gpu *gpu)
+void rights_reduce_gpu(const struct client *client, struct gpreempt_daemon_gpu *gpu)
 {
-	struct wire_gpu seen = { .gpu = gpu->gpu, .flags = gpu->flags, .slots = gpu->slots };
-
-	if (client->privileged)
-		return;
-	memcpy(seen.name, gpu->name, sizeof(seen.name));
-	*gpu = seen;
+	if (!client->privileged)
+		wire_hide(&wire_gpu_record, gpu);
 }
 
-void rights_reduce_job(const struct client *client, struct wire_job *job)
+void rights_reduce_job(const struct client *client, struct gpreempt_daemon_job *job)
 {
-	struct wire_job seen = {
-		.key = job->key,
-		.pid = job->pid,
-		.gpu = job->gpu,
-		.uid = job->uid,
-		.job_class = job->job_class,
-		.queues = job->queues,
-	};
-
-	if (rights_sees(client, job->uid)) {
-		job->flags |= WIRE_JOB_FULL;
-		return;
-	}
-	memcpy(seen.comm, job->comm, sizeof(seen.comm));
-	*job = seen;
+	job->detailed = rights_sees(client, job->uid);
+	if (!job->detailed)
+		wire_hide(&wire_job_record, job);
 }
 
 static int refuse(const struct client *client, uint32_t seq, const char *what,
@@ -143,7 +115,7 @@ static int refuse(const struct client *client, uint32_t seq, const char *what,
 		snprintf(hint, sizeof(hint), "ask root, or join the group %s", c->group_name);
 	else
 		snprintf(hint, sizeof(hint), "ask root");
-	wire_error_set(ret, seq, EPERM, WIRE_ERROR_REFUSED, hint, "you may not %s", what);
+	wire_error_set(ret, seq, EPERM, GPREEMPT_ERROR_REFUSED, hint, "you may not %s", what);
 	return -EPERM;
 }
 
@@ -155,9 +127,9 @@ static int check_class(const struct client *client, const struct wire_class *wan
 
 	if (want->flags & WIRE_CLASS_WITHDRAW) /* of one's own requests, which only lower */
 		return 0;
-	if (want->job_class == WIRE_CLASS_ONLINE)
+	if (want->job_class == GPREEMPT_CLASS_ONLINE)
 		return refuse(client, seq, "make a job online", ret);
-	if (want->job_class == WIRE_CLASS_NONE) /* an offline job would escape */
+	if (want->job_class == GPREEMPT_CLASS_UNKNOWN) /* an offline job would escape */
 		return refuse(client, seq, "take a job out of its class", ret);
 	if (want->priority != 0 && want->priority != WIRE_KEEP)
 		return refuse(client, seq, "give a job a priority", ret);
@@ -174,7 +146,7 @@ static int check_own(const struct client *client, uint32_t seq, pid_t pid, const
 
 	r = scheduler_uid_of(client->control->parts.scheduler, pid, &uid);
 	if (r < 0) {
-		wire_error_set(ret, seq, ESRCH, WIRE_ERROR_ABSENT,
+		wire_error_set(ret, seq, ESRCH, GPREEMPT_ERROR_ABSENT,
 			       "see the pids with: gpreempt list",
 			       "no process %d that uses a GPU is known", pid);
 		return r;

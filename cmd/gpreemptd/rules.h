@@ -17,7 +17,7 @@
 
 #include "gpu/helpers/proc_files.h"
 
-enum job_class { JOB_UNMANAGED, JOB_OFFLINE, JOB_ONLINE }; /* as enum wire_class_value */
+enum job_class { JOB_UNMANAGED, JOB_ONLINE, JOB_OFFLINE }; /* as enum gpreempt_class */
 
 /* What a process is told to be. */
 struct verdict {

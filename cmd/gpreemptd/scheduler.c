@@ -210,7 +210,7 @@ int scheduler_failed(const struct scheduler *s)
 
 static void tell(struct scheduler *s, uint32_t kind, uint32_t gpu, const char *text)
 {
-	const struct wire_event e = { .kind = kind, .gpu = gpu };
+	const struct gpreempt_event e = { .kind = kind, .gpu_id = gpu };
 
 	events_tell(s->parts.events, &e, "%s", text);
 }
@@ -222,7 +222,7 @@ void scheduler_pause(struct scheduler *s)
 	scheduler_now(s);
 	s->paused = true;
 	native_end(s);
-	tell(s, WIRE_PAUSED, 0, "paused: every job and every device is let go of");
+	tell(s, GPREEMPT_EVENT_PAUSED, 0, "paused: every job and every device is let go of");
 	for_each_process(s, p) {
 		attach_let_go(s, p);
 		process_look_away(s, p);
@@ -239,7 +239,7 @@ void scheduler_continue(struct scheduler *s)
 	s->paused = false;
 	s->scan_ns = s->now_ns;
 	gpus_read(s);
-	tell(s, WIRE_CONTINUED, 0, "continued: jobs are looked for again");
+	tell(s, GPREEMPT_EVENT_CONTINUED, 0, "continued: jobs are looked for again");
 }
 
 bool scheduler_is_paused(const struct scheduler *s)
@@ -269,7 +269,7 @@ int scheduler_rearm(struct scheduler *s, uint32_t gpu)
 				attach_at_once(s, p);
 		}
 	}
-	tell(s, WIRE_REARMED, gpu, "a GPU is rearmed: preemptions happen on it again");
+	tell(s, GPREEMPT_EVENT_REARMED, gpu, "a GPU is rearmed: preemptions happen on it again");
 	return 0;
 }
 
@@ -350,7 +350,7 @@ void scheduler_set_policy(struct scheduler *s, const struct gpol_ops *policy)
 	s->engine_config.policy = policy;
 	if (s->b)
 		configure_engine(s);
-	tell(s, WIRE_POLICY_SET, 0, policy->name);
+	tell(s, GPREEMPT_EVENT_POLICY_SET, 0, policy->name);
 }
 
 const struct gpol_ops *scheduler_policy(const struct scheduler *s)

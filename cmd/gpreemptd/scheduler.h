@@ -8,7 +8,7 @@
 #ifndef GPREEMPT_CMD_GPREEMPTD_SCHEDULER_H
 #define GPREEMPT_CMD_GPREEMPTD_SCHEDULER_H
 
-#include "abi/wire.h"
+#include "wire/wire.h"
 #include "cmd/gpreemptd/config.h"
 #include "cmd/gpreemptd/events.h"
 #include "cmd/gpreemptd/histogram.h"
@@ -130,12 +130,14 @@ struct scheduler_figures { /* since the start */
 };
 
 const struct scheduler_figures *scheduler_figures(const struct scheduler *s);
-void scheduler_status(struct scheduler *s, struct wire_status *ret); /* its own fields of it */
-/* Entries from @from on (an index; keys above it); how many were written. */
-size_t scheduler_gpus(struct scheduler *s, uint64_t from, struct wire_gpu *ret, size_t max,
-		      uint32_t *ret_total);
-#define SCHEDULER_ANYBODY ((uid_t)-1)
-size_t scheduler_jobs(struct scheduler *s, uint64_t from, uid_t of, struct wire_job *ret,
+void scheduler_status(struct scheduler *s,
+		      struct gpreempt_daemon_status *ret); /* its own fields of it */
+/* Entries from the index @from on; how many were written. */
+size_t scheduler_gpus(struct scheduler *s, uint64_t from, struct gpreempt_daemon_gpu *ret,
 		      size_t max, uint32_t *ret_total);
+#define SCHEDULER_ANYBODY ((uid_t)-1)
+/* The same from where *from, which begins as 0, says; it is where the next page begins then. */
+size_t scheduler_jobs(struct scheduler *s, uint64_t *from, uid_t of,
+		      struct gpreempt_daemon_job *ret, size_t max, uint32_t *ret_total);
 
 #endif

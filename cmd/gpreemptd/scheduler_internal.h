@@ -138,7 +138,7 @@ struct process {
 	uint64_t attaching_ns, attached_ns; /* since when */
 	uint64_t free_until_ns; /* no holds on it before: somebody said so */
 	bool told; /* that it is not attached, and why */
-	char why[sizeof(((struct wire_job *)0)->why)];
+	char why[sizeof(((struct gpreempt_daemon_job *)0)->why)];
 	enum gpu_slice slice; /* asked for last */
 	uint64_t slice_cookie; /* of that call */
 	bool sliced; /* something other than its own may be in force */
@@ -172,7 +172,7 @@ struct gpu {
 	bool inverted;
 	bool tripped;
 	uint64_t trips;
-	char tripped_by[sizeof(((struct wire_gpu *)0)->tripped_by)];
+	char tripped_by[sizeof(((struct gpreempt_daemon_gpu *)0)->tripped_by)];
 };
 
 struct refused { /* processes for which there is no room; of the last scan, and of this one */
@@ -198,8 +198,8 @@ struct scheduler {
 	struct gpu_backend *b;
 	struct gpu_caps caps; /* of the last one: what it measured stays what it was */
 	/* of the last one, too */
-	char backend_name[sizeof(((struct wire_status *)0)->backend)];
-	char level[sizeof(((struct wire_status *)0)->level)];
+	char backend_name[sizeof(((struct gpreempt_daemon_status *)0)->backend)];
+	char level[sizeof(((struct gpreempt_daemon_status *)0)->level)];
 	const struct config *config;
 	struct engine_config engine_config;
 	struct engine *engine;
@@ -237,8 +237,10 @@ struct scheduler {
 	uint64_t scan_ns, tick_ns; /* when, and when it was last */
 	uint64_t cgroups_ns; /* when it is to be seen which of those of requests are gone */
 	uint64_t wake_ns; /* of the engine */
-	char blind[sizeof(((struct wire_status *)0)->blind)]; /* why work goes unseen, or "" */
-	char blind_told[sizeof(((struct wire_status *)0)->blind)]; /* the same in the last event */
+	char blind[sizeof(
+		((struct gpreempt_daemon_status *)0)->blind)]; /* why work goes unseen, or "" */
+	char blind_told[sizeof(
+		((struct gpreempt_daemon_status *)0)->blind)]; /* the same in the last event */
 	uint64_t blind_ns, blind_told_ns; /* the last time it was so, was told to be so */
 	bool attach_due, gpus_due, step_due, slices_due; /* something changed they judge by */
 	bool lost; /* a look found nobody */
@@ -301,7 +303,7 @@ bool process_has_ended(const struct process *p); /* as far as that is known */
 void process_came(struct scheduler *s, pid_t pid, int pidfd, struct identity *identity);
 /* What has been answered by now, of anybody. */
 void processes_take_answers(struct scheduler *s);
-void process_tell(struct scheduler *s, const struct process *p, const struct wire_event *event,
+void process_tell(struct scheduler *s, const struct process *p, const struct gpreempt_event *event,
 		  const char *fmt, ...) _printf_(4, 5);
 
 /* ---- newcomers.c ---- */

@@ -67,29 +67,57 @@ struct gpreempt_latency { /* count 0: nothing was measured yet */
 	uint64_t p50_ns, p99_ns, max_ns;
 };
 
+/*
+ * The structs that follow are also what the daemon sends, what JSON and metrics are made of and
+ * what Python has: the build reads them here. A new field goes to the end of its struct. Words
+ * with an @ in its comment say what its name and type do not:
+ *
+ *   @public        everybody may see it; other fields only those who may see details
+ *   @optional      JSON leaves it out when it is zero; @optional=unseen: and work is unseen
+ *   @seen          left out where the job's work cannot be seen
+ *   @json=KEY      its key; else its name, with _us for _ns and _pct for _permille; -: none
+ *   @gauge         a metric, named by its name and unit, with the comment as its help;
+ *   @gauge=NAME    named otherwise; NAME{LABEL=VALUE}: one line of several
+ *   @counter       the same for what only grows
+ */
+
 struct gpreempt_daemon_status {
 	size_t size;
-	pid_t pid;
-	bool paused;
-	bool modelled; /* times come from a model and must be shown as such */
-	bool privileged; /* the caller may do everything */
-	bool guarded; /* a guard stands beside the daemon */
-	uint64_t started_ns, now_ns; /* CLOCK_REALTIME */
-	uint32_t gpus, processes, jobs, queues;
-	uint32_t online, offline, held, attached; /* processes */
-	uint64_t preemptions, trips;
-	uint64_t inversions, resolved; /* online work that waited for offline; and then did not */
-	uint64_t hints, hints_refused;
+	pid_t pid; /* @public */
+	bool paused; /* 1 while every device is let go of on request. @public @gauge */
+	bool modelled; /* 1 where times are a software device's. @public @gauge */
+	bool privileged; /* the caller may do everything @public */
+	bool guarded; /* a guard stands beside the daemon @public */
+	uint64_t started_ns; /* CLOCK_REALTIME @public @json=- */
+	uint64_t now_ns; /* CLOCK_REALTIME @public @json=time_ns */
+	uint32_t gpus; /* GPUs known. @public @json=- @gauge */
+	uint32_t processes; /* @public */
+	uint32_t jobs; /* Processes on a GPU, counted once for each GPU. @public @json=- @gauge */
+	uint32_t queues; /* Queues known. @public @gauge */
+	uint32_t online; /* Processes with a class on the GPUs. @public
+			  * @gauge=processes{class=online} */
+	uint32_t offline; /* @public @gauge=processes{class=offline} */
+	uint32_t held; /* Processes kept off the GPU now. @gauge=held_processes */
+	uint32_t attached; /* Offline processes that could be held now. @gauge=attached_processes */
+	uint64_t preemptions; /* Jobs taken off a GPU. @counter */
+	uint64_t trips; /* GPUs on which a preemption failed and no more are tried. @counter */
+	uint64_t inversions; /* Times that online work was seen waiting behind offline work.
+			      * @counter */
+	uint64_t resolved; /* Of these, those in which the offline work was taken off.
+			    * @counter=inversions_resolved */
+	uint64_t hints; /* Announcements of work accepted. @counter */
+	uint64_t hints_refused; /* Announcements of work from jobs not online. @counter */
 	struct gpreempt_latency detection; /* from work seen, or a hint, to the decision */
 	struct gpreempt_latency suspend, resume; /* from the decision until done */
-	uint64_t steps; /* decisions looked for */
-	char policy[16];
-	char backend[16];
-	char version[32];
-	char config[128]; /* the file; may be empty */
-	char level[4]; /* that it holds jobs by: "K3", "N2", ... */
-	bool kernel; /* it has handed over to the scheduler inside the driver, which decides */
-	char blind[128]; /* why work of some jobs, or of all, goes unseen; empty: none does */
+	uint64_t steps; /* Decisions of the engine. @counter */
+	char policy[16]; /* @public */
+	char backend[16]; /* @public */
+	char version[32]; /* @public */
+	char config[128]; /* the file @optional */
+	char level[4]; /* that it holds jobs by: "K3", "N2", ... @public */
+	bool kernel; /* 1 while the scheduler inside the driver decides, and not the daemon.
+		      * @public @json=- @gauge=kernel_scheduler */
+	char blind[128]; /* why work of some jobs, or of all, goes unseen @public @optional */
 };
 
 int gpreempt_daemon_get_status(struct gpreempt_daemon *d,
@@ -97,14 +125,19 @@ int gpreempt_daemon_get_status(struct gpreempt_daemon *d,
 
 struct gpreempt_daemon_gpu {
 	size_t size;
-	uint32_t gpu_id;
-	bool tripped; /* a preemption failed: nothing is held on it until it is rearmed */
-	uint32_t slots, slots_online, slots_offline, slots_reserved;
-	uint64_t cycles; /* of the runlist, caused by the daemon */
-	uint64_t denied_by_budget, denied_by_cost; /* preemptions not made */
-	uint64_t trips;
-	char name[64];
-	char tripped_by[128];
+	uint32_t gpu_id; /* @public */
+	bool tripped; /* 1: a preemption failed, no more are tried. @public @gauge */
+	uint32_t slots; /* Hardware queue slots; 0: not known. @public @gauge */
+	uint32_t slots_online; /* Slots with a queue. @gauge=slots_used{class=online} */
+	uint32_t slots_offline; /* @gauge=slots_used{class=offline} */
+	uint32_t slots_reserved; /* Slots kept for online queues. @gauge */
+	uint64_t cycles; /* Times everybody on it was made to stand still. @counter */
+	uint64_t denied_by_budget; /* Preemptions wanted and not made.
+				    * @counter=denied{reason=budget} */
+	uint64_t denied_by_cost; /* @counter=denied{reason=cost} */
+	uint64_t trips; /* Preemptions that failed. @counter */
+	char name[64]; /* @public */
+	char tripped_by[128]; /* @optional */
 };
 
 int gpreempt_daemon_get_gpus(struct gpreempt_daemon *d, struct gpreempt_daemon_gpu *ret,
@@ -115,32 +148,41 @@ int gpreempt_daemon_get_gpus(struct gpreempt_daemon *d, struct gpreempt_daemon_g
 /* A process on one GPU. */
 struct gpreempt_daemon_job {
 	size_t size;
-	pid_t pid;
-	uid_t uid;
-	uint32_t gpu_id; /* 0: it has no queues yet */
-	enum gpreempt_class job_class; /* UNKNOWN: the daemon leaves it alone */
+	pid_t pid; /* @public */
+	uid_t uid; /* @public */
+	uint32_t gpu_id; /* 0: it has no queues yet @public @optional */
+	enum gpreempt_class job_class; /* UNKNOWN: the daemon leaves it alone @public @json=class */
 	uint32_t priority; /* within the class */
-	bool critical, attached, held, working;
-	bool waiting; /* has work and is off the GPU, or waits behind others */
+	bool critical; /* room is made for it at once @json=latency_critical */
+	bool attached; /* it could be held now */
+	bool held; /* 1 while it is kept off. @json=- @gauge */
+	bool working; /* it has work @json=- */
+	bool waiting; /* 1 while it has work and does not run. @json=- @gauge @seen */
 	bool refused; /* cannot be held; why says it */
-	bool unseen; /* its work cannot be seen: what would be known by that is zero */
-	bool blind; /* though others' on such a GPU can; why says it */
-	uint32_t queues;
-	char comm[16];
-	bool detailed; /* false: what follows is not for the caller to see, and is zero */
-	uint64_t started_ns; /* CLOCK_REALTIME, since when it is known */
-	uint64_t preempted, made_room; /* times it was held; times others were for it */
-	uint64_t held_ns, ran_ns, longest_wait_ns;
-	uint64_t stolen_ns; /* held while it had work */
-	uint64_t detect_ns; /* the last time */
-	uint64_t target_us; /* 0: none */
-	pid_t because; /* whom it was held for last; 0: nobody */
-	uint32_t gang; /* 0: none */
-	uint32_t share_permille; /* of the last second: on the GPU with work */
-	uint8_t history[GPREEMPT_JOB_HISTORY]; /* the seconds before, in 1/255, newest first */
+	bool unseen; /* its work cannot be seen: what would be known by that is zero @json=- */
+	bool blind; /* 1 while its work goes unseen though it could be seen. @gauge */
+	uint32_t queues; /* Queues it has. @public @gauge */
+	char comm[16]; /* @public */
+	bool detailed; /* false: the caller may not see the details, which are zero @json=- */
+	uint64_t started_ns; /* CLOCK_REALTIME, since when it is known @json=- */
+	uint64_t preempted; /* Times it was taken off the GPU. @counter=preemptions */
+	uint64_t made_room; /* Times others were taken off for it. @counter */
+	uint64_t held_ns; /* Time kept off the GPU. @counter */
+	uint64_t ran_ns; /* Time on the GPU with work. @counter=run_ns @seen */
+	uint64_t longest_wait_ns; /* Longest time it had work and did not run, or, online, not
+				   * without offline work. @gauge @optional=unseen */
+	uint64_t stolen_ns; /* Of that, time in which it had work. @counter @seen */
+	uint64_t detect_ns; /* How long its last request went unnoticed.
+			     * @gauge=detection_ns @json=detection_us @optional */
+	uint64_t target_us; /* Within which its work should be done; 0: none. @gauge @optional */
+	pid_t because; /* whom it was held for last @json=held_for_pid @optional */
+	uint32_t gang; /* @optional */
+	uint32_t share_permille; /* Of the last second, on the GPU with work. @gauge=share @seen */
+	uint8_t history[GPREEMPT_JOB_HISTORY]; /* of the seconds before, in 1/255, newest first
+						* @json=- */
 	char source[32]; /* what gave it its class: "rule NAME", "request", "default" */
-	char container[64]; /* or the end of its cgroup */
-	char why[96]; /* it is not attached, or not held */
+	char container[64]; /* or the end of its cgroup @optional */
+	char why[96]; /* it is not attached, or not held @optional */
 };
 
 int gpreempt_daemon_get_jobs(struct gpreempt_daemon *d, struct gpreempt_daemon_job *ret,
@@ -223,12 +265,12 @@ enum gpreempt_event_kind {
 
 struct gpreempt_event {
 	size_t size;
-	uint64_t time_ns; /* CLOCK_REALTIME */
+	uint64_t time_ns; /* CLOCK_REALTIME @json=time_ns */
 	enum gpreempt_event_kind kind; /* a later daemon may know others */
 	uint32_t gpu_id; /* 0: none */
 	pid_t pid, other_pid; /* 0: none */
 	uid_t uid; /* of pid */
-	enum gpreempt_class job_class;
+	enum gpreempt_class job_class; /* of pid @json=class */
 	uint64_t duration_ns, count;
 	char comm[16];
 	char text[128]; /* for people */

@@ -14,7 +14,7 @@ from .errors import NoLibrary
 _p = POINTER
 _handle = c_void_p
 _handles = _p(c_void_p)
-_error = _p(_abi.ErrorInfo)
+_error = _p(_abi.Error)
 
 # Name, without "gpreempt_", to what it returns and takes.
 PROTOTYPES: Dict[str, Tuple[Any, List[Any]]] = {
@@ -79,7 +79,7 @@ PROTOTYPES: Dict[str, Tuple[Any, List[Any]]] = {
     'daemon_get_gpus': (c_int, [_handle, _p(_abi.DaemonGpu), c_size_t]),
     'daemon_get_jobs': (c_int, [_handle, _p(_abi.DaemonJob), c_size_t]),
     'daemon_get_metrics': (c_int, [_handle, _p(c_void_p), _p(c_size_t)]),
-    'daemon_get_policy': (c_int, [_handle, _p(_abi.PolicyInfo)]),
+    'daemon_get_policy': (c_int, [_handle, _p(_abi.Policy)]),
     'daemon_set_policy': (c_int, [_handle, c_char_p]),
     'daemon_set_class': (c_int, [_handle, c_char_p, _p(_abi.ClassRequest)]),
     'check_selector': (c_int, [c_char_p, _error]),

@@ -8,7 +8,7 @@ import select
 import threading
 import time
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, make_dataclass
 from typing import Any, Iterator, List, Optional, Tuple, Type, Union
 
 from . import _abi
@@ -33,113 +33,38 @@ class Latency:
 
 
 @dataclass(frozen=True)
-class DaemonStatus:
-    pid: int
-    paused: bool
-    modelled: bool  # times come from a model and must be shown as such
-    privileged: bool  # the caller may do everything
-    guarded: bool  # a guard stands beside the daemon
-    started_ns: int  # CLOCK_REALTIME
-    now_ns: int
-    gpus: int
-    processes: int
-    jobs: int
-    queues: int
-    online: int
-    offline: int
-    held: int
-    attached: int
-    preemptions: int
-    trips: int
-    inversions: int  # online work that waited for offline
-    resolved: int  # and then did not
-    hints: int
-    hints_refused: int
-    detection: Latency  # from work seen, or a hint, to the decision
-    suspend: Latency  # from the decision until done
-    resume: Latency
-    steps: int  # decisions looked for
-    policy: str
-    backend: str
-    version: str
-    config: str  # the file; may be empty
-    level: str  # that it holds jobs by: 'K3', 'N2', ...
-    kernel: bool  # it has handed over to the scheduler inside the driver, which decides
-    blind: str  # why work of some jobs, or of all, goes unseen; empty: none does
-
-
-@dataclass(frozen=True)
-class DaemonGpu:
-    gpu_id: int
-    tripped: bool  # a preemption failed: nothing is held on it until it is rearmed
-    slots: int
-    slots_online: int
-    slots_offline: int
-    slots_reserved: int
-    cycles: int  # of the runlist, caused by the daemon
-    denied_by_budget: int
-    denied_by_cost: int
-    trips: int
-    name: str
-    tripped_by: str
-
-
-@dataclass(frozen=True)
-class Job:
-    """A process on one GPU, as the daemon sees it."""
-    pid: int
-    uid: int
-    gpu_id: int  # 0: it has no queues yet
-    job_class: str  # 'unknown': the daemon leaves it alone
-    priority: int
-    critical: bool
-    attached: bool
-    held: bool
-    working: bool
-    waiting: bool
-    refused: bool  # cannot be held; why says it
-    unseen: bool  # its work cannot be seen
-    blind: bool  # though others' on such a GPU can; why says it
-    queues: int
-    comm: str
-    detailed: bool  # False: what follows is not for the caller to see, and is zero
-    started_ns: int
-    preempted: int
-    made_room: int
-    held_ns: int
-    ran_ns: int
-    longest_wait_ns: int
-    stolen_ns: int
-    detect_ns: int
-    target_us: int
-    because: int
-    gang: int
-    share_permille: int
-    history: Tuple[int, ...]
-    source: str
-    container: str
-    why: str
-
-
-@dataclass(frozen=True)
 class Policy:
     name: str
     names: Tuple[str, ...]  # all there are
 
 
-@dataclass(frozen=True)
-class Event:
-    time_ns: int  # CLOCK_REALTIME
-    kind: str  # 'job-came', 'held', 'let-go', ...; 'event' for one that is not known
-    gpu_id: int  # 0: none
-    pid: int
-    other_pid: int
-    uid: int
-    job_class: str
-    duration_ns: int
-    count: int
-    comm: str
-    text: str  # for people
+def _type_of(name: str, ctype: Any) -> Any:
+    if name in _NAMED or hasattr(ctype, 'value') and issubclass(ctype, ctypes.Array):
+        return str
+    if ctype is _abi.Latency:
+        return Latency
+    if issubclass(ctype, ctypes.Array):
+        return Tuple[int, ...]
+    return bool if ctype is ctypes.c_bool else int
+
+
+def _dataclass(name: str, struct: Type[_abi.Struct], doc: str) -> Any:
+    """With the fields of a struct, which gpreempt/daemon.h explains."""
+    fields = [(field, _type_of(field, ctype)) for field, ctype in struct._fields_[1:]]
+    return make_dataclass(name, fields, frozen=True,
+                          namespace={'__doc__': doc, '__module__': __name__})
+
+
+def _event_name(number: int) -> str:
+    return decode(lib().gpreempt_event_name(number))
+
+
+_NAMED = {'job_class': class_name, 'kind': _event_name}  # numbers in C
+
+DaemonStatus = _dataclass('DaemonStatus', _abi.DaemonStatus, 'What the daemon says of itself.')
+DaemonGpu = _dataclass('DaemonGpu', _abi.DaemonGpu, 'A GPU, as the daemon sees it.')
+Job = _dataclass('Job', _abi.DaemonJob, 'A process on one GPU, as the daemon sees it.')
+Event = _dataclass('Event', _abi.Event, 'What happened.')
 
 
 def _record(kind: Type[Any], c: Any) -> Any:
@@ -153,8 +78,8 @@ def _record(kind: Type[Any], c: Any) -> Any:
             value = Latency.of(value)
         elif isinstance(value, ctypes.Array):
             value = tuple(value)
-        elif field == 'job_class':
-            value = class_name(value)
+        elif field in _NAMED:
+            value = _NAMED[field](value)
         values[field] = value
     return kind(**values)
 
@@ -183,7 +108,7 @@ class _Connection(Owned):
         self._lock = threading.RLock()
         self._owner = os.getpid()
         self.path = path
-        out, info = ctypes.c_void_p(), _abi.ErrorInfo()
+        out, info = ctypes.c_void_p(), _abi.Error()
         result = lib().gpreempt_daemon_open(_path(path), ctypes.byref(out), ctypes.byref(info))
         if result < 0:
             raise from_info(info, result, of_daemon=True)
@@ -202,7 +127,7 @@ class _Connection(Owned):
             result = int(getattr(lib(), 'gpreempt_daemon_' + name)(self._use(), *args))
             if result >= 0:
                 return result
-            info = _abi.ErrorInfo()
+            info = _abi.Error()
             lib().gpreempt_daemon_get_error(self._use(), ctypes.byref(info))
         raise from_info(info, result)
 
@@ -264,7 +189,7 @@ class Daemon(_Connection):
             _free(text)
 
     def policy(self) -> Policy:
-        out = _abi.PolicyInfo()
+        out = _abi.Policy()
         self._call('get_policy', ctypes.byref(out))
         return Policy(decode(out.name), tuple(decode(out.names).split()))
 
@@ -358,13 +283,7 @@ class Events(_Connection):
             left = None if until is None else max(until - time.monotonic(), 0)
             if not select.select([self], [], [], left)[0]:
                 return None
-        return self._event(out)
-
-    @staticmethod
-    def _event(c: _abi.Event) -> Event:
-        return Event(c.time_ns, decode(lib().gpreempt_event_name(c.kind)), c.gpu_id, c.pid,
-                     c.other_pid, c.uid, class_name(c.job_class), c.duration_ns, c.count,
-                     decode(c.comm), decode(c.text))
+        return _record(Event, out)
 
 
 class Hint(Owned):
@@ -376,7 +295,7 @@ class Hint(Owned):
 
     def __init__(self, path: Optional[str] = None) -> None:
         self.error: Optional[Error] = None
-        info = _abi.ErrorInfo()
+        info = _abi.Error()
         self._handle = lib().gpreempt_hint_open(_path(path), ctypes.byref(info))
         if self._handle is None:
             self.error = from_info(info, of_daemon=True)
@@ -402,7 +321,7 @@ class Hint(Owned):
 
 def check_selector(selector: str) -> None:
     """UsageError where a selector makes no sense."""
-    info = _abi.ErrorInfo()
+    info = _abi.Error()
     result = lib().gpreempt_check_selector(_word('a selector', selector), ctypes.byref(info))
     if result < 0:
         raise from_info(info, result)

@@ -59,7 +59,7 @@ class Device(Owned):
         if not isinstance(device, str):
             raise TypeError(f'a device is a string, not {device!r}')
         self.device = device
-        out, info = ctypes.c_void_p(), _abi.ErrorInfo()
+        out, info = ctypes.c_void_p(), _abi.Error()
         name = os.fsencode(device)
         if b'\0' in name:
             raise usage(f'no such device {device!r}')
@@ -97,7 +97,7 @@ class Device(Owned):
         """What C returned, or the exception it means."""
         if result >= 0:
             return result
-        info = _abi.ErrorInfo()
+        info = _abi.Error()
         lib().gpreempt_get_error(self._use(), ctypes.byref(info))
         raise from_info(info, result)
 

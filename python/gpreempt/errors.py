@@ -79,7 +79,7 @@ _by_errno: Dict[int, Type[Error]] = {
 }
 
 
-def from_info(info: _abi.ErrorInfo, result: int = 0, of_daemon: bool = False) -> Error:
+def from_info(info: _abi.Error, result: int = 0, of_daemon: bool = False) -> Error:
     """The exception for what C left in *info; result is what the call returned."""
     number = -(info.error or result)
     kind = _by_errno.get(number, _by_code.get(info.kind, FailedError))

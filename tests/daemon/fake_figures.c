@@ -43,9 +43,18 @@ const struct control_figures *control_figures(const struct control *c)
 	return &figures;
 }
 
-void scheduler_status(struct scheduler *s, struct wire_status *ret)
+void scheduler_status(struct scheduler *s, struct gpreempt_daemon_status *ret)
 {
-	ret->flags = WIRE_STATUS_MODELLED;
+	const struct scheduler_figures *f = &s->figures;
+
+	ret->modelled = true;
+	ret->steps = f->steps;
+	ret->preemptions = f->preemptions;
+	ret->inversions = f->inversions;
+	ret->resolved = f->resolved;
+	ret->trips = f->trips;
+	ret->hints = f->hints;
+	ret->hints_refused = f->hints_refused;
 	ret->gpus = FAKE_GPUS;
 	ret->jobs = FAKE_JOBS;
 	ret->online = 2;
@@ -58,14 +67,14 @@ void scheduler_status(struct scheduler *s, struct wire_status *ret)
 	snprintf(ret->level, sizeof(ret->level), "K2");
 }
 
-size_t scheduler_gpus(struct scheduler *s, uint64_t from, struct wire_gpu *ret, size_t max,
-		      uint32_t *ret_total)
+size_t scheduler_gpus(struct scheduler *s, uint64_t from, struct gpreempt_daemon_gpu *ret,
+		      size_t max, uint32_t *ret_total)
 {
 	size_t n = 0;
 
 	for (; from + n < FAKE_GPUS && n < max; n++) {
-		ret[n] = (struct wire_gpu){
-			.gpu = (uint32_t)(1000 + from + n),
+		ret[n] = (struct gpreempt_daemon_gpu){
+			.gpu_id = (uint32_t)(1000 + from + n),
 			.slots = 32,
 			.slots_online = 4,
 			.slots_reserved = 6,
@@ -75,22 +84,24 @@ size_t scheduler_gpus(struct scheduler *s, uint64_t from, struct wire_gpu *ret, 
 			.trips = from + n,
 		};
 		snprintf(ret[n].name, sizeof(ret[n].name), "AMD \"Instinct\" \\ %zu", n);
-		ret[n].flags = from + n == 1 ? WIRE_GPU_TRIPPED : 0;
+		ret[n].tripped = from + n == 1;
 	}
 	*ret_total = FAKE_GPUS;
 	return n;
 }
 
-static struct wire_job job(uint64_t key)
+static struct gpreempt_daemon_job job(uint64_t key)
 {
-	struct wire_job j = {
-		.key = key,
+	static const enum gpreempt_class classes[] = { GPREEMPT_CLASS_UNKNOWN,
+						       GPREEMPT_CLASS_OFFLINE,
+						       GPREEMPT_CLASS_ONLINE };
+	struct gpreempt_daemon_job j = {
 		.pid = (int32_t)(2000 + key),
-		.gpu = 1000,
-		.job_class = (uint16_t)(key % 3),
-		.flags = key == 2 ? WIRE_JOB_HELD | WIRE_JOB_WAITING :
-			 key == 3 ? WIRE_JOB_UNSEEN :
-				    0,
+		.gpu_id = 1000,
+		.job_class = classes[key % 3],
+		.held = key == 2,
+		.waiting = key == 2,
+		.unseen = key == 3,
 		.queues = 3,
 		.preempted = 11,
 		.made_room = 12,
@@ -111,13 +122,13 @@ static struct wire_job job(uint64_t key)
 }
 
 /* Keys are 1 to FAKE_JOBS, and asked for above one. */
-size_t scheduler_jobs(struct scheduler *s, uint64_t from, uid_t of, struct wire_job *ret,
-		      size_t max, uint32_t *ret_total)
+size_t scheduler_jobs(struct scheduler *s, uint64_t *from, uid_t of,
+		      struct gpreempt_daemon_job *ret, size_t max, uint32_t *ret_total)
 {
 	size_t n = 0;
 
-	for (; from + n < FAKE_JOBS && n < max; n++)
-		ret[n] = job(from + n + 1);
+	for (; *from < FAKE_JOBS && n < max; n++)
+		ret[n] = job(++*from);
 	*ret_total = FAKE_JOBS;
 	return n;
 }

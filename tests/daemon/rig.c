@@ -13,7 +13,7 @@
 
 #define TURNS_AT_ONCE 1000 /* more of them without time passing is a loop without end */
 
-static void note_event(void *user, const struct wire_event *e)
+static void note_event(void *user, const struct gpreempt_event *e)
 {
 	struct rig *r = user;
 
@@ -229,7 +229,7 @@ void rig_pair(struct rig *r, struct fake_process **ret_online, struct fake_proce
 	*ret_online = rig_online(r, ONLINE_PID, 1);
 	*ret_offline = rig_offline(r, OFFLINE_PID, 1);
 	rig_run(r, 2 * S);
-	assert_int_equal(r->told[WIRE_JOB_ATTACHED_NOW], 1);
+	assert_int_equal(r->told[GPREEMPT_EVENT_ATTACHED], 1);
 }
 
 void rig_held(struct rig *r, struct fake_process **ret_online, struct fake_process **ret_offline)
@@ -240,22 +240,21 @@ void rig_held(struct rig *r, struct fake_process **ret_online, struct fake_proce
 	assert_true(fake_is_held(*ret_offline));
 }
 
-bool rig_job(struct rig *r, pid_t pid, uint32_t gpu, struct wire_job *ret)
+bool rig_job(struct rig *r, pid_t pid, uint32_t gpu, struct gpreempt_daemon_job *ret)
 {
-	struct wire_job jobs[WIRE_JOBS_MAX];
+	struct gpreempt_daemon_job jobs[16];
 	uint64_t from = 0;
 	uint32_t total;
 	size_t n;
 
-	while ((n = scheduler_jobs(r->s, from, SCHEDULER_ANYBODY, jobs, WIRE_JOBS_MAX,
+	while ((n = scheduler_jobs(r->s, &from, SCHEDULER_ANYBODY, jobs, ARRAY_SIZE(jobs),
 				   &total)) > 0) {
 		for (size_t i = 0; i < n; i++) {
-			if (jobs[i].pid == pid && jobs[i].gpu == gpu) {
+			if (jobs[i].pid == pid && jobs[i].gpu_id == gpu) {
 				*ret = jobs[i];
 				return true;
 			}
 		}
-		from = jobs[n - 1].key;
 	}
 	return false;
 }

@@ -26,8 +26,8 @@ struct rig {
 	struct scheduler *s;
 	char path[64];
 	char cgroups[64]; /* in place of the folder of hierarchies; tests empty it */
-	uint32_t told[WIRE_EVENT_KINDS]; /* by kind */
-	struct wire_event last[WIRE_EVENT_KINDS];
+	uint32_t told[GPREEMPT_EVENT_SEES + 1]; /* by kind */
+	struct gpreempt_event last[GPREEMPT_EVENT_SEES + 1];
 	uint64_t turns;
 };
 
@@ -59,7 +59,7 @@ void rig_pair(struct rig *r, struct fake_process **ret_online, struct fake_proce
 /* And held, as there is online work. */
 void rig_held(struct rig *r, struct fake_process **ret_online, struct fake_process **ret_offline);
 
-bool rig_job(struct rig *r, pid_t pid, uint32_t gpu, struct wire_job *ret);
+bool rig_job(struct rig *r, pid_t pid, uint32_t gpu, struct gpreempt_daemon_job *ret);
 struct class_request rig_request(uint32_t selector, pid_t pid, enum job_class job_class);
 
 #endif

@@ -12,6 +12,10 @@ import tempfile
 import unittest
 from collections import namedtuple
 
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+sys.path.insert(0, os.path.join(ROOT, 'scripts'))
+import records  # noqa: E402 pylint: disable=wrong-import-position
+
 GPREEMPTD = os.environ['GPREEMPTD']
 DEVICE = os.environ.get('GPREEMPT_TEST_DEVICE', 'model')
 DONE, FAILED, USAGE, ABSENT, REFUSED = range(5)
@@ -21,36 +25,58 @@ WAIT_S = 30  # for what must come; a test that waits so long has failed
 (STATUS, GPUS, JOBS, POLICY, CLASS, HINT, HINT_PAGE, SUBSCRIBE, METRICS, PAUSE, CONTINUE, REARM,
  RELEASE, RELOAD) = range(1, 15)
 EVENT, ERROR = 64, 65
-NONE, OFFLINE, ONLINE = range(3)
+NONE, ONLINE, OFFLINE = range(3)
 BY_PID, BY_CGROUP, BY_NAME, BY_CONTAINER = range(1, 5)
 KEEP = 0xffffffff
-PRIVILEGED, PAUSED, MODELLED = 1 << 2, 1 << 0, 1 << 1
-FULL = 1 << 6
 (JOB_CAME, JOB_WENT, JOB_CLASSED, JOB_ATTACHED, JOB_NOT_ATTACHED, HELD, LET_GO, TRIPPED, REARMED,
  POLICY_SET, WAS_PAUSED, CONTINUED, RELOADED, MISSED) = range(1, 15)
 
-HEADER = struct.Struct('<IHHII')
-MAGIC, VERSION = 0x54504d47, 3
+HEADER = struct.Struct('<IBBHII')
+MAGIC, VERSION = 0x54504d47, 4
 REQUEST = struct.Struct('<Q')
-NAMED_POLICY = struct.Struct('<16s112s')
+NAMED_POLICY = struct.Struct('<16s')
 CLASS_BODY = struct.Struct('<IiIIIIQ192s')
 HINT_BODY = struct.Struct('<iIQQ')
 ERROR_BODY = struct.Struct('<iI160s160s')
-STATUS_BODY = struct.Struct('<IiQQ8I4Q2Q12QQ16s12s4s32s128s128s')
-GPU_ENTRY = struct.Struct('<6I4Q64s128s')
-JOB_ENTRY = struct.Struct('<QiIIHHII16s9QiIH14s32s64s96s')
-EVENT_BODY = struct.Struct('<QIIiiIHHQQ16s128s')
+LIST = struct.Struct('<IIQ')  # how many, of how many, where the next page begins
+LENGTH = struct.Struct('<I')
 
-Status = namedtuple('Status', 'flags pid started_ns now_ns gpus processes jobs queues online '
-                    'offline held attached preemptions inversions resolved trips hints '
-                    'hints_refused latencies steps policy backend level version config blind')
-Gpu = namedtuple('Gpu', 'gpu flags slots slots_online slots_offline slots_reserved cycles '
-                 'denied_by_budget denied_by_cost trips name tripped_by')
-Row = namedtuple('Row', 'key pid gpu uid job_class priority flags queues comm started_ns preempted '
-                 'made_room held_ns ran_ns longest_wait_ns stolen_ns detect_ns target_us because '
-                 'gang share_permille history source container why')
-Event = namedtuple('Event', 'time_ns kind gpu pid other_pid uid job_class pad duration_ns count '
-                   'comm text')
+HEADERS = records.of_tree(ROOT)
+LETTERS = {'bool': '?', 'pid_t': 'i', 'uid_t': 'I', 'uint32_t': 'I', 'uint64_t': 'Q',
+           'struct gpreempt_latency': '32s'}
+
+
+class Record:
+    """Entries of a struct of gpreempt/daemon.h, as they are sent."""
+
+    def __init__(self, struct_name):
+        fields = HEADERS.structs[struct_name][1:]
+        letters = (f'{HEADERS.length(f)}s' if f.array else LETTERS.get(f.type, 'I') for f in fields)
+        self.format = struct.Struct('<' + ''.join(letters))
+        self.texts = {f.name for f in fields if f.type == 'char'}
+        self.private = [f.name for f in fields if 'public' not in f.words]
+        self.make = namedtuple(struct_name, [f.name for f in fields])
+
+    def read(self, body, at):
+        """One entry, and where the next begins."""
+        width, = LENGTH.unpack_from(body, at)
+        at += LENGTH.size
+        made = self.make(*self.format.unpack_from(body, at))
+        return made._replace(**{name: text(getattr(made, name)) for name in self.texts}), at + width
+
+    def read_all(self, body):
+        n, _, following = LIST.unpack_from(body)
+        found, at = [], LIST.size
+        for _ in range(n):
+            entry, at = self.read(body, at)
+            found.append(entry)
+        assert at == len(body), (at, len(body))
+        return found, following
+
+
+STATUS_RECORD, GPU_RECORD, JOB_RECORD, EVENT_RECORD, POLICY_RECORD = (
+    Record('gpreempt_' + name) for name in
+    ('daemon_status', 'daemon_gpu', 'daemon_job', 'event', 'policy'))
 
 
 class WireError(Exception):
@@ -64,9 +90,10 @@ def text(field):
     return field.split(b'\0', 1)[0].decode()
 
 
-def packet(kind, body=REQUEST.pack(0), seq=1, magic=MAGIC, version=VERSION, size=None):
+def packet(kind, body=REQUEST.pack(0), seq=1, magic=MAGIC, version=VERSION, since=VERSION,
+           size=None):
     length = HEADER.size + len(body) if size is None else size
-    return HEADER.pack(magic, version, kind, length, seq) + body
+    return HEADER.pack(magic, version, since, kind, length, seq) + body
 
 
 class Client:
@@ -93,8 +120,9 @@ class Client:
         data = self.socket.recv(16384)
         if not data:
             return None
-        magic, version, kind, size, seq = HEADER.unpack_from(data)
-        assert (magic, version, size) == (MAGIC, VERSION, len(data)), data[:16]
+        magic, version, since, kind, size, seq = HEADER.unpack_from(data)
+        assert (magic, size) == (MAGIC, len(data)), data[:16]
+        assert kind == ERROR or (version, since) == (VERSION, VERSION), data[:16]
         return kind, seq, data[HEADER.size:]
 
     def answer(self, kind, seq):
@@ -119,30 +147,21 @@ class Client:
         return REQUEST.unpack(self.ask(kind, REQUEST.pack(number)))[0]
 
     def status(self):
-        f = STATUS_BODY.unpack(self.ask(STATUS))
-        return Status(*f[:18], f[18:30], f[30], *map(text, f[31:]))
+        return STATUS_RECORD.read_all(self.ask(STATUS))[0][0]
 
     def gpus(self):
-        body = self.ask(GPUS)
-        n = struct.unpack_from('<I', body)[0]
-        rows = [GPU_ENTRY.unpack_from(body, 8 + i * GPU_ENTRY.size) for i in range(n)]
-        return [Gpu(*r[:10], *map(text, r[10:])) for r in rows]
+        return GPU_RECORD.read_all(self.ask(GPUS))[0]
 
     def jobs(self):
-        found, last = [], 0
+        found, following = [], 0
         while True:
-            body = self.ask(JOBS, REQUEST.pack(last))
-            n = struct.unpack_from('<I', body)[0]
-            if not n:
+            page, following = JOB_RECORD.read_all(self.ask(JOBS, REQUEST.pack(following)))
+            if not page:
                 return found
-            for i in range(n):
-                r = JOB_ENTRY.unpack_from(body, 8 + i * JOB_ENTRY.size)
-                found.append(Row(*r[:8], text(r[8]), *r[9:22], *map(text, r[22:])))
-            last = found[-1].key
+            found += page
 
     def policy(self, name=''):
-        body = self.ask(POLICY, NAMED_POLICY.pack(name.encode(), b''))
-        return tuple(map(text, NAMED_POLICY.unpack(body)))
+        return POLICY_RECORD.read_all(self.ask(POLICY, NAMED_POLICY.pack(name.encode())))[0][0]
 
     def set_class(self, pid, job_class, priority=KEEP, flags=0, target_us=0, selector=BY_PID,
                   pattern=''):
@@ -154,14 +173,12 @@ class Client:
         self.ask(kind, HINT_BODY.pack(pid, 0, ahead_ns, for_ns))
 
     def metrics(self):
-        page = self.ask(METRICS)
-        n, total = struct.unpack_from('<II', page)
-        whole = page[8:]
-        while len(whole) < total:
+        whole, total = b'', None
+        while total is None or len(whole) < total:
             page = self.ask(METRICS, REQUEST.pack(len(whole)))
-            n, total = struct.unpack_from('<II', page)
-            assert n == len(page) - 8
-            whole += page[8:]
+            n, total, _ = LIST.unpack_from(page)
+            assert n == len(page) - LIST.size
+            whole += page[LIST.size:]
         return whole.decode()
 
     def subscribe(self):
@@ -180,8 +197,7 @@ class Client:
 
 
 def event_of(body):
-    f = EVENT_BODY.unpack(body)
-    return Event(*f[:10], text(f[10]), text(f[11]))
+    return EVENT_RECORD.read_all(body)[0][0]
 
 
 # Executes a program as sd_listen_fds(3) expects it: the socket is descriptor 3. As another user,

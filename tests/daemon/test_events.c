@@ -19,7 +19,7 @@ struct rig {
 	char log[8192];
 };
 
-static void count(void *user, const struct wire_event *event)
+static void count(void *user, const struct gpreempt_event *event)
 {
 	((struct rig *)user)->told++;
 }
@@ -63,7 +63,7 @@ static const char *log_of(struct rig *r)
 
 static void tell(struct rig *r, uint32_t kind, uint64_t duration_ns)
 {
-	const struct wire_event e = { .kind = kind, .pid = 7, .duration_ns = duration_ns };
+	const struct gpreempt_event e = { .kind = kind, .pid = 7, .duration_ns = duration_ns };
 
 	events_tell(r->events, &e, "something");
 }
@@ -73,10 +73,10 @@ static void holds_are_one_line_however_many(void **state)
 	struct rig *r = *state;
 
 	for (int i = 0; i < 1000; i++) {
-		tell(r, WIRE_HELD, 0);
-		tell(r, WIRE_LET_GO, (i == 500 ? 40 : 3) * NSEC_PER_MSEC);
+		tell(r, GPREEMPT_EVENT_HELD, 0);
+		tell(r, GPREEMPT_EVENT_LET_GO, (i == 500 ? 40 : 3) * NSEC_PER_MSEC);
 	}
-	tell(r, WIRE_HELD, 0);
+	tell(r, GPREEMPT_EVENT_HELD, 0);
 	assert_int_equal(r->told, 2001);
 	assert_string_equal(log_of(r), "");
 	events_summarise(r->events);
@@ -90,7 +90,7 @@ static void where_nothing_happened_nothing_is_said(void **state)
 
 	events_summarise(r->events);
 	assert_string_equal(log_of(r), "");
-	tell(r, WIRE_HELD, 0);
+	tell(r, GPREEMPT_EVENT_HELD, 0);
 	events_summarise(r->events);
 	assert_non_null(strstr(log_of(r), " 1 jobs "));
 	events_summarise(r->events);
@@ -103,14 +103,14 @@ static void jobs_that_come_and_go_do_not_fill_the_log(void **state)
 	size_t lines = 0;
 
 	for (int i = 0; i < 100000; i++)
-		tell(r, i % 2 ? WIRE_JOB_WENT : WIRE_JOB_CAME, 0);
+		tell(r, i % 2 ? GPREEMPT_EVENT_JOB_WENT : GPREEMPT_EVENT_JOB_CAME, 0);
 	assert_int_equal(r->told, 100000);
 	events_summarise(r->events);
 	for (const char *at = log_of(r); (at = strchr(at, '\n')); at++)
 		lines++;
 	assert_in_range(lines, 10, 1000);
 	assert_non_null(strstr(r->log, " 99800 more lines about jobs are left out\n"));
-	tell(r, WIRE_JOB_CAME, 0);
+	tell(r, GPREEMPT_EVENT_JOB_CAME, 0);
 	assert_non_null(strstr(log_of(r), "left out\ngpreemptd: something\n"));
 }
 
@@ -136,8 +136,8 @@ static void at_debug_each_hold_is_told_when_it_begins_and_ends(void **state)
 	struct rig *r = *state;
 
 	log_set_level(LOG_LEVEL_DEBUG);
-	tell(r, WIRE_HELD, 0);
-	tell(r, WIRE_LET_GO, 5 * NSEC_PER_USEC);
+	tell(r, GPREEMPT_EVENT_HELD, 0);
+	tell(r, GPREEMPT_EVENT_LET_GO, 5 * NSEC_PER_USEC);
 	assert_non_null(strstr(log_of(r), "held pid=7 "));
 	assert_non_null(strstr(r->log, "let-go pid=7 uid=0 gpu=0 comm=\"\" for=0 held_us=5: "));
 }

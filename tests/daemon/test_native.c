@@ -31,23 +31,23 @@ static struct rig *rig_handed(struct fake_process **ret_online, struct fake_proc
 	*ret_offline = rig_offline(r, OFFLINE_PID, 1);
 	rig_run(r, 2 * S);
 	assert_true(r->fake.native.on);
-	assert_int_equal(r->told[WIRE_HANDED_OVER], 1);
+	assert_int_equal(r->told[GPREEMPT_EVENT_HANDED_OVER], 1);
 	return r;
 }
 
 static bool says_kernel(struct rig *r)
 {
-	struct wire_status status = { 0 };
+	struct gpreempt_daemon_status status = { 0 };
 
 	scheduler_status(r->s, &status);
-	return status.flags & WIRE_STATUS_HANDED_OVER;
+	return status.kernel;
 }
 
 static void expect_taken_back(struct rig *r, struct fake_process *online,
 			      struct fake_process *offline, const char *why)
 {
-	rig_run_until(r, r->told[WIRE_TAKEN_BACK] == 1);
-	assert_non_null(strstr(r->last[WIRE_TAKEN_BACK].text, why));
+	rig_run_until(r, r->told[GPREEMPT_EVENT_TAKEN_BACK] == 1);
+	assert_non_null(strstr(r->last[GPREEMPT_EVENT_TAKEN_BACK].text, why));
 	assert_false(says_kernel(r));
 	fake_set_work(online, true);
 	rig_run_until(r, fake_is_held(offline));
@@ -66,7 +66,7 @@ static void the_driver_decides_and_nothing_is_held_from_here(void **state)
 	rig_run(r, 5 * S);
 	assert_int_equal(offline->attaches, 0);
 	assert_int_equal(offline->suspends, 0);
-	assert_int_equal(r->told[WIRE_HELD], 0);
+	assert_int_equal(r->told[GPREEMPT_EVENT_HELD], 0);
 	rig_end(r);
 }
 
@@ -106,7 +106,7 @@ static void where_it_cannot_be_turned_on_the_daemon_schedules(void **state)
 		rig_held(r, &online, &offline);
 		assert_int_equal(r->fake.native.turn_ons, 1); /* and is not tried for ever */
 		assert_false(r->fake.native.on);
-		assert_int_equal(r->told[WIRE_HANDED_OVER], 0);
+		assert_int_equal(r->told[GPREEMPT_EVENT_HANDED_OVER], 0);
 		assert_false(journal_turned_on(r->journal));
 		rig_end(r);
 	}
@@ -149,7 +149,7 @@ static void settings_reach_it_and_later_ones_too(void **state)
 	assert_string_equal(c->policy, "rotate");
 	assert_true(c->reserve);
 	assert_int_equal(c->offline_permille, r->config.engine.offline_permille);
-	assert_int_equal(r->told[WIRE_TAKEN_BACK], 0);
+	assert_int_equal(r->told[GPREEMPT_EVENT_TAKEN_BACK], 0);
 	rig_end(r);
 }
 
@@ -350,7 +350,7 @@ static void nobody_wants(bool ours, int turn_off_result)
 	assert_int_equal(r->fake.native.turn_offs, ours); /* and is not tried for ever */
 	assert_int_equal(r->fake.native.on, !ours || turn_off_result);
 	assert_int_equal(journal_turned_on(r->journal), ours && turn_off_result);
-	assert_int_equal(r->told[WIRE_TAKEN_BACK], ours && !turn_off_result);
+	assert_int_equal(r->told[GPREEMPT_EVENT_TAKEN_BACK], ours && !turn_off_result);
 	rig_end(r);
 }
 

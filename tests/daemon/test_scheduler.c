@@ -22,10 +22,10 @@ static void offline_makes_room_for_online_work(void **state)
 	fake_set_work(online, true);
 	rig_run(r, 10 * MS);
 	assert_true(fake_is_held(offline));
-	assert_int_equal(r->told[WIRE_HELD], 1);
-	assert_int_equal(r->last[WIRE_HELD].pid, OFFLINE_PID);
-	assert_int_equal(r->last[WIRE_HELD].other_pid, ONLINE_PID);
-	assert_int_equal(r->last[WIRE_HELD].gpu, 1);
+	assert_int_equal(r->told[GPREEMPT_EVENT_HELD], 1);
+	assert_int_equal(r->last[GPREEMPT_EVENT_HELD].pid, OFFLINE_PID);
+	assert_int_equal(r->last[GPREEMPT_EVENT_HELD].other_pid, ONLINE_PID);
+	assert_int_equal(r->last[GPREEMPT_EVENT_HELD].gpu_id, 1);
 	rig_end(r);
 }
 
@@ -40,9 +40,9 @@ static void offline_returns_when_online_is_done(void **state)
 	fake_set_work(online, false);
 	rig_run(r, 20 * MS);
 	assert_false(fake_is_held(offline));
-	assert_int_equal(r->told[WIRE_LET_GO], 1);
-	assert_true(r->last[WIRE_LET_GO].duration_ns > 0);
-	assert_true(r->last[WIRE_LET_GO].duration_ns < 20 * MS);
+	assert_int_equal(r->told[GPREEMPT_EVENT_LET_GO], 1);
+	assert_true(r->last[GPREEMPT_EVENT_LET_GO].duration_ns > 0);
+	assert_true(r->last[GPREEMPT_EVENT_LET_GO].duration_ns < 20 * MS);
 	rig_end(r);
 }
 
@@ -65,7 +65,7 @@ static void a_hold_ends_by_its_deadline(void **state)
 	rig_held(r, &online, &offline);
 	assert_true(offline->longest_ns <= r->config.engine.hold_max_ns);
 	rig_run(r, r->config.engine.hold_max_ns);
-	assert_true(r->told[WIRE_LET_GO] >= 1);
+	assert_true(r->told[GPREEMPT_EVENT_LET_GO] >= 1);
 	rig_end(r);
 }
 
@@ -73,7 +73,7 @@ static void unmanaged_processes_are_listed_and_left_alone(void **state)
 {
 	struct rig *r = rig_new(8);
 	struct fake_process *p = fake_add(&r->fake, 300, "none", "/none");
-	struct wire_job job;
+	struct gpreempt_daemon_job job;
 
 	fake_add_queue(p, 1, 1);
 	rig_online(r, ONLINE_PID, 1);
@@ -81,7 +81,7 @@ static void unmanaged_processes_are_listed_and_left_alone(void **state)
 	assert_int_equal(p->attaches, 0);
 	assert_int_equal(p->looks, 0);
 	assert_true(rig_job(r, 300, 0, &job));
-	assert_int_equal(job.job_class, WIRE_CLASS_NONE);
+	assert_int_equal(job.job_class, GPREEMPT_CLASS_UNKNOWN);
 	rig_end(r);
 }
 
@@ -89,7 +89,7 @@ static void work_nobody_can_tell_the_end_of_counts_for_offline_only(void **state
 {
 	struct rig *r = rig_new(8);
 	struct fake_process *online, *offline;
-	struct wire_job job;
+	struct gpreempt_daemon_job job;
 
 	rig_pair(r, &online, &offline);
 	online->queues[0].idle_state = GPU_UNKNOWN;
@@ -97,9 +97,9 @@ static void work_nobody_can_tell_the_end_of_counts_for_offline_only(void **state
 	fake_set_work(offline, false);
 	rig_run(r, S);
 	assert_true(rig_job(r, OFFLINE_PID, 1, &job));
-	assert_true(job.flags & WIRE_JOB_WORKING);
+	assert_true(job.working);
 	assert_true(rig_job(r, ONLINE_PID, 1, &job));
-	assert_false(job.flags & WIRE_JOB_WORKING);
+	assert_false(job.working);
 	assert_false(fake_is_held(offline));
 	rig_end(r);
 }
@@ -109,14 +109,14 @@ static void an_offline_job_that_cannot_be_looked_at_makes_room(void **state)
 {
 	struct rig *r = rig_new(8);
 	struct fake_process *online, *offline;
-	struct wire_job job;
+	struct gpreempt_daemon_job job;
 
 	rig_pair(r, &online, &offline);
 	offline->queues[0].queue.unseen = true;
 	fake_set_work(offline, false);
 	rig_run(r, S);
 	assert_true(rig_job(r, OFFLINE_PID, 1, &job));
-	assert_false(job.flags & WIRE_JOB_WORKING);
+	assert_false(job.working);
 	assert_false(fake_is_held(offline));
 	fake_set_work(online, true);
 	rig_run_until(r, fake_is_held(offline));
@@ -210,7 +210,7 @@ static void accounts_tell_who_was_held_for_whom_and_how_long(void **state)
 {
 	struct rig *r = rig_new(8);
 	struct fake_process *online, *offline;
-	struct wire_job job;
+	struct gpreempt_daemon_job job;
 
 	rig_pair(r, &online, &offline);
 	fake_set_work(online, true);
@@ -231,7 +231,7 @@ static void a_hold_of_a_job_without_work_steals_nothing(void **state)
 {
 	struct rig *r = rig_new(8);
 	struct fake_process *online, *offline;
-	struct wire_job job;
+	struct gpreempt_daemon_job job;
 
 	rig_pair(r, &online, &offline);
 	fake_set_work(offline, false);
@@ -284,7 +284,7 @@ static void shares_are_told_by_the_second(void **state)
 {
 	struct rig *r = rig_new(8);
 	struct fake_process *online, *offline;
-	struct wire_job job;
+	struct gpreempt_daemon_job job;
 
 	rig_pair(r, &online, &offline);
 	rig_run(r, 5 * S);
@@ -301,7 +301,7 @@ static void status_counts_processes_by_what_they_are(void **state)
 {
 	struct rig *r = rig_new(8);
 	struct fake_process *online, *offline;
-	struct wire_status status = { 0 };
+	struct gpreempt_daemon_status status = { 0 };
 
 	rig_held(r, &online, &offline);
 	scheduler_status(r->s, &status);
@@ -416,7 +416,7 @@ static void a_thousand_queues_in_two_hundred_processes(void **state)
 {
 	struct rig *r = rig_new(256);
 	struct fake_process *first = NULL;
-	struct wire_status status = { 0 };
+	struct gpreempt_daemon_status status = { 0 };
 
 	for (pid_t pid = 0; pid < 200; pid++) {
 		struct fake_process *p = pid % 5 ? rig_offline(r, 1000 + pid, 1) :
@@ -440,7 +440,7 @@ static void a_thousand_queues_in_two_hundred_processes(void **state)
 static void a_process_past_the_limit_of_queues_is_left_alone(void **state)
 {
 	struct rig *r = rig_new(700);
-	struct wire_status status = { 0 };
+	struct gpreempt_daemon_status status = { 0 };
 
 	for (pid_t pid = 0; pid < 600; pid++) {
 		struct fake_process *p = rig_online(r, 1000 + pid, 1);

@@ -92,7 +92,7 @@ static void a_job_that_a_reload_in_a_pause_made_online_is_not_attached(void **st
 	offline->online = true;
 	scheduler_configure(r->s, &other);
 	scheduler_set_backend(r->s, &r->fake.base);
-	assert_int_equal(r->last[WIRE_JOB_CLASSED].pid, OFFLINE_PID);
+	assert_int_equal(r->last[GPREEMPT_EVENT_JOB_CLASSED].pid, OFFLINE_PID);
 	scheduler_continue(r->s);
 	rig_run(r, 20 * S);
 	assert_int_equal(offline->attaches, 1);
@@ -161,7 +161,7 @@ static void a_refused_job_is_tried_later_and_later(void **state)
 {
 	struct rig *r = rig_new(8);
 	struct fake_process *offline = rig_offline(r, OFFLINE_PID, 1);
-	struct wire_job job;
+	struct gpreempt_daemon_job job;
 
 	offline->outcomes[GPU_ATTACH].result = -EPERM;
 	rig_online(r, ONLINE_PID, 1);
@@ -175,9 +175,9 @@ static void a_refused_job_is_tried_later_and_later(void **state)
 	assert_int_equal(offline->attaches, 3);
 	rig_run(r, 3600 * S); /* then every 5 minutes */
 	assert_in_range(offline->attaches, 14, 20);
-	assert_int_equal(r->told[WIRE_JOB_NOT_ATTACHED], 1);
+	assert_int_equal(r->told[GPREEMPT_EVENT_NOT_ATTACHED], 1);
 	assert_true(rig_job(r, OFFLINE_PID, 1, &job));
-	assert_true(job.flags & WIRE_JOB_REFUSED);
+	assert_true(job.refused);
 	assert_non_null(strstr(job.why, "the test says"));
 	rig_end(r);
 }
@@ -186,15 +186,15 @@ static void a_job_that_was_refused_once_is_attached_the_next_time(void **state)
 {
 	struct rig *r = rig_new(8);
 	struct fake_process *offline = rig_offline(r, OFFLINE_PID, 1);
-	struct wire_job job;
+	struct gpreempt_daemon_job job;
 
 	offline->outcomes[GPU_ATTACH] = (struct fake_outcome){ .result = -EBUSY, .times = 1 };
 	rig_online(r, ONLINE_PID, 1);
 	rig_run(r, 10 * S);
 	assert_int_equal(offline->attaches, 2);
 	assert_true(rig_job(r, OFFLINE_PID, 1, &job));
-	assert_true(job.flags & WIRE_JOB_ATTACHED);
-	assert_false(job.flags & WIRE_JOB_REFUSED);
+	assert_true(job.attached);
+	assert_false(job.refused);
 	assert_string_equal(job.why, "");
 	rig_end(r);
 }
@@ -258,7 +258,7 @@ static void an_attached_job_that_becomes_online_is_released_at_once(void **state
 	rig_turn(r);
 	assert_false(fake_is_held(offline));
 	assert_int_equal(journal_left(r->journal, NULL, 0), 0);
-	assert_int_equal(r->told[WIRE_LET_GO], 1);
+	assert_int_equal(r->told[GPREEMPT_EVENT_LET_GO], 1);
 	rig_run(r, 20 * S);
 	assert_int_equal(offline->attaches, 1);
 	rig_end(r);
@@ -281,8 +281,8 @@ static void a_process_on_two_gpus_leaves_both_with_one_call(void **state)
 	assert_true(fake_is_held_on(offline, 2));
 	assert_int_equal(offline->suspends, 1);
 	assert_true(offline->last_was_all);
-	assert_int_equal(r->last[WIRE_HELD].gpu, 0);
-	assert_int_equal(r->last[WIRE_HELD].count, 2);
+	assert_int_equal(r->last[GPREEMPT_EVENT_HELD].gpu_id, 0);
+	assert_int_equal(r->last[GPREEMPT_EVENT_HELD].count, 2);
 	fake_set_work(online, false);
 	rig_run(r, 50 * MS);
 	assert_false(fake_is_held(offline));
@@ -304,7 +304,7 @@ static void processes_of_a_named_gang_are_attached_and_held_together(void **stat
 	struct rig *r = rig_new(8);
 	struct fake_process *online = rig_online(r, ONLINE_PID, 1);
 	struct fake_process *a = gang_member(r, 300, 1), *b = gang_member(r, 301, 2);
-	struct wire_job x, y;
+	struct gpreempt_daemon_job x, y;
 
 	rig_run(r, 2 * S);
 	assert_int_equal(a->attaches, 1);
@@ -335,7 +335,7 @@ static void a_queue_on_another_gpu_makes_a_gang_of_a_job(void **state)
 {
 	struct rig *r = rig_new(8);
 	struct fake_process *online, *offline;
-	struct wire_job job;
+	struct gpreempt_daemon_job job;
 
 	rig_pair(r, &online, &offline);
 	assert_true(rig_job(r, OFFLINE_PID, 1, &job));

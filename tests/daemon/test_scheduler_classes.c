@@ -10,9 +10,9 @@
 
 #include "tests/daemon/rig.h"
 
-static enum wire_class_value class_of(struct rig *r, pid_t pid)
+static enum gpreempt_class class_of(struct rig *r, pid_t pid)
 {
-	struct wire_job job;
+	struct gpreempt_daemon_job job;
 
 	assert_true(rig_job(r, pid, 1, &job));
 	return job.job_class;
@@ -46,15 +46,15 @@ static void what_is_withdrawn_counts_no_more(void **state)
 	assert_int_equal(scheduler_class(r->s, &by_cgroup), 1);
 	none = withdrawn(by_pid);
 	assert_int_equal(scheduler_class(r->s, &none), 1);
-	assert_int_equal(class_of(r, 300), WIRE_CLASS_OFFLINE);
-	assert_int_equal(class_of(r, 301), WIRE_CLASS_ONLINE);
+	assert_int_equal(class_of(r, 300), GPREEMPT_CLASS_OFFLINE);
+	assert_int_equal(class_of(r, 301), GPREEMPT_CLASS_ONLINE);
 	assert_int_equal(scheduler_class(r->s, &none), 0); /* once is enough */
 	none = withdrawn(by_cgroup);
 	assert_int_equal(scheduler_class(r->s, &none), 1);
-	assert_int_equal(class_of(r, 301), WIRE_CLASS_OFFLINE);
+	assert_int_equal(class_of(r, 301), GPREEMPT_CLASS_OFFLINE);
 	rig_run(r, 20 * S);
-	assert_int_equal(class_of(r, 300), WIRE_CLASS_OFFLINE);
-	assert_int_equal(class_of(r, 301), WIRE_CLASS_OFFLINE);
+	assert_int_equal(class_of(r, 300), GPREEMPT_CLASS_OFFLINE);
+	assert_int_equal(class_of(r, 301), GPREEMPT_CLASS_OFFLINE);
 	rig_end(r);
 }
 
@@ -69,13 +69,13 @@ static void a_user_withdraws_only_what_they_asked(void **state)
 	rig_run(r, S);
 	assert_int_equal(scheduler_class(r->s, &roots), 1);
 	assert_int_equal(scheduler_class(r->s, &none), 0);
-	assert_int_equal(class_of(r, 300), WIRE_CLASS_ONLINE);
+	assert_int_equal(class_of(r, 300), GPREEMPT_CLASS_ONLINE);
 	assert_int_equal(scheduler_class(r->s, &theirs), 1);
-	assert_int_equal(class_of(r, 300), WIRE_CLASS_OFFLINE);
+	assert_int_equal(class_of(r, 300), GPREEMPT_CLASS_OFFLINE);
 	assert_int_equal(scheduler_class(r->s, &others), 0);
-	assert_int_equal(class_of(r, 300), WIRE_CLASS_OFFLINE);
+	assert_int_equal(class_of(r, 300), GPREEMPT_CLASS_OFFLINE);
 	assert_int_equal(scheduler_class(r->s, &none), 1);
-	assert_int_equal(class_of(r, 300), WIRE_CLASS_ONLINE);
+	assert_int_equal(class_of(r, 300), GPREEMPT_CLASS_ONLINE);
 	rig_end(r);
 }
 
@@ -103,7 +103,7 @@ static void a_request_by_cgroup_ends_with_the_cgroup(void **state)
 	p = rig_offline(r, 300, 1);
 	snprintf(p->cgroup, sizeof(p->cgroup), "/job_7/step_0");
 	rig_run(r, 2 * S);
-	assert_int_equal(class_of(r, 300), WIRE_CLASS_ONLINE);
+	assert_int_equal(class_of(r, 300), GPREEMPT_CLASS_ONLINE);
 	fake_exit(&r->fake, 300);
 	make_folder(r, "freezer/job_7", false);
 	rig_run(r, 2 * S);
@@ -111,7 +111,7 @@ static void a_request_by_cgroup_ends_with_the_cgroup(void **state)
 	p = rig_offline(r, 301, 1);
 	snprintf(p->cgroup, sizeof(p->cgroup), "/job_7/step_0");
 	rig_run(r, 2 * S);
-	assert_int_equal(class_of(r, 301), WIRE_CLASS_OFFLINE);
+	assert_int_equal(class_of(r, 301), GPREEMPT_CLASS_OFFLINE);
 	make_folder(r, "freezer/job_7", false);
 	make_folder(r, "freezer", false);
 	rig_end(r);
@@ -132,14 +132,14 @@ static void a_cgroup_may_be_there_for_less_than_a_look(void **state)
 	p = rig_offline(r, 300, 1);
 	snprintf(p->cgroup, sizeof(p->cgroup), "/job_7");
 	rig_run(r, 50 * MS);
-	assert_int_equal(class_of(r, 300), WIRE_CLASS_ONLINE);
+	assert_int_equal(class_of(r, 300), GPREEMPT_CLASS_ONLINE);
 	fake_exit(&r->fake, 300);
 	make_folder(r, "job_7", false);
 	rig_run(r, 2 * S);
 	p = rig_offline(r, 301, 1);
 	snprintf(p->cgroup, sizeof(p->cgroup), "/job_7");
 	rig_run(r, S);
-	assert_int_equal(class_of(r, 301), WIRE_CLASS_OFFLINE);
+	assert_int_equal(class_of(r, 301), GPREEMPT_CLASS_OFFLINE);
 	rig_end(r);
 }
 
@@ -158,7 +158,7 @@ static void a_request_by_a_pattern_stays(void **state)
 	p = rig_offline(r, 300, 1);
 	snprintf(p->cgroup, sizeof(p->cgroup), "/job_8");
 	rig_run(r, 2 * S);
-	assert_int_equal(class_of(r, 300), WIRE_CLASS_ONLINE);
+	assert_int_equal(class_of(r, 300), GPREEMPT_CLASS_ONLINE);
 	rig_end(r);
 }
 

@@ -25,7 +25,7 @@ static struct rig *shared(size_t n, struct fake_process **ret_online,
 	for (size_t i = 0; i < n; i++)
 		ret_offline[i] = rig_offline(r, OFFLINE_PID + (pid_t)i, 1);
 	rig_run(r, 2 * S);
-	assert_int_equal(r->told[WIRE_JOB_ATTACHED_NOW], n);
+	assert_int_equal(r->told[GPREEMPT_EVENT_ATTACHED], n);
 	return r;
 }
 
@@ -48,14 +48,14 @@ static void an_online_job_that_is_tied_is_never_held_and_not_told_as_attached(vo
 {
 	struct fake_process *online, *offline;
 	struct rig *r = shared(1, &online, &offline);
-	struct wire_status status = { 0 };
-	struct wire_job job;
+	struct gpreempt_daemon_status status = { 0 };
+	struct gpreempt_daemon_job job;
 
 	assert_non_null(online->target);
 	scheduler_status(r->s, &status);
 	assert_int_equal(status.attached, 1);
 	assert_true(rig_job(r, ONLINE_PID, 1, &job));
-	assert_false(job.flags & WIRE_JOB_ATTACHED);
+	assert_false(job.attached);
 	assert_int_equal(scheduler_hint(r->s, ONLINE_PID, 0, 0), 0);
 	scheduler_act(r->s);
 	rig_run(r, MS);
@@ -256,7 +256,7 @@ static void a_gpu_that_fails_at_a_change_of_turns_is_left_alone(void **state)
 		.result = -EIO, .gpu_failed = true, .gpu = 1, .times = 1
 	};
 	rig_run(r, 3 * S);
-	assert_int_equal(r->told[WIRE_TRIPPED], 1);
+	assert_int_equal(r->told[GPREEMPT_EVENT_TRIPPED], 1);
 	assert_int_equal(online->slice, GPU_SLICE_OWN);
 	assert_int_equal(offline->slice, GPU_SLICE_OWN);
 	assert_int_equal(scheduler_hint(r->s, ONLINE_PID, 0, 5 * MS), 0);
@@ -284,7 +284,7 @@ static void turns_that_cannot_be_changed_trip_nothing(void **state)
 	rig_run(r, 10 * S);
 	assert_int_equal(offline->slices, 1);
 	assert_int_equal(online->slices, 1);
-	assert_int_equal(r->told[WIRE_TRIPPED], 0);
+	assert_int_equal(r->told[GPREEMPT_EVENT_TRIPPED], 0);
 	assert_non_null(offline->target);
 	assert_int_equal(scheduler_hint(r->s, ONLINE_PID, 0, 5 * MS), 0);
 	scheduler_act(r->s);
@@ -302,8 +302,8 @@ static void an_online_job_that_may_not_be_tied_is_told_of_and_serves_on(void **s
 	online->outcomes[GPU_ATTACH].result = -EPERM;
 	offline = rig_offline(r, OFFLINE_PID, 1);
 	rig_run(r, 3 * S);
-	assert_int_equal(r->told[WIRE_JOB_NOT_ATTACHED], 1);
-	assert_non_null(strstr(r->last[WIRE_JOB_NOT_ATTACHED].text, "longer turns"));
+	assert_int_equal(r->told[GPREEMPT_EVENT_NOT_ATTACHED], 1);
+	assert_non_null(strstr(r->last[GPREEMPT_EVENT_NOT_ATTACHED].text, "longer turns"));
 	assert_int_equal(scheduler_hint(r->s, ONLINE_PID, 0, 500 * MS), 0);
 	scheduler_act(r->s);
 	rig_run(r, 100 * MS);
@@ -353,7 +353,7 @@ static void offline_jobs_take_turns_of_equal_length(void **state)
 
 static uint64_t ran_ns(struct rig *r, pid_t pid)
 {
-	struct wire_job job;
+	struct gpreempt_daemon_job job;
 
 	assert_true(rig_job(r, pid, 1, &job));
 	return r->fake.now_ns - job.held_ns;
@@ -421,7 +421,7 @@ static void whoever_announces_work_for_ever_starves_nobody(void **state)
 		rig_run(r, 100 * MS);
 	}
 	for (size_t i = 0; i < JOBS; i++) {
-		struct wire_job job;
+		struct gpreempt_daemon_job job;
 
 		assert_true(rig_job(r, jobs[i]->pid, 1, &job));
 		assert_true(job.longest_wait_ns <= 10 * S);
@@ -457,17 +457,17 @@ static void gpus_of_another_driver_bring_their_own_policy(void **state)
 
 static void what_nobody_can_see_is_not_told(void **state)
 {
-	static const uint8_t nothing[sizeof(((struct wire_job *)0)->history)];
+	static const uint8_t nothing[sizeof(((struct gpreempt_daemon_job *)0)->history)];
 	struct fake_process *online, *offline;
 	struct rig *r = shared(1, &online, &offline);
 	const pid_t pids[] = { ONLINE_PID, OFFLINE_PID };
-	struct wire_job job;
+	struct gpreempt_daemon_job job;
 
 	rig_run(r, 5 * S);
 	for (size_t i = 0; i < ARRAY_SIZE(pids); i++) {
 		assert_true(rig_job(r, pids[i], 1, &job));
-		assert_true(job.flags & WIRE_JOB_UNSEEN);
-		assert_false(job.flags & (WIRE_JOB_WORKING | WIRE_JOB_WAITING));
+		assert_true(job.unseen);
+		assert_false(job.working || job.waiting);
 		assert_int_equal(job.share_permille, 0);
 		assert_int_equal(job.ran_ns + job.stolen_ns, 0);
 		assert_memory_equal(job.history, nothing, sizeof(nothing));

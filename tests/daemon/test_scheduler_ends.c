@@ -11,13 +11,13 @@
 
 #include "tests/daemon/rig.h"
 
-static bool is_tripped(struct rig *r, uint32_t index, struct wire_gpu *ret)
+static bool is_tripped(struct rig *r, uint32_t index, struct gpreempt_daemon_gpu *ret)
 {
 	uint32_t total;
 
 	assert_int_equal(scheduler_gpus(r->s, index, ret, 1, &total), 1);
 	assert_int_equal(total, 2);
-	return ret->flags & WIRE_GPU_TRIPPED;
+	return ret->tripped;
 }
 
 /* ---- the GPU ---- */
@@ -40,14 +40,14 @@ static void a_failed_suspend_trips_its_gpu(void **state)
 {
 	struct rig *r = rig_new(8);
 	struct fake_process *offline = trip_gpu(r);
-	struct wire_gpu gpu;
+	struct gpreempt_daemon_gpu gpu;
 
 	rig_run(r, 4 * S);
 	assert_int_equal(offline->suspends, 1);
 	assert_int_equal(offline->resumes, 1);
-	assert_int_equal(r->told[WIRE_TRIPPED], 1);
-	assert_int_equal(r->last[WIRE_TRIPPED].gpu, 1);
-	assert_non_null(strstr(r->last[WIRE_TRIPPED].text, "gpreempt rearm 1"));
+	assert_int_equal(r->told[GPREEMPT_EVENT_TRIPPED], 1);
+	assert_int_equal(r->last[GPREEMPT_EVENT_TRIPPED].gpu_id, 1);
+	assert_non_null(strstr(r->last[GPREEMPT_EVENT_TRIPPED].text, "gpreempt rearm 1"));
 	assert_true(is_tripped(r, 0, &gpu));
 	assert_non_null(strstr(gpu.tripped_by, "the test says"));
 	assert_false(is_tripped(r, 1, &gpu));
@@ -59,7 +59,7 @@ static void a_rearmed_gpu_sees_preemptions_again(void **state)
 {
 	struct rig *r = rig_new(8);
 	struct fake_process *offline = trip_gpu(r);
-	struct wire_gpu gpu;
+	struct gpreempt_daemon_gpu gpu;
 
 	assert_int_equal(scheduler_rearm(r->s, 9), -ENOENT);
 	assert_int_equal(scheduler_rearm(r->s, 1), 0);
@@ -68,7 +68,7 @@ static void a_rearmed_gpu_sees_preemptions_again(void **state)
 	assert_true(fake_is_held(offline));
 	assert_false(is_tripped(r, 0, &gpu));
 	assert_int_equal(gpu.trips, 1);
-	assert_int_equal(r->told[WIRE_REARMED], 1);
+	assert_int_equal(r->told[GPREEMPT_EVENT_REARMED], 1);
 	rig_end(r);
 }
 
@@ -97,7 +97,7 @@ static void a_failure_on_one_gpu_of_a_process_trips_that_one(void **state)
 	struct rig *r = rig_new(8);
 	struct fake_process *online = rig_online(r, ONLINE_PID, 1);
 	struct fake_process *offline = rig_offline(r, OFFLINE_PID, 1);
-	struct wire_gpu gpu;
+	struct gpreempt_daemon_gpu gpu;
 
 	fake_add_queue(offline, 2, 2);
 	rig_run(r, 2 * S);
@@ -126,8 +126,8 @@ static void a_failed_resume_is_asked_for_again(void **state)
 	rig_run(r, S);
 	assert_false(fake_is_held(offline));
 	assert_int_equal(offline->resumes, 4);
-	assert_int_equal(r->told[WIRE_TRIPPED], 1);
-	assert_int_equal(r->told[WIRE_LET_GO], 1);
+	assert_int_equal(r->told[GPREEMPT_EVENT_TRIPPED], 1);
+	assert_int_equal(r->told[GPREEMPT_EVENT_LET_GO], 1);
 	rig_end(r);
 }
 
@@ -135,7 +135,7 @@ static void an_attach_that_fails_the_gpu_trips_it(void **state)
 {
 	struct rig *r = rig_new(8);
 	struct fake_process *offline = rig_offline(r, OFFLINE_PID, 1);
-	struct wire_gpu gpu;
+	struct gpreempt_daemon_gpu gpu;
 
 	offline->outcomes[GPU_ATTACH] = (struct fake_outcome){
 		.result = -EIO, .gpu_failed = true, .gpu = 1
@@ -144,9 +144,10 @@ static void an_attach_that_fails_the_gpu_trips_it(void **state)
 	rig_run(r, 30 * S);
 	assert_true(is_tripped(r, 0, &gpu));
 	assert_int_equal(offline->attaches, 1);
-	assert_int_equal(r->told[WIRE_JOB_NOT_ATTACHED], 1);
-	assert_non_null(strstr(r->last[WIRE_JOB_NOT_ATTACHED].text, "until gpreempt rearm 1:"));
-	assert_null(strstr(r->last[WIRE_JOB_NOT_ATTACHED].text, "again in"));
+	assert_int_equal(r->told[GPREEMPT_EVENT_NOT_ATTACHED], 1);
+	assert_non_null(
+		strstr(r->last[GPREEMPT_EVENT_NOT_ATTACHED].text, "until gpreempt rearm 1:"));
+	assert_null(strstr(r->last[GPREEMPT_EVENT_NOT_ATTACHED].text, "again in"));
 	rig_end(r);
 }
 
@@ -155,7 +156,7 @@ static void nobody_on_a_tripped_gpu_is_attached_until_it_is_rearmed(void **state
 {
 	struct rig *r = rig_new(8);
 	struct fake_process *offline = trip_gpu(r), *both;
-	struct wire_gpu gpu;
+	struct gpreempt_daemon_gpu gpu;
 
 	rig_online(r, 101, 2);
 	assert_true(is_tripped(r, 0, &gpu));
@@ -182,7 +183,7 @@ static void who_was_refused_by_a_tripped_gpu_is_attached_when_it_is_rearmed(void
 		.result = -EIO, .gpu_failed = true, .gpu = 1, .times = 1
 	};
 	rig_online(r, ONLINE_PID, 1);
-	rig_run_until(r, r->told[WIRE_TRIPPED] == 1);
+	rig_run_until(r, r->told[GPREEMPT_EVENT_TRIPPED] == 1);
 	assert_int_equal(scheduler_rearm(r->s, 1), 0);
 	rig_run(r, 100 * MS);
 	assert_int_equal(offline->attaches, 2);
@@ -195,7 +196,7 @@ static void a_call_that_fails_without_the_gpu_trips_nothing(void **state)
 {
 	struct rig *r = rig_new(8);
 	struct fake_process *online, *offline;
-	struct wire_gpu gpu;
+	struct gpreempt_daemon_gpu gpu;
 
 	rig_pair(r, &online, &offline);
 	offline->outcomes[GPU_SUSPEND] = (struct fake_outcome){ .result = -EPERM, .times = 1 };
@@ -203,7 +204,7 @@ static void a_call_that_fails_without_the_gpu_trips_nothing(void **state)
 	rig_run(r, 100 * MS);
 	assert_false(is_tripped(r, 0, &gpu));
 	assert_int_equal(offline->releases, 1);
-	assert_int_equal(r->told[WIRE_JOB_NOT_ATTACHED], 1);
+	assert_int_equal(r->told[GPREEMPT_EVENT_NOT_ATTACHED], 1);
 	rig_run(r, 10 * S); /* and it is tried again */
 	assert_int_equal(offline->attaches, 2);
 	assert_int_equal(offline->suspends >= 2, true);
@@ -214,14 +215,14 @@ static void a_job_that_exits_while_held_is_forgotten(void **state)
 {
 	struct rig *r = rig_new(8);
 	struct fake_process *online, *offline;
-	struct wire_gpu gpu;
-	struct wire_job job;
+	struct gpreempt_daemon_gpu gpu;
+	struct gpreempt_daemon_job job;
 
 	rig_held(r, &online, &offline);
 	fake_exit(&r->fake, OFFLINE_PID);
 	rig_run(r, 10 * MS);
-	assert_int_equal(r->told[WIRE_JOB_WENT], 1);
-	assert_int_equal(r->told[WIRE_LET_GO], 1);
+	assert_int_equal(r->told[GPREEMPT_EVENT_JOB_WENT], 1);
+	assert_int_equal(r->told[GPREEMPT_EVENT_LET_GO], 1);
 	assert_false(rig_job(r, OFFLINE_PID, 1, &job));
 	assert_int_equal(r->fake.targets, 0);
 	assert_int_equal(journal_left(r->journal, NULL, 0), 0);
@@ -236,7 +237,7 @@ static void a_job_may_exit_in_the_middle_of_any_call(void **state)
 		struct rig *r = rig_new(8);
 		struct fake_process *online = rig_online(r, ONLINE_PID, 1);
 		struct fake_process *offline = rig_offline(r, OFFLINE_PID, 1);
-		struct wire_gpu gpu;
+		struct gpreempt_daemon_gpu gpu;
 
 		offline->outcomes[verb].takes_ns = 500 * MS;
 		rig_run(r, verb == GPU_ATTACH ? 100 * MS : 2 * S);
@@ -265,7 +266,7 @@ static void an_exit_is_noticed_before_the_next_scan(void **state)
 	rig_held(r, &online, &offline);
 	fake_exit(&r->fake, ONLINE_PID);
 	rig_run(r, 20 * MS);
-	assert_int_equal(r->told[WIRE_JOB_WENT], 1);
+	assert_int_equal(r->told[GPREEMPT_EVENT_JOB_WENT], 1);
 	assert_false(fake_is_held(offline));
 	rig_end(r);
 }
@@ -278,9 +279,9 @@ static void a_job_taken_by_another_debugger_is_tried_again_later(void **state)
 	rig_held(r, &online, &offline);
 	fake_end_target(&r->fake, offline, -EBUSY, "another debugger has it");
 	rig_run(r, S);
-	assert_int_equal(r->told[WIRE_JOB_NOT_ATTACHED], 1);
-	assert_non_null(strstr(r->last[WIRE_JOB_NOT_ATTACHED].text, "another debugger"));
-	assert_int_equal(r->told[WIRE_LET_GO], 1);
+	assert_int_equal(r->told[GPREEMPT_EVENT_NOT_ATTACHED], 1);
+	assert_non_null(strstr(r->last[GPREEMPT_EVENT_NOT_ATTACHED].text, "another debugger"));
+	assert_int_equal(r->told[GPREEMPT_EVENT_LET_GO], 1);
 	assert_int_equal(offline->attaches, 1);
 	rig_run(r, 6 * S);
 	assert_int_equal(offline->attaches, 2);
@@ -292,7 +293,7 @@ static void a_job_that_execs_is_another_program(void **state)
 {
 	struct rig *r = rig_new(8);
 	struct fake_process *online, *offline;
-	struct wire_job job;
+	struct gpreempt_daemon_job job;
 
 	rig_held(r, &online, &offline);
 	snprintf(offline->comm, sizeof(offline->comm), "another");
@@ -302,7 +303,7 @@ static void a_job_that_execs_is_another_program(void **state)
 	rig_run(r, 10 * MS);
 	assert_true(rig_job(r, OFFLINE_PID, 1, &job));
 	assert_string_equal(job.comm, "another");
-	assert_int_equal(job.job_class, WIRE_CLASS_ONLINE);
+	assert_int_equal(job.job_class, GPREEMPT_CLASS_ONLINE);
 	rig_run(r, 20 * S);
 	assert_int_equal(offline->attaches, 1);
 	rig_end(r);
@@ -312,7 +313,7 @@ static void a_program_that_changes_its_name_is_judged_again(void **state)
 {
 	struct rig *r = rig_new(8);
 	struct fake_process *online, *offline;
-	struct wire_job job;
+	struct gpreempt_daemon_job job;
 
 	rig_pair(r, &online, &offline);
 	snprintf(online->comm, sizeof(online->comm), "shell");
@@ -320,8 +321,8 @@ static void a_program_that_changes_its_name_is_judged_again(void **state)
 	online->online = false;
 	rig_run(r, 2 * S);
 	assert_true(rig_job(r, ONLINE_PID, 1, &job));
-	assert_int_equal(job.job_class, WIRE_CLASS_OFFLINE);
-	assert_int_equal(r->told[WIRE_JOB_CLASSED], 1);
+	assert_int_equal(job.job_class, GPREEMPT_CLASS_OFFLINE);
+	assert_int_equal(r->told[GPREEMPT_EVENT_JOB_CLASSED], 1);
 	rig_end(r);
 }
 
@@ -335,8 +336,8 @@ static void a_pid_that_is_used_again_is_another_process(void **state)
 	fake_exit(&r->fake, OFFLINE_PID);
 	again = rig_offline(r, OFFLINE_PID, 1);
 	rig_run(r, 2 * S);
-	assert_int_equal(r->told[WIRE_JOB_WENT], 1);
-	assert_int_equal(r->told[WIRE_JOB_CAME], 3);
+	assert_int_equal(r->told[GPREEMPT_EVENT_JOB_WENT], 1);
+	assert_int_equal(r->told[GPREEMPT_EVENT_JOB_CAME], 3);
 	assert_int_equal(again->attaches, 1);
 	assert_true(fake_is_held(again));
 	rig_run(r, 5 * S);
@@ -415,7 +416,7 @@ static void a_list_that_cannot_be_read_changes_nothing(void **state)
 	rig_pair(r, &online, &offline);
 	r->fake.processes_result = -EIO;
 	rig_run(r, 5 * S);
-	assert_int_equal(r->told[WIRE_JOB_WENT], 0);
+	assert_int_equal(r->told[GPREEMPT_EVENT_JOB_WENT], 0);
 	fake_set_work(online, true);
 	rig_run(r, 20 * MS);
 	assert_true(fake_is_held(offline));

@@ -15,18 +15,18 @@
 
 #define CONTAINER "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
 
-static enum wire_class_value class_of(struct rig *r, pid_t pid)
+static enum gpreempt_class class_of(struct rig *r, pid_t pid)
 {
-	struct wire_job job;
+	struct gpreempt_daemon_job job;
 
 	assert_true(rig_job(r, pid, 1, &job));
 	return job.job_class;
 }
 
 /* One that is left alone has no GPU. */
-static enum wire_class_value class_of_none(struct rig *r, pid_t pid)
+static enum gpreempt_class class_of_none(struct rig *r, pid_t pid)
 {
-	struct wire_job job;
+	struct gpreempt_daemon_job job;
 
 	assert_true(rig_job(r, pid, 0, &job));
 	return job.job_class;
@@ -34,7 +34,7 @@ static enum wire_class_value class_of_none(struct rig *r, pid_t pid)
 
 static uint32_t priority_of(struct rig *r, pid_t pid)
 {
-	struct wire_job job;
+	struct gpreempt_daemon_job job;
 
 	assert_true(rig_job(r, pid, 1, &job));
 	return job.priority;
@@ -52,16 +52,16 @@ static void a_request_by_pid_classes_its_process(void **state)
 {
 	struct rig *r = rig_new(8);
 	struct class_request request = rig_request(WIRE_BY_PID, OFFLINE_PID, JOB_ONLINE);
-	struct wire_job job;
+	struct gpreempt_daemon_job job;
 
 	rig_offline(r, OFFLINE_PID, 1);
 	rig_run(r, S);
 	assert_int_equal(scheduler_class(r->s, &request), 1);
 	assert_true(rig_job(r, OFFLINE_PID, 1, &job));
-	assert_int_equal(job.job_class, WIRE_CLASS_ONLINE);
+	assert_int_equal(job.job_class, GPREEMPT_CLASS_ONLINE);
 	assert_string_equal(job.source, "request");
 	assert_int_equal(job.priority, 5); /* kept */
-	assert_int_equal(r->told[WIRE_JOB_CLASSED], 1);
+	assert_int_equal(r->told[GPREEMPT_EVENT_JOB_CLASSED], 1);
 	request.pid = 4711;
 	assert_int_equal(scheduler_class(r->s, &request), -ESRCH);
 	rig_end(r);
@@ -82,8 +82,8 @@ static void a_request_by_pid_holds_for_descendants_to_come(void **state)
 	child->parent = 51;
 	rig_offline(r, OFFLINE_PID + 1, 1);
 	rig_run(r, S);
-	assert_int_equal(class_of(r, OFFLINE_PID), WIRE_CLASS_ONLINE);
-	assert_int_equal(class_of(r, OFFLINE_PID + 1), WIRE_CLASS_OFFLINE);
+	assert_int_equal(class_of(r, OFFLINE_PID), GPREEMPT_CLASS_ONLINE);
+	assert_int_equal(class_of(r, OFFLINE_PID + 1), GPREEMPT_CLASS_OFFLINE);
 	rig_end(r);
 }
 
@@ -103,8 +103,8 @@ static void a_request_by_pid_dies_with_its_pid_but_not_for_those_it_classed(void
 	fake_add(&r->fake, 50, "another", "/")->uses_gpu = false;
 	rig_offline(r, OFFLINE_PID + 1, 1)->parent = 50;
 	rig_run(r, 20 * S);
-	assert_int_equal(class_of(r, OFFLINE_PID), WIRE_CLASS_ONLINE);
-	assert_int_equal(class_of(r, OFFLINE_PID + 1), WIRE_CLASS_OFFLINE);
+	assert_int_equal(class_of(r, OFFLINE_PID), GPREEMPT_CLASS_ONLINE);
+	assert_int_equal(class_of(r, OFFLINE_PID + 1), GPREEMPT_CLASS_OFFLINE);
 	rig_end(r);
 }
 
@@ -130,7 +130,7 @@ static void requests_match_names_cgroups_and_containers(void **state)
 	snprintf(request.pattern, sizeof(request.pattern), "0123456789ab");
 	assert_int_equal(scheduler_class(r->s, &request), 1);
 	for (pid_t pid = 300; pid <= 302; pid++)
-		assert_int_equal(class_of(r, pid), WIRE_CLASS_ONLINE);
+		assert_int_equal(class_of(r, pid), GPREEMPT_CLASS_ONLINE);
 	rig_end(r);
 }
 
@@ -145,9 +145,9 @@ static void the_last_request_counts(void **state)
 	snprintf(down.pattern, sizeof(down.pattern), "*");
 	assert_int_equal(scheduler_class(r->s, &up), 1);
 	assert_int_equal(scheduler_class(r->s, &down), 1);
-	assert_int_equal(class_of(r, OFFLINE_PID), WIRE_CLASS_OFFLINE);
+	assert_int_equal(class_of(r, OFFLINE_PID), GPREEMPT_CLASS_OFFLINE);
 	assert_int_equal(scheduler_class(r->s, &up), 1);
-	assert_int_equal(class_of(r, OFFLINE_PID), WIRE_CLASS_ONLINE);
+	assert_int_equal(class_of(r, OFFLINE_PID), GPREEMPT_CLASS_ONLINE);
 	rig_end(r);
 }
 
@@ -161,9 +161,9 @@ static void a_hold_of_a_job_taken_out_of_its_class_is_told_of(void **state)
 	assert_int_equal(scheduler_class(r->s, &out), 1);
 	rig_run(r, 20 * MS);
 	assert_false(fake_is_held(offline));
-	assert_int_equal(r->told[WIRE_LET_GO], 1);
-	assert_int_equal(r->last[WIRE_LET_GO].pid, OFFLINE_PID);
-	assert_true(r->last[WIRE_LET_GO].duration_ns > 10 * MS);
+	assert_int_equal(r->told[GPREEMPT_EVENT_LET_GO], 1);
+	assert_int_equal(r->last[GPREEMPT_EVENT_LET_GO].pid, OFFLINE_PID);
+	assert_true(r->last[GPREEMPT_EVENT_LET_GO].duration_ns > 10 * MS);
 	rig_end(r);
 }
 
@@ -180,8 +180,8 @@ static void a_user_may_lower_only_their_own(void **state)
 	assert_int_equal(scheduler_class(r->s, &down), -EPERM);
 	snprintf(all.pattern, sizeof(all.pattern), "*");
 	assert_int_equal(scheduler_class(r->s, &all), 1);
-	assert_int_equal(class_of(r, ONLINE_PID), WIRE_CLASS_ONLINE);
-	assert_int_equal(class_of(r, 101), WIRE_CLASS_OFFLINE);
+	assert_int_equal(class_of(r, ONLINE_PID), GPREEMPT_CLASS_ONLINE);
+	assert_int_equal(class_of(r, 101), GPREEMPT_CLASS_OFFLINE);
 	fake_find(&r->fake, 101)->online = false;
 	rig_end(r);
 }
@@ -198,7 +198,7 @@ static void a_user_may_not_raise(void **state)
 	rig_run(r, S);
 	assert_int_equal(scheduler_class(r->s, &up), -EPERM);
 	assert_int_equal(scheduler_class(r->s, &out), -EPERM);
-	assert_int_equal(class_of(r, OFFLINE_PID), WIRE_CLASS_OFFLINE);
+	assert_int_equal(class_of(r, OFFLINE_PID), GPREEMPT_CLASS_OFFLINE);
 	rig_end(r);
 }
 
@@ -219,9 +219,9 @@ static void a_user_is_heard_of_what_nobody_said_anything_of(void **state)
 	for (theirs.pid = 300; theirs.pid <= 302; theirs.pid++)
 		assert_int_equal(scheduler_class(r->s, &theirs), 1);
 	rig_run(r, S);
-	assert_int_equal(class_of(r, 300), WIRE_CLASS_OFFLINE);
+	assert_int_equal(class_of(r, 300), GPREEMPT_CLASS_OFFLINE);
 	for (pid_t pid = 301; pid <= 302; pid++)
-		assert_int_equal(class_of_none(r, pid), WIRE_CLASS_NONE);
+		assert_int_equal(class_of_none(r, pid), GPREEMPT_CLASS_UNKNOWN);
 	rig_end(r);
 }
 
@@ -258,9 +258,9 @@ static void a_later_word_of_root_counts_for_more_than_a_users(void **state)
 	rig_run(r, S);
 	assert_int_equal(scheduler_class(r->s, &user), 1);
 	assert_int_equal(scheduler_class(r->s, &root), 1);
-	assert_int_equal(class_of(r, OFFLINE_PID), WIRE_CLASS_ONLINE);
+	assert_int_equal(class_of(r, OFFLINE_PID), GPREEMPT_CLASS_ONLINE);
 	assert_int_equal(scheduler_class(r->s, &user), 1);
-	assert_int_equal(class_of(r, OFFLINE_PID), WIRE_CLASS_OFFLINE);
+	assert_int_equal(class_of(r, OFFLINE_PID), GPREEMPT_CLASS_OFFLINE);
 	rig_end(r);
 }
 
@@ -339,9 +339,9 @@ static void nobody_is_raised_by_a_name_they_took_later(void **state)
 	snprintf(p->comm, sizeof(p->comm), "serve");
 	snprintf(rig_offline(r, 302, 1)->comm, sizeof(p->comm), "serve");
 	rig_run(r, 30 * S);
-	assert_int_equal(class_of(r, 300), WIRE_CLASS_ONLINE);
-	assert_int_equal(class_of(r, 301), WIRE_CLASS_OFFLINE);
-	assert_int_equal(class_of(r, 302), WIRE_CLASS_OFFLINE);
+	assert_int_equal(class_of(r, 300), GPREEMPT_CLASS_ONLINE);
+	assert_int_equal(class_of(r, 301), GPREEMPT_CLASS_OFFLINE);
+	assert_int_equal(class_of(r, 302), GPREEMPT_CLASS_OFFLINE);
 	rig_end(r);
 }
 
@@ -367,7 +367,7 @@ static void a_pattern_no_longer_fits_after_a_change_of_name(void **state)
 	assert_int_equal(scheduler_class(r->s, &request), 1);
 	snprintf(p->comm, sizeof(p->comm), "something");
 	rig_run(r, 2 * S);
-	assert_int_equal(class_of(r, OFFLINE_PID), WIRE_CLASS_OFFLINE);
+	assert_int_equal(class_of(r, OFFLINE_PID), GPREEMPT_CLASS_OFFLINE);
 	rig_end(r);
 }
 
@@ -545,9 +545,9 @@ static void continuing_begins_anew(void **state)
 	scheduler_continue(r->s);
 	rig_run(r, S);
 	assert_true(fake_is_held(offline));
-	assert_int_equal(r->last[WIRE_HELD].other_pid, 101);
-	assert_int_equal(r->told[WIRE_PAUSED], 1);
-	assert_int_equal(r->told[WIRE_CONTINUED], 1);
+	assert_int_equal(r->last[GPREEMPT_EVENT_HELD].other_pid, 101);
+	assert_int_equal(r->told[GPREEMPT_EVENT_PAUSED], 1);
+	assert_int_equal(r->told[GPREEMPT_EVENT_CONTINUED], 1);
 	rig_end(r);
 }
 
@@ -556,8 +556,8 @@ static void without_a_backend_everything_waits(void **state)
 	struct rig *r = rig_new(8);
 	struct fake_process *online, *offline;
 	struct class_request request = rig_request(WIRE_BY_PID, OFFLINE_PID, JOB_ONLINE);
-	struct wire_status status = { 0 };
-	struct wire_job job;
+	struct gpreempt_daemon_status status = { 0 };
+	struct gpreempt_daemon_job job;
 
 	rig_pair(r, &online, &offline);
 	scheduler_pause(r->s);
@@ -649,7 +649,7 @@ static void a_reload_keeps_holds_and_judges_anew(void **state)
 	scheduler_configure(r->s, &other);
 	rig_run(r, 50 * MS);
 	assert_false(fake_is_held(offline));
-	assert_int_equal(class_of(r, ONLINE_PID), WIRE_CLASS_OFFLINE);
+	assert_int_equal(class_of(r, ONLINE_PID), GPREEMPT_CLASS_OFFLINE);
 	rig_end(r);
 }
 

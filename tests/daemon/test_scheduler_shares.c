@@ -14,9 +14,9 @@
 #define CROWD_USER (USER + 1)
 #define OTHER_USER (USER + 2)
 
-static struct wire_status status_of(struct rig *r)
+static struct gpreempt_daemon_status status_of(struct rig *r)
 {
-	struct wire_status status = { 0 };
+	struct gpreempt_daemon_status status = { 0 };
 
 	scheduler_status(r->s, &status);
 	return status;
@@ -30,7 +30,7 @@ static void add_crowd(struct rig *r, pid_t first, size_t n)
 
 static bool is_known(struct rig *r, pid_t pid, uint32_t gpu)
 {
-	struct wire_job job;
+	struct gpreempt_daemon_job job;
 
 	return rig_job(r, pid, gpu, &job);
 }
@@ -87,9 +87,9 @@ static void users_with_as_many_change_nothing_for_each_other(void **state)
 		rig_offline(r, 1000 + i, 1)->uid = USER + (uid_t)(i % 2);
 	rig_run(r, 10 * S);
 	assert_int_equal(status_of(r).processes, SCHEDULER_MAX_PROCESSES);
-	went = r->told[WIRE_JOB_WENT];
+	went = r->told[GPREEMPT_EVENT_JOB_WENT];
 	rig_run(r, 10 * S);
-	assert_int_equal(r->told[WIRE_JOB_WENT], went);
+	assert_int_equal(r->told[GPREEMPT_EVENT_JOB_WENT], went);
 	rig_end(r);
 }
 

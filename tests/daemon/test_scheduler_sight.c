@@ -13,44 +13,44 @@
 
 static const char *blind_of(struct rig *r)
 {
-	static struct wire_status status;
+	static struct gpreempt_daemon_status status;
 
-	status = (struct wire_status){ 0 };
+	status = (struct gpreempt_daemon_status){ 0 };
 	scheduler_status(r->s, &status);
 	return status.blind;
 }
 
-static uint32_t flags_of(struct rig *r, pid_t pid)
+static struct gpreempt_daemon_job job_of(struct rig *r, pid_t pid)
 {
-	struct wire_job job;
+	struct gpreempt_daemon_job job;
 
 	assert_true(rig_job(r, pid, 1, &job));
-	return job.flags;
+	return job;
 }
 
 static void a_job_that_cannot_be_looked_at_is_told_of_once(void **state)
 {
 	struct rig *r = rig_new(8);
 	struct fake_process *online, *offline;
-	struct wire_job job;
+	struct gpreempt_daemon_job job;
 
 	rig_pair(r, &online, &offline);
 	offline->blind = true;
 	rig_run(r, 10 * S);
-	assert_int_equal(r->told[WIRE_JOB_BLIND_NOW], 1);
-	assert_int_equal(r->last[WIRE_JOB_BLIND_NOW].pid, OFFLINE_PID);
-	assert_non_null(strstr(r->last[WIRE_JOB_BLIND_NOW].text, "does not let itself be looked"));
+	assert_int_equal(r->told[GPREEMPT_EVENT_JOB_BLIND], 1);
+	assert_int_equal(r->last[GPREEMPT_EVENT_JOB_BLIND].pid, OFFLINE_PID);
+	assert_non_null(
+		strstr(r->last[GPREEMPT_EVENT_JOB_BLIND].text, "does not let itself be looked"));
 	assert_true(rig_job(r, OFFLINE_PID, 1, &job));
-	assert_int_equal(job.flags & (WIRE_JOB_BLIND | WIRE_JOB_UNSEEN | WIRE_JOB_WORKING),
-			 WIRE_JOB_BLIND | WIRE_JOB_UNSEEN);
+	assert_true(job.blind && job.unseen && !job.working);
 	assert_string_equal(job.why, "it does not let itself be looked at");
-	assert_false(flags_of(r, ONLINE_PID) & WIRE_JOB_BLIND);
+	assert_false(job_of(r, ONLINE_PID).blind);
 	assert_string_equal(blind_of(r), "");
 
 	offline->blind = false;
 	rig_run(r, 2 * S);
-	assert_int_equal(r->told[WIRE_JOB_SEEN], 1);
-	assert_false(flags_of(r, OFFLINE_PID) & (WIRE_JOB_BLIND | WIRE_JOB_UNSEEN));
+	assert_int_equal(r->told[GPREEMPT_EVENT_JOB_SEEN], 1);
+	assert_false(job_of(r, OFFLINE_PID).blind || job_of(r, OFFLINE_PID).unseen);
 	rig_end(r);
 }
 
@@ -108,19 +108,19 @@ static void what_is_so_of_all_is_told_once_and_not_of_each(void **state)
 	offline = rig_offline(r, OFFLINE_PID, 1);
 	online->blind = offline->blind = true;
 	rig_run(r, 10 * S);
-	assert_int_equal(r->told[WIRE_BLIND], 1);
-	assert_non_null(strstr(r->last[WIRE_BLIND].text, "there is no list of queues"));
-	assert_int_equal(r->told[WIRE_JOB_BLIND_NOW], 0);
+	assert_int_equal(r->told[GPREEMPT_EVENT_BLIND], 1);
+	assert_non_null(strstr(r->last[GPREEMPT_EVENT_BLIND].text, "there is no list of queues"));
+	assert_int_equal(r->told[GPREEMPT_EVENT_JOB_BLIND], 0);
 	assert_string_equal(blind_of(r), "there is no list of queues");
-	assert_true(flags_of(r, ONLINE_PID) & WIRE_JOB_BLIND);
-	assert_true(flags_of(r, OFFLINE_PID) & WIRE_JOB_BLIND);
+	assert_true(job_of(r, ONLINE_PID).blind);
+	assert_true(job_of(r, OFFLINE_PID).blind);
 
 	r->fake.problem = NULL;
 	online->blind = offline->blind = false;
 	rig_run(r, 2 * S);
-	assert_int_equal(r->told[WIRE_SEES], 1);
+	assert_int_equal(r->told[GPREEMPT_EVENT_SEES], 1);
 	assert_string_equal(blind_of(r), "");
-	assert_false(flags_of(r, ONLINE_PID) & WIRE_JOB_BLIND);
+	assert_false(job_of(r, ONLINE_PID).blind);
 	rig_end(r);
 }
 
@@ -133,8 +133,8 @@ static void what_comes_and_goes_is_told_now_and_then(void **state)
 		r->fake.problem = i % 2 ? NULL : i % 4 ? "one is unseen" : "two are unseen";
 		rig_run(r, S);
 	}
-	assert_in_range(r->told[WIRE_BLIND], 3, 5);
-	assert_in_range(r->told[WIRE_SEES], 0, 5);
+	assert_in_range(r->told[GPREEMPT_EVENT_BLIND], 3, 5);
+	assert_in_range(r->told[GPREEMPT_EVENT_SEES], 0, 5);
 	rig_end(r);
 }
 
@@ -146,13 +146,13 @@ static void processes_that_cannot_be_listed_are_told_of_and_kept(void **state)
 	rig_pair(r, &online, &offline);
 	r->fake.processes_result = -EBADMSG;
 	rig_run(r, 5 * S);
-	assert_int_equal(r->told[WIRE_BLIND], 1);
+	assert_int_equal(r->told[GPREEMPT_EVENT_BLIND], 1);
 	assert_non_null(strstr(blind_of(r), "cannot be listed"));
 	fake_set_work(online, true);
 	rig_run_until(r, fake_is_held(offline));
 	r->fake.processes_result = 0;
 	rig_run(r, 2 * S);
-	assert_int_equal(r->told[WIRE_SEES], 1);
+	assert_int_equal(r->told[GPREEMPT_EVENT_SEES], 1);
 	rig_end(r);
 }
 
@@ -163,11 +163,11 @@ static void who_does_not_let_itself_be_read_is_told_of(void **state)
 
 	offline->unreadable = true;
 	rig_run(r, 5 * S);
-	assert_int_equal(r->told[WIRE_BLIND], 1);
+	assert_int_equal(r->told[GPREEMPT_EVENT_BLIND], 1);
 	assert_non_null(strstr(blind_of(r), "process 200 "));
 	offline->unreadable = false;
-	rig_run_until(r, r->told[WIRE_SEES] == 1);
-	assert_false(flags_of(r, OFFLINE_PID) & WIRE_JOB_BLIND);
+	rig_run_until(r, r->told[GPREEMPT_EVENT_SEES] == 1);
+	assert_false(job_of(r, OFFLINE_PID).blind);
 	rig_end(r);
 }
 

@@ -3,11 +3,15 @@
 import os
 import re
 import shlex
+import sys
 import tempfile
 import unittest
 
 from pages import ROOT, files, pages, read
 from program import ask, commands, options
+
+sys.path.insert(0, os.path.join(ROOT, 'scripts'))
+import records  # noqa: E402 pylint: disable=wrong-import-position
 
 VALUED = {'--device', '--socket'}  # options before the command that take a value
 
@@ -143,6 +147,7 @@ class Sources(unittest.TestCase):
         code = ''.join(read(f) for f in files()
                        if f.startswith(('cmd/', 'include/', 'kernel/ext/', 'abi/', 'python/'))
                        and f.endswith(('.c', '.h', '.py')))
+        code += '\n'.join(records.c_table(records.of_tree(ROOT)))
         for page in pages():
             for name in re.findall(r'\bgpreempt_[a-z_]+\b', ' '.join(page.inline)):
                 self.assertRegex(code, rf'\b{name}', page.path)

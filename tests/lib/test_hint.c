@@ -97,7 +97,7 @@ static struct gpreempt_hint *open_hint(struct place *p, int fd, struct gpreempt_
 		char bytes[CMSG_SPACE(sizeof(int))];
 	} control = { 0 };
 	struct wire_answer a = {
-		.h = { WIRE_MAGIC, WIRE_VERSION, WIRE_HINT_PAGE, sizeof(a), 1 },
+		.h = wire_header(WIRE_HINT_PAGE, sizeof(a), 1),
 	};
 	struct iovec iov = { &a, sizeof(a) };
 	struct msghdr msg = {
@@ -120,9 +120,9 @@ static struct gpreempt_hint *open_hint(struct place *p, int fd, struct gpreempt_
 	return hint;
 }
 
-static int make_page(size_t bytes, uint32_t magic)
+static int make_page_of(size_t bytes, uint32_t magic, uint16_t version, uint16_t since)
 {
-	struct wire_hint_page page = { .magic = magic, .version = WIRE_VERSION };
+	struct wire_hint_page page = { .magic = magic, .version = version, .since = since };
 	int fd = memfd_create("page", MFD_CLOEXEC | MFD_ALLOW_SEALING);
 
 	assert_true(fd >= 0);
@@ -130,6 +130,11 @@ static int make_page(size_t bytes, uint32_t magic)
 	if (bytes >= sizeof(page))
 		assert_int_equal(pwrite(fd, &page, sizeof(page), 0), sizeof(page));
 	return fd;
+}
+
+static int make_page(size_t bytes, uint32_t magic)
+{
+	return make_page_of(bytes, magic, WIRE_HINT_VERSION, WIRE_HINT_VERSION);
 }
 
 static int seal(int fd)
@@ -181,6 +186,27 @@ static void pages_that_could_not_be_written_to_are_refused(void **state)
 	assert_int_equal(e.error, -EPROTO);
 }
 
+/* The page of a later daemon may have more fields, which nobody here writes. */
+static void a_page_has_a_version_of_its_own(void **state)
+{
+	_cleanup_close_ int later = seal(make_page_of(4096, WIRE_MAGIC, 9, WIRE_HINT_VERSION));
+	_cleanup_close_ int other = seal(make_page_of(4096, WIRE_MAGIC, 9, WIRE_HINT_VERSION + 1));
+	_cleanup_close_ int none = seal(make_page_of(4096, WIRE_MAGIC, 0, 0));
+	struct wire_hint_page *page = mmap(NULL, 4096, PROT_READ, MAP_SHARED, later, 0);
+	struct gpreempt_error e = { .size = sizeof(e) };
+	struct gpreempt_hint *hint = open_hint(*state, later, NULL);
+
+	assert_non_null(hint);
+	gpreempt_hint_now(hint);
+	assert_int_equal(page->calls, 1);
+	gpreempt_hint_close(hint);
+	munmap(page, 4096);
+	assert_null(open_hint(*state, other, &e));
+	assert_int_equal(e.error, -EPROTO);
+	assert_null(open_hint(*state, none, &e));
+	assert_int_equal(e.error, -EPROTO);
+}
+
 static void without_a_page_hints_do_nothing(void **state)
 {
 	struct gpreempt_error e = { .size = sizeof(e) };
@@ -203,6 +229,7 @@ int main(void)
 		PLACE_TEST(no_daemon_is_said_so),
 		PLACE_TEST(a_hint_is_a_store_into_the_shared_page),
 		PLACE_TEST(pages_that_could_not_be_written_to_are_refused),
+		PLACE_TEST(a_page_has_a_version_of_its_own),
 		cmocka_unit_test(without_a_page_hints_do_nothing),
 	};
 

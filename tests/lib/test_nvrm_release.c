@@ -11,8 +11,8 @@
 
 #include <cmocka.h>
 
-#include "abi/wire.h"
 #include "tests/lib/nvrm_rig.h"
+#include "wire/wire.h"
 
 /* One that has a job, and answers the connections that are made one after the other. */
 struct daemon {
@@ -27,31 +27,24 @@ struct daemon {
 
 static void answer(struct daemon *d, int fd, const struct wire_request *request)
 {
-	union {
-		struct wire_header h;
-		struct wire_status status;
-		struct wire_jobs jobs;
-		struct wire_answer answer;
-	} a = { .h = { WIRE_MAGIC, WIRE_VERSION, request->h.type, 0, request->h.seq } };
+	const struct gpreempt_daemon_job job = { .pid = JOB, .attached = true, .detailed = true };
+	struct gpreempt_daemon_status status = { .pid = 77 };
+	union wire_packet a;
 
 	switch (request->h.type) {
 	case WIRE_STATUS:
-		a.h.bytes = sizeof(a.status);
-		a.status.pid = 77;
-		snprintf(a.status.backend, sizeof(a.status.backend), "%s", d->backend);
+		snprintf(status.backend, sizeof(status.backend), "%s", d->backend);
+		wire_list_one(&a, WIRE_STATUS, request->h.seq, &status);
 		break;
 	case WIRE_JOBS:
-		a.h.bytes = sizeof(a.jobs);
-		a.jobs.n = a.jobs.total = 1;
-		a.jobs.jobs[0].key = request->from + 1;
-		a.jobs.jobs[0].pid = JOB;
-		a.jobs.jobs[0].flags = WIRE_JOB_ATTACHED;
+		wire_list_one(&a, WIRE_JOBS, request->h.seq, &job);
+		a.list.next = request->from + 1;
 		break;
 	default:
 		d->released++;
 		if (d->silent)
 			return;
-		a.h.bytes = sizeof(a.answer);
+		a.h = wire_header(request->h.type, sizeof(a.answer), request->h.seq);
 		a.answer.count = 1;
 	}
 	assert_int_equal(send(fd, &a, a.h.bytes, MSG_NOSIGNAL), a.h.bytes);

@@ -61,7 +61,7 @@ def text_of(header):
 
 
 def c_fields(struct):
-    """The names in the body of a struct."""
+    """The names in the body of a struct, by a reader simpler than the one that made them."""
     for header in HEADERS:
         m = re.search(r'struct %s \{(.*?)\n\};' % struct.c_name, text_of(header), re.S)
         if m:
