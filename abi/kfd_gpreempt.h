@@ -236,6 +236,7 @@ ABI_SIZE(struct kfd_gpreempt_stats, 24);
  * itself after hold_max_ms, whatever becomes of it. Processes without a class it leaves alone.
  */
 
+/* As enum job_class. */
 #define KFD_GPREEMPT_NO_CLASS 0u
 #define KFD_GPREEMPT_ONLINE 1u
 #define KFD_GPREEMPT_OFFLINE 2u

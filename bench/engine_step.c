@@ -62,7 +62,7 @@ static int set_up(struct subject *s, void *memory, const struct engine_limits *l
 	for (uint32_t j = 0; j < JOBS; j++) {
 		const struct engine_job_config config = {
 			.gpu = j / 5,
-			.class = is_online(j) ? GPOL_ONLINE : GPOL_OFFLINE,
+			.class = is_online(j) ? JOB_ONLINE : JOB_OFFLINE,
 			.flags = is_online(j) ? ENGINE_JOB_CRITICAL : ENGINE_JOB_PREEMPTIBLE,
 		};
 		int id = engine_add_job(s->e, s->now_ns, &config);

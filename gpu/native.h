@@ -11,6 +11,8 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "abi/job_class.h"
+
 struct gpu_backend;
 
 struct gpu_native_config {
@@ -21,10 +23,8 @@ struct gpu_native_config {
 	uint32_t online_permille, offline_permille, low_water;
 };
 
-enum gpu_native_class { GPU_NATIVE_LEFT_ALONE, GPU_NATIVE_ONLINE, GPU_NATIVE_OFFLINE };
-
 struct gpu_native_job { /* a process, and the queues it creates */
-	enum gpu_native_class job_class;
+	enum job_class job_class;
 	bool critical, lazy, auto_deactivate;
 	uint32_t priority, weight;
 	uint64_t target_ns, wait_bound_ns;

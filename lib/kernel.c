@@ -361,13 +361,6 @@ static int name(struct gpreempt_ctx *ctx, pid_t pid, const char *what, struct na
 	return r < 0 ? explain(ctx, pid, ret, r) : 0;
 }
 
-static uint32_t kernel_class(enum gpreempt_class c)
-{
-	if (c == GPREEMPT_CLASS_UNKNOWN)
-		return KFD_GPREEMPT_NO_CLASS;
-	return c == GPREEMPT_CLASS_ONLINE ? KFD_GPREEMPT_ONLINE : KFD_GPREEMPT_OFFLINE;
-}
-
 EXPORT int gpreempt_kernel_set_class(struct gpreempt_ctx *ctx, pid_t pid,
 				     const struct gpreempt_class_request *request)
 {
@@ -387,7 +380,7 @@ EXPORT int gpreempt_kernel_set_class(struct gpreempt_ctx *ctx, pid_t pid,
 	args = (struct kfd_gpreempt_class){
 		.pid = (uint32_t)pid,
 		.queue_id = KFD_GPREEMPT_ALL_QUEUES,
-		.class = kernel_class(req.job_class),
+		.class = req.job_class, /* the numbers are the same: abi/job_class.h */
 		.flags = req.critical ? KFD_GPREEMPT_CLASS_CRITICAL : 0,
 		.priority = req.priority < 0 ? 0 : (uint32_t)req.priority,
 		.target_ns = req.target_us * NSEC_PER_USEC,

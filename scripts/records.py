@@ -188,8 +188,8 @@ def ctype_of(headers, field):
 def python_module(headers):
     yield '# SPDX-License-Identifier: MIT'
     yield '"""The structs and numbers of libgpreempt\'s headers, made of them by the build."""'
-    yield 'from ctypes import (POINTER, c_bool, c_char, c_char_p, c_double, c_int, c_size_t, c_ubyte,'
-    yield '                    c_uint32, c_uint64)'
+    yield 'from ctypes import (POINTER, c_bool, c_char, c_char_p, c_double, c_int, c_size_t,'
+    yield '                    c_ubyte, c_uint32, c_uint64)'
     yield ''
     yield 'from ._struct import PollFd, Struct, enum_t, pid_t, uid_t  # noqa: F401'
     yield ''

@@ -63,7 +63,7 @@ static int make_programs(struct sim_world *w)
 static int make_process(struct sim_world *w, struct sim_process *p, const struct sim_job *job,
 			uint32_t copy)
 {
-	bool present = w->options->mode != SIM_ALONE || job->class == GPOL_ONLINE;
+	bool present = w->options->mode != SIM_ALONE || job->online;
 
 	*p = (struct sim_process){
 		.world = w,
@@ -132,7 +132,7 @@ static void place_member(struct sim_gpu *gpu, struct sim_process *p, struct sim_
 	for (uint32_t i = 0; i < p->n_streams; i++) {
 		m->queues[i].program = p->program;
 		m->queues[i].process = p->index;
-		m->queues[i].online = p->job->class == GPOL_ONLINE;
+		m->queues[i].online = p->job->online;
 		gpu->streams[first + i] = &p->streams[i];
 		gpu->members[first + i] = m;
 	}

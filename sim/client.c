@@ -7,7 +7,7 @@
 
 static bool announces(const struct sim_process *p)
 {
-	return p->world->options->mode == SIM_ENGINE && p->job->class == GPOL_ONLINE &&
+	return p->world->options->mode == SIM_ENGINE && p->job->online &&
 	       p->job->announce_ns != SIM_NOT_ANNOUNCED;
 }
 
@@ -116,7 +116,7 @@ static void request_done(struct sim_stream *stream)
 	struct sim_world *w = p->world;
 
 	p->done++;
-	if (p->job->class == GPOL_ONLINE)
+	if (p->job->online)
 		sim_record(w, &w->online, w->time.now_ns - stream->submit_ns);
 	/* Who says that work comes says also that it is done: worth a look. */
 	if (announces(p))

@@ -19,7 +19,7 @@ int sim_job_settle(struct sim_job *job, uint64_t seen, struct inifile *ini, unsi
 	if (has_rate && (job->arrival == SIM_CLOSED || job->arrival == SIM_TRACE))
 		return inifile_wrong_line(ini, line, "[job %s] has a rate but does not follow it",
 					  job->name);
-	if (job->class == GPOL_OFFLINE && job->announce_ns != SIM_NOT_ANNOUNCED)
+	if (!job->online && job->announce_ns != SIM_NOT_ANNOUNCED)
 		return inifile_wrong_line(ini, line, "[job %s] is offline: it announces nothing",
 					  job->name);
 	return 0;

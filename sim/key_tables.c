@@ -21,7 +21,7 @@
 
 static const char *const no_yes[] = { "no", "yes", NULL };
 static const char *const places[] = { "hbm", "host", NULL };
-static const char *const classes[] = { "offline", "online", NULL }; /* enum gpol_class */
+static const char *const classes[] = { "offline", "online", NULL };
 static const char *const arrivals[] = { "periodic", "poisson", "trace", "continuous", NULL };
 
 /* clang-format off */
@@ -55,7 +55,7 @@ const struct sim_key sim_params_keys[] = {
 #define S struct sim_job
 const struct sim_key sim_job_keys[] = {
 	{ .name = "model", .kind = SIM_KEY_MODEL, .required = true, FIELD(S, model) },
-	CHOICE("class", S, class, classes),
+	CHOICE("class", S, online, classes),
 	NUMBER("priority", S, priority, UNIT_COUNT, 0, UINT8_MAX),
 	NUMBER("copies", S, copies, UNIT_COUNT, 0, 100000),
 	NUMBER("queues", S, queues, UNIT_COUNT, 1, 1000),

@@ -134,7 +134,7 @@ static bool is_starved(const struct sim_process *p)
 	uint64_t bound = p->job->wait_bound_ns ? p->job->wait_bound_ns : w->config.hold_max_ns;
 	uint64_t act_ns = 0;
 
-	if (!w->engine || p->job->class != GPOL_OFFLINE)
+	if (!w->engine || p->job->online)
 		return false;
 	for (uint32_t i = 0; i < p->n_members; i++)
 		act_ns = MAX(act_ns, p->members[i].gpu->longest_batch_ns);
@@ -168,7 +168,7 @@ static void judge_process(struct sim_process *p, struct sim_result *r)
 		.announce_ns = p->job->announce_ns,
 		.submitted = p->sent,
 		.done = p->done,
-		.longest_wait_ns = p->job->class == GPOL_OFFLINE ? p->longest_wait_ns : 0,
+		.longest_wait_ns = !p->job->online ? p->longest_wait_ns : 0,
 		.gpu_ns = work_ns(p),
 		.preempted = p->preempted,
 		.starved = is_starved(p),
@@ -180,7 +180,7 @@ static void judge_process(struct sim_process *p, struct sim_result *r)
 	r->overloaded |= job->overloaded;
 	r->starved += job->starved;
 	r->work_ns += job->gpu_ns;
-	if (p->job->class == GPOL_OFFLINE)
+	if (!p->job->online)
 		r->offline_work_ns += job->gpu_ns;
 }
 

@@ -430,7 +430,7 @@ int sim_scenario_set(struct sim_scenario *s, const char *key, const char *value,
 	}
 	r = sim_key_set(k, s, &scratch, value, mistake);
 	for (size_t i = 0; !r && i < s->n_jobs; i++) {
-		if (s->jobs[i].class == GPOL_ONLINE)
+		if (s->jobs[i].online)
 			r = sim_key_set(k, s, &s->jobs[i], value, mistake);
 	}
 	return r;

@@ -58,7 +58,8 @@ struct sim_job {
 	uint32_t queues; /* of each; requests go to them in turn */
 	uint32_t gpu; /* the first; copies go round all GPUs of the scenario from there */
 	bool gang; /* one process on all GPUs, which stops as one */
-	uint8_t class, priority; /* see gpol_job */
+	uint8_t online; /* 0: offline */
+	uint8_t priority; /* see gpol_job */
 	uint32_t weight, min_permille;
 	bool latency_critical, lazy, auto_deactivate;
 	enum sim_arrival arrival;

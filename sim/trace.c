@@ -143,7 +143,7 @@ static uint32_t take_lane(const struct sim_trace *t, struct process *p, uint32_t
 static void put_row_name(struct sim_trace *t, uint32_t gpu, uint32_t process, uint32_t row,
 			 const char *suffix)
 {
-	bool online = t->processes[process].job->class == GPOL_ONLINE;
+	bool online = t->processes[process].job->online;
 
 	put(t, ",\n{\"ph\":\"M\",\"pid\":%" PRIu32 ",\"tid\":%" PRIu32, gpu + 1, row);
 	put(t, ",\"name\":\"thread_name\",\"args\":{\"name\":\"");

@@ -170,7 +170,7 @@ static int add_member(struct sim_world *w, struct sim_member *m)
 	struct engine_job_config c = {
 		.gpu = m->gpu->index,
 		.gang = job->gang ? p->index + 1 : ENGINE_NO_GANG,
-		.class = job->class,
+		.class = job->online ? JOB_ONLINE : JOB_OFFLINE,
 		.priority = job->priority,
 		.weight = job->weight,
 		.min_permille = job->min_permille,
@@ -179,7 +179,7 @@ static int add_member(struct sim_world *w, struct sim_member *m)
 	};
 	int id;
 
-	c.flags = (job->class == GPOL_OFFLINE ? ENGINE_JOB_PREEMPTIBLE : 0) |
+	c.flags = (!job->online ? ENGINE_JOB_PREEMPTIBLE : 0) |
 		  (job->latency_critical ? ENGINE_JOB_CRITICAL : 0) |
 		  (job->lazy ? ENGINE_JOB_LAZY : 0) |
 		  (job->auto_deactivate ? ENGINE_JOB_AUTO_DEACTIVATE : 0);

@@ -2,7 +2,13 @@
 #include <errno.h>
 #include <string.h>
 
+#include "abi/job_class.h"
 #include "wire/wire.h"
+
+_Static_assert(GPREEMPT_CLASS_UNKNOWN == (int)JOB_UNMANAGED &&
+		       GPREEMPT_CLASS_ONLINE == (int)JOB_ONLINE &&
+		       GPREEMPT_CLASS_OFFLINE == (int)JOB_OFFLINE,
+	       "classes have the same numbers everywhere");
 
 static const char *const classes[] = {
 	[GPREEMPT_CLASS_UNKNOWN] = "none",

@@ -67,7 +67,9 @@ bool wire_is_zero(const struct wire_field *f, const void *entry)
 {
 	const char *at = (const char *)entry + f->offset;
 
-	return f->form == WIRE_FORM_TEXT ? !at[0] : f->form != WIRE_FORM_BYTES && !wire_value(f, entry);
+	if (f->form == WIRE_FORM_TEXT)
+		return !at[0];
+	return f->form != WIRE_FORM_BYTES && !wire_value(f, entry);
 }
 
 bool wire_is_unseen(const struct wire_record *r, const struct wire_field *f, const void *entry)

@@ -119,7 +119,7 @@ static size_t add_job(struct json_object *array, const struct sim_result *r, siz
 		sum.overloaded |= j->overloaded;
 	}
 	json_add_string(object, "name", sum.job->name);
-	json_add_string(object, "class", sum.job->class == GPOL_ONLINE ? "online" : "offline");
+	json_add_string(object, "class", sum.job->online ? "online" : "offline");
 	if (r->jobs[first].announce_ns != SIM_NOT_ANNOUNCED)
 		json_add(object, "announce_us", json_us(r->jobs[first].announce_ns));
 	json_add_uint(object, "processes", n);

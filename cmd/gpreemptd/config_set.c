@@ -7,6 +7,7 @@
 
 #include "cmd/gpreemptd/config_internal.h"
 #include "util/macros.h"
+#include "wire/wire.h"
 
 #define CONTAINER_MIN 12u
 #define CONTAINER_MAX 64u
@@ -85,27 +86,21 @@ static int set_log_level(struct config_reader *r, const char *text, enum log_lev
 static int set_class(struct config_reader *r, const struct config_key *key, const char *text,
 		     struct verdict *verdict)
 {
-	static const char *const names[] = {
-		[JOB_UNMANAGED] = "none",
-		[JOB_OFFLINE] = "offline",
-		[JOB_ONLINE] = "online",
-	};
-	size_t place = 0;
+	uint32_t job_class;
+	int error = wire_class_parse(text, &job_class);
 
-	while (place < ARRAY_SIZE(names) && strcmp(text, names[place]))
-		place++;
-	if (place == JOB_ONLINE && key->kind == CONFIG_DEFAULT_CLASS) {
+	if (error == 0 && job_class == JOB_ONLINE && key->kind == CONFIG_DEFAULT_CLASS) {
 		config_hint(r,
 			    "it would let every user of the machine preempt; write a [rule NAME]");
 		return config_wrong(r, text, "nobody is online by default");
 	}
-	if (place == ARRAY_SIZE(names)) {
+	if (error < 0) {
 		config_hint(r, "classes are %s",
 			    key->kind == CONFIG_CLASS ? "online, offline and none" :
 							"offline and none");
 		return config_wrong(r, text, "there is no class '%.40s'", text);
 	}
-	verdict->job_class = (enum job_class)place;
+	verdict->job_class = (enum job_class)job_class;
 	return 0;
 }
 

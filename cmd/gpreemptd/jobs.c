@@ -271,7 +271,7 @@ static struct engine_job_config describe(const struct scheduler *s, const struct
 			 (online && is_critical(p) ? ENGINE_JOB_CRITICAL : 0) |
 			 (v->lazy ? ENGINE_JOB_LAZY : 0) |
 			 (v->auto_deactivate ? ENGINE_JOB_AUTO_DEACTIVATE : 0),
-		.class = online ? GPOL_ONLINE : GPOL_OFFLINE,
+		.class = v->job_class,
 		.priority = v->priority,
 		.weight = v->weight,
 		.min_permille = v->min_permille,

@@ -60,7 +60,7 @@ static struct gpu_native_job job_of(const struct scheduler *s, const struct proc
 	memset(&job, 0, sizeof(job)); /* it is compared as a whole */
 	if (v->job_class == JOB_UNMANAGED || p->left_alone || p->free_until_ns > s->now_ns)
 		return job;
-	job.job_class = online ? GPU_NATIVE_ONLINE : GPU_NATIVE_OFFLINE;
+	job.job_class = v->job_class;
 	job.critical = online && (v->critical || p->page);
 	job.lazy = v->lazy;
 	job.auto_deactivate = v->auto_deactivate;

@@ -15,9 +15,8 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "abi/job_class.h"
 #include "gpu/helpers/proc_files.h"
-
-enum job_class { JOB_UNMANAGED, JOB_ONLINE, JOB_OFFLINE }; /* as enum gpreempt_class */
 
 /* What a process is told to be. */
 struct verdict {

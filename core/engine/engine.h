@@ -88,7 +88,7 @@ struct engine_job_config {
 	uint32_t gpu;
 	uint32_t gang; /* jobs with the same number stop together; ENGINE_NO_GANG: by itself */
 	uint32_t flags; /* ENGINE_JOB_* */
-	uint8_t class; /* enum gpol_class */
+	uint8_t class; /* enum job_class */
 	uint8_t priority;
 	uint32_t weight; /* 0 counts as 1 */
 	uint32_t min_permille;

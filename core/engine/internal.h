@@ -238,7 +238,7 @@ static inline struct engine_job *next_member(const struct engine *e, const struc
 
 static inline bool is_online(const struct engine_job *j)
 {
-	return j->config.class == GPOL_ONLINE;
+	return j->config.class == JOB_ONLINE;
 }
 
 /* On its way off or there, and nothing done about it yet. */

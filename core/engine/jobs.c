@@ -190,7 +190,7 @@ static void set_config(struct engine *e, struct engine_job *j,
 		       const struct engine_job_config *config)
 {
 	j->config = *config;
-	j->config.class = config->class == GPOL_ONLINE ? GPOL_ONLINE : GPOL_OFFLINE;
+	j->config.class = config->class == JOB_ONLINE ? JOB_ONLINE : JOB_OFFLINE;
 	j->config.weight = config->weight ? config->weight : 1;
 	gpu_of(e, j)->stale = true;
 	e->cadence_ns = 0;

@@ -31,7 +31,7 @@ static const struct gpol_job *pressing(const struct gpol_input *in, uint64_t spa
 	for (size_t i = 0; i < in->n; i++) {
 		const struct gpol_job *job = &in->jobs[i];
 
-		if (job->class != GPOL_ONLINE || !gpol_needs_gpu(job, in) ||
+		if (job->class != JOB_ONLINE || !gpol_needs_gpu(job, in) ||
 		    act_by(job, in) > gpol_after(in->now_ns, spare_ns))
 			continue;
 		if (!best || gpol_more_urgent(job, best) ||
@@ -50,7 +50,7 @@ static uint64_t pressing_changes(const struct gpol_input *in)
 		const struct gpol_job *job = &in->jobs[i];
 		uint64_t by = act_by(job, in);
 
-		if (job->class != GPOL_ONLINE || !job->has_work || by <= in->now_ns ||
+		if (job->class != JOB_ONLINE || !job->has_work || by <= in->now_ns ||
 		    by == GPOL_NEVER)
 			continue;
 		again = gpol_min(again, by);
@@ -88,7 +88,7 @@ static uint64_t decide(const void *state, const struct gpol_input *in, struct gp
 {
 	const struct gpol_job *now = pressing(in, 0);
 	const struct gpol_job *soon = pressing(in, in->params->linger_ns);
-	const struct gpol_job *offline = gpol_most_urgent(in, GPOL_OFFLINE);
+	const struct gpol_job *offline = gpol_most_urgent(in, JOB_OFFLINE);
 	uint64_t again = GPOL_NEVER;
 
 	if (now)

@@ -44,7 +44,7 @@ void gpol_hold_nobody(const struct gpol_input *in, struct gpol_verdict *ret)
 
 bool gpol_more_urgent(const struct gpol_job *a, const struct gpol_job *b)
 {
-	return a->class != b->class ? a->class > b->class : a->priority > b->priority;
+	return a->class != b->class ? a->class == JOB_ONLINE : a->priority > b->priority;
 }
 
 static bool lingers(const struct gpol_job *job, const struct gpol_input *in)
@@ -80,7 +80,7 @@ static bool comes_before(const struct gpol_job *a, const struct gpol_job *b)
 	return a->id < b->id;
 }
 
-const struct gpol_job *gpol_most_urgent(const struct gpol_input *in, enum gpol_class class)
+const struct gpol_job *gpol_most_urgent(const struct gpol_input *in, enum job_class class)
 {
 	const struct gpol_job *best = NULL;
 
@@ -162,7 +162,7 @@ uint64_t gpol_hold_lesser(const struct gpol_relief *relief, const struct gpol_in
 	for (size_t i = 0; i < in->n; i++) {
 		const struct gpol_job *job = &in->jobs[i];
 
-		if (!gpol_more_urgent(top, job) || job->class != GPOL_OFFLINE)
+		if (!gpol_more_urgent(top, job) || job->class != JOB_OFFLINE)
 			continue;
 		again = gpol_min(again, gpol_holding_changes(relief, job, in));
 		if (gpol_can_be_held(relief, job, in))

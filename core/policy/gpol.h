@@ -12,13 +12,12 @@
 #ifndef GPREEMPT_CORE_POLICY_GPOL_H
 #define GPREEMPT_CORE_POLICY_GPOL_H
 
+#include "abi/job_class.h"
 #include "abi/types.h"
 
 #define GPOL_NEVER UINT64_MAX
 #define GPOL_NOBODY UINT32_MAX
 #define GPOL_STATE_BYTES 64 /* of any policy, for one GPU */
-
-enum gpol_class { GPOL_OFFLINE, GPOL_ONLINE };
 
 /*
  * A job on this GPU as the engine sees it now. Class and priority come from the owner of the
@@ -26,7 +25,7 @@ enum gpol_class { GPOL_OFFLINE, GPOL_ONLINE };
  */
 struct gpol_job {
 	uint32_t id; /* of the engine, the same as long as the job lives */
-	uint8_t class; /* enum gpol_class */
+	uint8_t class; /* enum job_class */
 	uint8_t priority; /* within its class; more is more urgent */
 	bool has_work; /* something waits or runs in its queues */
 	bool announced; /* a hint: work is coming, keep room for it */
@@ -109,7 +108,7 @@ const struct gpol_ops *gpol_find(const char *name);
  * The most urgent job that needs the GPU now: it has work, or work was announced, or it had work
  * less than linger_ns ago. Of those equally urgent the one that came first. NULL: none.
  */
-const struct gpol_job *gpol_most_urgent(const struct gpol_input *in, enum gpol_class class);
+const struct gpol_job *gpol_most_urgent(const struct gpol_input *in, enum job_class class);
 bool gpol_needs_gpu(const struct gpol_job *job, const struct gpol_input *in);
 /* When a job that had work lately no longer counts as needing the GPU, or GPOL_NEVER. */
 uint64_t gpol_linger_ends(const struct gpol_job *job, const struct gpol_input *in);

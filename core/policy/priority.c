@@ -20,10 +20,10 @@ static void observe(void *state, const struct gpol_input *in)
  */
 static uint64_t decide(const void *state, const struct gpol_input *in, struct gpol_verdict *ret)
 {
-	const struct gpol_job *top = gpol_most_urgent(in, GPOL_ONLINE);
+	const struct gpol_job *top = gpol_most_urgent(in, JOB_ONLINE);
 
 	if (!top)
-		top = gpol_most_urgent(in, GPOL_OFFLINE);
+		top = gpol_most_urgent(in, JOB_OFFLINE);
 	if (top)
 		return gpol_hold_lesser(state, in, top, ret);
 	gpol_hold_nobody(in, ret);

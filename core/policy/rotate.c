@@ -14,7 +14,7 @@ static void observe(void *state, const struct gpol_input *in)
 	struct gpol_round round = gpol_round(in, false, false);
 
 	gpol_relief_observe(&s->relief, in);
-	if (gpol_most_urgent(in, GPOL_ONLINE))
+	if (gpol_most_urgent(in, JOB_ONLINE))
 		gpol_turn_pause(&s->turn);
 	else
 		gpol_turn_observe(&s->turn, in, &round);
@@ -35,7 +35,7 @@ static void observe(void *state, const struct gpol_input *in)
 static uint64_t decide(const void *state, const struct gpol_input *in, struct gpol_verdict *ret)
 {
 	const struct rotate *s = state;
-	const struct gpol_job *online = gpol_most_urgent(in, GPOL_ONLINE);
+	const struct gpol_job *online = gpol_most_urgent(in, JOB_ONLINE);
 	struct gpol_round round = gpol_round(in, false, false);
 
 	if (online)

@@ -50,7 +50,7 @@ static void keep_accounts(struct share *s, const struct gpol_input *in,
 static void observe(void *state, const struct gpol_input *in)
 {
 	struct share *s = state;
-	bool online = gpol_most_urgent(in, GPOL_ONLINE) != NULL;
+	bool online = gpol_most_urgent(in, JOB_ONLINE) != NULL;
 	struct gpol_round round = gpol_round(in, online, true);
 
 	gpol_relief_observe(&s->relief, in);
@@ -92,7 +92,7 @@ static uint64_t accounts_change(const struct share *s, const struct gpol_input *
 static uint64_t decide(const void *state, const struct gpol_input *in, struct gpol_verdict *ret)
 {
 	const struct share *s = state;
-	const struct gpol_job *online = gpol_most_urgent(in, GPOL_ONLINE);
+	const struct gpol_job *online = gpol_most_urgent(in, JOB_ONLINE);
 	struct gpol_round round = gpol_round(in, online != NULL, true);
 	uint64_t again;
 

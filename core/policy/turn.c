@@ -26,7 +26,7 @@ static uint64_t weight(const struct gpol_job *job)
 
 static bool takes_part(const struct gpol_job *job, const struct gpol_round *round)
 {
-	return job->class == GPOL_OFFLINE && job->preemptible &&
+	return job->class == JOB_OFFLINE && job->preemptible &&
 	       (!round->guaranteed_only || job->min_permille);
 }
 
@@ -148,7 +148,7 @@ uint64_t gpol_turn_hold_others(const struct gpol_turn *turn, const struct gpol_r
 	for (size_t i = 0; i < in->n; i++) {
 		const struct gpol_job *job = &in->jobs[i];
 
-		if (job == on || job->class != GPOL_OFFLINE)
+		if (job == on || job->class != JOB_OFFLINE)
 			continue;
 		again = gpol_min(again, gpol_holding_changes(relief, job, in));
 		if (gpol_can_be_held(relief, job, in))

@@ -21,7 +21,7 @@ static uint64_t served(const struct gpol_job *job)
 
 static bool takes_part(const struct gpol_job *job)
 {
-	return job->class == GPOL_OFFLINE && job->preemptible;
+	return job->class == JOB_OFFLINE && job->preemptible;
 }
 
 /* Of equals the one with the lower id, so that the order of the array decides nothing. */
@@ -73,7 +73,7 @@ static void observe(void *state, const struct gpol_input *in)
 static uint64_t decide(const void *state, const struct gpol_input *in, struct gpol_verdict *ret)
 {
 	const struct neediest *s = state;
-	const struct gpol_job *online = gpol_most_urgent(in, GPOL_ONLINE), *on = whose_turn(s, in);
+	const struct gpol_job *online = gpol_most_urgent(in, JOB_ONLINE), *on = whose_turn(s, in);
 	uint64_t again = GPOL_NEVER;
 
 	gpol_hold_nobody(in, ret);
@@ -85,7 +85,7 @@ static uint64_t decide(const void *state, const struct gpol_input *in, struct gp
 	for (size_t i = 0; on && i < in->n; i++) {
 		const struct gpol_job *job = &in->jobs[i];
 
-		if (job == on || job->class != GPOL_OFFLINE)
+		if (job == on || job->class != JOB_OFFLINE)
 			continue;
 		again = gpol_min(again, gpol_holding_changes(&s->relief, job, in));
 		if (gpol_can_be_held(&s->relief, job, in))

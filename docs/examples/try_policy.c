@@ -22,7 +22,7 @@ static int try_one(const struct sim_scenario *s, const struct gpol_ops *policy)
 	if (err < 0)
 		return err;
 	for (size_t i = 0; i < r.n_jobs; i++) {
-		if (r.jobs[i].job->class != GPOL_OFFLINE)
+		if (r.jobs[i].job->online)
 			continue;
 		least = r.jobs[i].gpu_ns < least ? r.jobs[i].gpu_ns : least;
 		most = r.jobs[i].gpu_ns > most ? r.jobs[i].gpu_ns : most;

@@ -7,6 +7,10 @@
 #include "gpu/kfd/scheduler.h"
 #include "util/macros.h"
 
+_Static_assert(JOB_UNMANAGED == KFD_GPREEMPT_NO_CLASS && JOB_ONLINE == KFD_GPREEMPT_ONLINE &&
+		       JOB_OFFLINE == KFD_GPREEMPT_OFFLINE,
+	       "classes have the same numbers in the driver");
+
 static struct gkfd *gkfd_of(struct gpu_backend *base)
 {
 	return ((struct backend *)base)->k;
@@ -81,15 +85,10 @@ static int native_turn_on(struct gpu_backend *base, const struct gpu_native_conf
 static int native_set_job(struct gpu_backend *base, pid_t pid, uint64_t start_ticks,
 			  const struct gpu_native_job *job)
 {
-	static const uint32_t classes[] = {
-		[GPU_NATIVE_LEFT_ALONE] = KFD_GPREEMPT_NO_CLASS,
-		[GPU_NATIVE_ONLINE] = KFD_GPREEMPT_ONLINE,
-		[GPU_NATIVE_OFFLINE] = KFD_GPREEMPT_OFFLINE,
-	};
 	const struct kfd_gpreempt_class class = {
 		.pid = (uint32_t)pid,
 		.queue_id = KFD_GPREEMPT_ALL_QUEUES,
-		.class = classes[job->job_class],
+		.class = job->job_class,
 		.flags = job->critical ? KFD_GPREEMPT_CLASS_CRITICAL : 0,
 		.priority = MIN(job->priority, UINT8_MAX),
 		.weight = job->weight,

@@ -39,7 +39,7 @@ static struct engine_job_config config_of(const struct gp_monitor *m, const stru
 		.gpu = m->n->node->id,
 		.gang = ENGINE_NO_GANG,
 		.flags = flags,
-		.class = j->class == KFD_GPREEMPT_ONLINE ? GPOL_ONLINE : GPOL_OFFLINE,
+		.class = j->class,
 		.priority = s->priority,
 		.weight = s->weight,
 		.target_ns = s->target_ns,

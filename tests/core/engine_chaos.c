@@ -121,7 +121,7 @@ static struct engine_job_config some_config(struct chaos *c)
 		.gang = chance(c, 300) ? 1 + (uint32_t)chaos_random(c, 2) : ENGINE_NO_GANG,
 		.flags = (uint32_t)chaos_random(c, 16) |
 			 (chance(c, 700) ? ENGINE_JOB_PREEMPTIBLE : 0),
-		.class = chance(c, 300) ? GPOL_ONLINE : GPOL_OFFLINE,
+		.class = chance(c, 300) ? JOB_ONLINE : JOB_OFFLINE,
 		.priority = (uint8_t)chaos_random(c, 3),
 		.weight = (uint32_t)chaos_random(c, 3),
 		.min_permille = chance(c, 200) ? (uint32_t)chaos_random(c, 1200) : 0,
@@ -169,7 +169,7 @@ static void happen_to(struct chaos *c, struct chaos_job *j)
 		int r = engine_hint(c->e, c->now_ns, j->id, c->now_ns + chaos_random(c, 5 * MS),
 				    for_ns);
 
-		assert_int_equal(r, j->config.class == GPOL_ONLINE ? 0 : -EPERM);
+		assert_int_equal(r, j->config.class == JOB_ONLINE ? 0 : -EPERM);
 	} else if (chance(c, 10)) {
 		j->n_queues = (uint32_t)chaos_random(c, CHAOS_QUEUES + 1);
 	}

@@ -24,11 +24,11 @@ static uint64_t urgent_first(const void *state, const struct gpol_input *in,
 	for (size_t i = 0; i < in->n; i++) {
 		const struct gpol_job *job = &in->jobs[i];
 
-		if (job->class == GPOL_ONLINE && (job->has_work || job->announced))
+		if (job->class == JOB_ONLINE && (job->has_work || job->announced))
 			because = job->id;
 	}
 	for (size_t i = 0; i < in->n; i++) {
-		ret[i].hold = because != GPOL_NOBODY && in->jobs[i].class == GPOL_OFFLINE &&
+		ret[i].hold = because != GPOL_NOBODY && in->jobs[i].class == JOB_OFFLINE &&
 			      in->jobs[i].has_work;
 		ret[i].because = because;
 	}
@@ -85,7 +85,7 @@ uint32_t rig_add(struct rig *r, const struct engine_job_config *config, uint32_t
 
 uint32_t rig_online(struct rig *r)
 {
-	return rig_add(r, &(struct engine_job_config){ .gpu = RIG_GPU, .class = GPOL_ONLINE }, 1);
+	return rig_add(r, &(struct engine_job_config){ .gpu = RIG_GPU, .class = JOB_ONLINE }, 1);
 }
 
 uint32_t rig_offline(struct rig *r)

@@ -64,9 +64,9 @@ struct policy_surprise policy_case_check(const struct policy_case *c, struct gpo
 #define JOBS(...) .jobs = { __VA_ARGS__ }
 
 /* clang-format off */
-#define ONLINE(i, ...) { .id = (i), .class = GPOL_ONLINE, __VA_ARGS__ }
-#define OFFLINE(i, ...) { .id = (i), .class = GPOL_OFFLINE, .preemptible = true, __VA_ARGS__ }
-#define FIXED(i, ...) { .id = (i), .class = GPOL_OFFLINE, __VA_ARGS__ }
+#define ONLINE(i, ...) { .id = (i), .class = JOB_ONLINE, __VA_ARGS__ }
+#define OFFLINE(i, ...) { .id = (i), .class = JOB_OFFLINE, .preemptible = true, __VA_ARGS__ }
+#define FIXED(i, ...) { .id = (i), .class = JOB_OFFLINE, __VA_ARGS__ }
 /* clang-format on */
 #define WORK(since) .has_work = true, .work_since_ns = MS(since)
 #define IDLE(since) .work_since_ns = MS(since)

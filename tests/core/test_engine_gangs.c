@@ -128,8 +128,8 @@ static void online_work_is_the_reason_before_whoever_has_a_turn(void **state)
 	add_member(&r, ENGINE_NO_GANG, 0, 1);
 	a = add_member(&r, 1, 0, 1);
 	b = add_member(&r, 1, 1, 1);
-	online = rig_add(
-		&r, &(struct engine_job_config){ .gpu = RIG_GPU + 1, .class = GPOL_ONLINE }, 1);
+	online = rig_add(&r, &(struct engine_job_config){ .gpu = RIG_GPU + 1, .class = JOB_ONLINE },
+			 1);
 	rig_run_until(&r, ENGINE_SUSPEND, a);
 	rig_run_until(&r, ENGINE_RESUME, a);
 	rig_run(&r, 21 * MS); /* the turn is the other's, who is not held for lack of a run */

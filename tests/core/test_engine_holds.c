@@ -36,11 +36,11 @@ static void only_offline_jobs_that_may_be_preempted_are_held_whatever_the_policy
 		uint32_t flags;
 		bool held;
 	} cases[] = {
-		{ GPOL_OFFLINE, ENGINE_JOB_PREEMPTIBLE, true },
-		{ GPOL_OFFLINE, 0, false },
-		{ GPOL_OFFLINE, ENGINE_JOB_AUTO_DEACTIVATE | ENGINE_JOB_LAZY, false },
-		{ GPOL_ONLINE, ENGINE_JOB_PREEMPTIBLE, false },
-		{ GPOL_ONLINE, 0, false },
+		{ JOB_OFFLINE, ENGINE_JOB_PREEMPTIBLE, true },
+		{ JOB_OFFLINE, 0, false },
+		{ JOB_OFFLINE, ENGINE_JOB_AUTO_DEACTIVATE | ENGINE_JOB_LAZY, false },
+		{ JOB_ONLINE, ENGINE_JOB_PREEMPTIBLE, false },
+		{ JOB_ONLINE, 0, false },
 	};
 	struct engine_config config = rig_config(&rig_hold_all);
 
@@ -175,7 +175,7 @@ static void online_work_waits_for_a_job_let_go_no_longer_than_its_own_bound(void
 	struct engine_config config = rig_config(&rig_urgent_first);
 	struct engine_job_config online = {
 		.gpu = RIG_GPU,
-		.class = GPOL_ONLINE,
+		.class = JOB_ONLINE,
 		.wait_bound_ns = 20 * MS,
 	};
 	uint64_t on_ns;
@@ -374,7 +374,7 @@ static void check_order(bool suspends_first)
 	rig_offline(&r);
 	a = rig_add(&r, &second, 1);
 	rig_work(&r, a, true);
-	second.class = GPOL_ONLINE;
+	second.class = JOB_ONLINE;
 	other = rig_add(&r, &second, 1);
 	rig_work(&r, other, true);
 	assert_int_equal(rig_step(&r, MS), 1);

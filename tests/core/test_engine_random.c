@@ -39,7 +39,7 @@ static struct chaos_ticket ticket_of(struct chaos *c, const struct engine_action
 
 static void note_suspend(struct chaos *c, struct chaos_job *j, const struct engine_action *a)
 {
-	check(c, j->config.class == GPOL_OFFLINE);
+	check(c, j->config.class == JOB_OFFLINE);
 	check(c, j->config.flags & ENGINE_JOB_PREEMPTIBLE);
 	check(c, !j->gone);
 	check(c, !c->gpu[j->config.gpu].tripped);
@@ -153,7 +153,7 @@ static void check_wake(const struct chaos *c)
 	for (int i = 0; i < CHAOS_JOBS; i++) {
 		const struct chaos_job *j = &c->jobs[i];
 
-		if (j->alive && !j->gone && j->config.class == GPOL_OFFLINE &&
+		if (j->alive && !j->gone && j->config.class == JOB_OFFLINE &&
 		    (j->config.flags & ENGINE_JOB_PREEMPTIBLE) && !c->gpu[j->config.gpu].tripped)
 			longest_ns = c->config.interval_ns;
 	}

@@ -179,8 +179,8 @@ static void work_in_more_queues_than_can_be_remembered_is_seen(void **state)
 	hog = engine_add_job(
 		r.e, SEC,
 		&(struct engine_job_config){ .gpu = RIG_GPU, .flags = ENGINE_JOB_PREEMPTIBLE });
-	online = engine_add_job(
-		r.e, SEC, &(struct engine_job_config){ .gpu = RIG_GPU, .class = GPOL_ONLINE });
+	online = engine_add_job(r.e, SEC,
+				&(struct engine_job_config){ .gpu = RIG_GPU, .class = JOB_ONLINE });
 	assert_int_equal(engine_add_job(r.e, SEC, &(struct engine_job_config){ .gpu = RIG_GPU }),
 			 -ENOSPC);
 	assert_int_equal(engine_add_job(r.e, SEC, &(struct engine_job_config){ .gpu = 1 }),
@@ -247,7 +247,7 @@ static void observation_is_as_frequent_as_what_could_be_preempted_demands(void *
 	struct engine_config config = rig_config(&gpol_priority);
 
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-		struct engine_job_config job = { .gpu = RIG_GPU, .class = GPOL_ONLINE };
+		struct engine_job_config job = { .gpu = RIG_GPU, .class = JOB_ONLINE };
 		struct rig r;
 
 		rig_open(&r, &config, 2, 0);

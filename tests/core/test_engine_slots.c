@@ -112,7 +112,7 @@ static void a_large_job_in_line_is_not_overtaken_by_small_ones(void **state)
 
 static void the_reserve_follows_online_queues_in_use_and_has_a_floor(void **state)
 {
-	const struct engine_job_config online = { .gpu = RIG_GPU, .class = GPOL_ONLINE };
+	const struct engine_job_config online = { .gpu = RIG_GPU, .class = JOB_ONLINE };
 	struct engine_config config = slots_config();
 	struct rig r;
 	uint32_t job;
@@ -202,7 +202,7 @@ static void a_parked_job_is_let_go_by_its_deadline_like_any_other(void **state)
 
 static void where_few_slots_are_free_idle_jobs_are_parked_the_longest_idle_first(void **state)
 {
-	const struct engine_job_config online = { .gpu = RIG_GPU, .class = GPOL_ONLINE };
+	const struct engine_job_config online = { .gpu = RIG_GPU, .class = JOB_ONLINE };
 	struct engine_config config = slots_config();
 	uint32_t idle[5];
 	struct rig r;

@@ -117,7 +117,7 @@ static void check_verdict(const struct world *w, uint32_t i)
 		world_check(w, w->verdicts[i].because == GPOL_NOBODY);
 		return;
 	}
-	world_check(w, job->class == GPOL_OFFLINE && job->preemptible);
+	world_check(w, job->class == JOB_OFFLINE && job->preemptible);
 	world_check(w, top && top != job && gpol_needs_gpu(top, &in));
 	world_check(w, !gpol_more_urgent(job, top) || !by_urgency(w));
 	world_check(w, gpol_more_urgent(top, job) || !by_urgency(w));
@@ -190,7 +190,7 @@ static void no_inversion(uint64_t seed)
 			world_happen(&w);
 			world_ask(&w);
 			in = world_input(&w);
-			for (uint32_t k = 0; k < w.n && gpol_most_urgent(&in, GPOL_ONLINE); k++)
+			for (uint32_t k = 0; k < w.n && gpol_most_urgent(&in, JOB_ONLINE); k++)
 				world_check(&w,
 					    w.verdicts[k].hold || !world_is_victim(&w, &w.jobs[k]));
 			world_obey(&w);
@@ -238,7 +238,7 @@ static void turns_of_the_due(uint64_t seed)
 	world_init(&w, &gpol_priority, &rules, seed);
 	w.jobs[w.n++] = (struct gpol_job){
 		.id = 99,
-		.class = GPOL_ONLINE,
+		.class = JOB_ONLINE,
 		.has_work = true,
 		.work_since_ns = w.now_ns,
 	};

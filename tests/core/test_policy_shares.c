@@ -10,7 +10,7 @@ static uint32_t on_now(const struct world *w)
 	uint32_t n = 0;
 
 	for (uint32_t i = 0; i < w->n; i++)
-		n += w->jobs[i].class == GPOL_OFFLINE && w->jobs[i].has_work && !w->jobs[i].held;
+		n += w->jobs[i].class == JOB_OFFLINE && w->jobs[i].has_work && !w->jobs[i].held;
 	return n;
 }
 
@@ -115,7 +115,7 @@ static void minima(uint64_t seed)
 
 	world_init(&w, &gpol_share, &rules, seed);
 	online = &w.jobs[w.n++];
-	*online = (struct gpol_job){ .id = 99, .class = GPOL_ONLINE };
+	*online = (struct gpol_job){ .id = 99, .class = JOB_ONLINE };
 	end_ns = w.now_ns + all_ns;
 	while (w.now_ns < end_ns) {
 		uint64_t before_ns = w.now_ns;
@@ -157,7 +157,7 @@ static void targets(uint64_t seed)
 
 	world_init(&w, &gpol_deadline, &rules, seed);
 	online = &w.jobs[w.n++];
-	*online = (struct gpol_job){ .id = 99, .class = GPOL_ONLINE };
+	*online = (struct gpol_job){ .id = 99, .class = JOB_ONLINE };
 	online->service_ns = 1 + world_random(&w, 10 * WORLD_MS);
 	online->target_ns = online->service_ns + world_random(&w, 40 * WORLD_MS) + 4 * WORLD_MS;
 	for (int i = 0; i < STEPS; i++) {

@@ -28,7 +28,7 @@ static struct gpol_job new_job(struct world *w, uint32_t id, bool online)
 
 	return (struct gpol_job){
 		.id = id,
-		.class = online ? GPOL_ONLINE : GPOL_OFFLINE,
+		.class = online ? JOB_ONLINE : JOB_OFFLINE,
 		.priority = (uint8_t)world_random(w, 3),
 		.preemptible = online ? world_random(w, 2) : !odd || world_random(w, 5),
 		.latency_critical = world_random(w, 3) == 0,
@@ -63,7 +63,7 @@ void world_init(struct world *w, const struct gpol_ops *ops, const struct world_
 	for (uint32_t i = 0, id = 0; i < w->n; i++) {
 		id += 1 + (uint32_t)world_random(w, 3);
 		w->jobs[i] = new_job(w, id, online && world_random(w, w->n - i) < online);
-		online -= w->jobs[i].class == GPOL_ONLINE;
+		online -= w->jobs[i].class == JOB_ONLINE;
 	}
 	w->again_ns = GPOL_NEVER;
 }
@@ -110,11 +110,11 @@ void world_happen(struct world *w)
 	struct gpol_job *job = &w->jobs[i];
 	uint64_t what = world_random(w, 40);
 
-	if (job->class == GPOL_OFFLINE && w->rules.steady)
+	if (job->class == JOB_OFFLINE && w->rules.steady)
 		return;
 	if (what == 0 && w->n > 1) {
 		remove_job(w, i);
-	} else if (what < 4 && job->class == GPOL_ONLINE) {
+	} else if (what < 4 && job->class == JOB_ONLINE) {
 		job->announced = !job->announced;
 	} else if (what < 20) {
 		job->has_work = !job->has_work;
@@ -152,7 +152,7 @@ bool world_is_victim(const struct world *w, const struct gpol_job *job)
 {
 	struct gpol_input in = world_input(w);
 
-	return job->class == GPOL_OFFLINE && job->preemptible && gpol_needs_gpu(job, &in);
+	return job->class == JOB_OFFLINE && job->preemptible && gpol_needs_gpu(job, &in);
 }
 
 void world_check_at(const struct world *w, bool what, const char *text, const char *file, int line)

@@ -605,7 +605,7 @@ static int native_hint(struct gpu_backend *b, pid_t pid, uint64_t start_ticks, u
 
 	if (!p)
 		return -ESRCH;
-	if (p->native.job_class != GPU_NATIVE_ONLINE)
+	if (p->native.job_class != JOB_ONLINE)
 		return -EPERM;
 	p->native_hints++;
 	p->native_ahead_ns = ahead_ns;

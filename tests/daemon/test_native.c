@@ -59,8 +59,8 @@ static void the_driver_decides_and_nothing_is_held_from_here(void **state)
 	struct rig *r = rig_handed(&online, &offline);
 
 	assert_true(says_kernel(r));
-	assert_int_equal(online->native.job_class, GPU_NATIVE_ONLINE);
-	assert_int_equal(offline->native.job_class, GPU_NATIVE_OFFLINE);
+	assert_int_equal(online->native.job_class, JOB_ONLINE);
+	assert_int_equal(offline->native.job_class, JOB_OFFLINE);
 	assert_int_equal(offline->native.priority, 5);
 	fake_set_work(online, true);
 	rig_run(r, 5 * S);
@@ -125,7 +125,7 @@ static void what_is_held_is_let_go_when_it_is_handed_over(void **state)
 	assert_true(says_kernel(r));
 	assert_false(fake_is_held(offline));
 	assert_int_equal(r->fake.targets, 0);
-	assert_int_equal(offline->native.job_class, GPU_NATIVE_OFFLINE);
+	assert_int_equal(offline->native.job_class, JOB_OFFLINE);
 	rig_end(r);
 }
 
@@ -173,17 +173,17 @@ static void new_jobs_and_new_classes_are_told(void **state)
 	uint32_t sets;
 
 	late = rig_offline(r, 300, 2);
-	rig_run_until(r, late->native.job_class == GPU_NATIVE_OFFLINE);
+	rig_run_until(r, late->native.job_class == JOB_OFFLINE);
 	sets = offline->native_sets;
 	rig_run(r, 5 * S);
 	assert_true(offline->native_sets - sets <= 1); /* not again and again */
 	assert_int_equal(scheduler_class(r->s, &request), 1);
 	rig_run(r, MS);
-	assert_int_equal(offline->native.job_class, GPU_NATIVE_ONLINE);
+	assert_int_equal(offline->native.job_class, JOB_ONLINE);
 	request = rig_request(WIRE_BY_PID, OFFLINE_PID, JOB_UNMANAGED);
 	assert_int_equal(scheduler_class(r->s, &request), 1);
 	rig_run(r, MS);
-	assert_int_equal(offline->native.job_class, GPU_NATIVE_LEFT_ALONE);
+	assert_int_equal(offline->native.job_class, JOB_UNMANAGED);
 	rig_end(r);
 }
 
@@ -195,9 +195,9 @@ static void a_class_it_did_not_take_is_told_again(void **state)
 	r->fake.native.set_job_result = -ENOMEM;
 	late = rig_offline(r, 300, 2);
 	rig_run(r, 3 * S);
-	assert_int_equal(late->native.job_class, GPU_NATIVE_LEFT_ALONE);
+	assert_int_equal(late->native.job_class, JOB_UNMANAGED);
 	r->fake.native.set_job_result = 0;
-	rig_run_until(r, late->native.job_class == GPU_NATIVE_OFFLINE);
+	rig_run_until(r, late->native.job_class == JOB_OFFLINE);
 	rig_end(r);
 }
 
@@ -207,9 +207,9 @@ static void another_program_in_the_same_process_is_told_again(void **state)
 	struct fake_process *online, *offline;
 	struct rig *r = rig_handed(&online, &offline);
 
-	offline->native.job_class = GPU_NATIVE_LEFT_ALONE;
+	offline->native.job_class = JOB_UNMANAGED;
 	snprintf(offline->comm, sizeof(offline->comm), "other");
-	rig_run_until(r, offline->native.job_class == GPU_NATIVE_OFFLINE);
+	rig_run_until(r, offline->native.job_class == JOB_OFFLINE);
 	rig_end(r);
 }
 
@@ -254,9 +254,9 @@ static void whoever_is_released_is_left_alone_for_a_while(void **state)
 	struct rig *r = rig_handed(&online, &offline);
 
 	scheduler_release(r->s, OFFLINE_PID);
-	assert_int_equal(offline->native.job_class, GPU_NATIVE_LEFT_ALONE); /* before it returns */
+	assert_int_equal(offline->native.job_class, JOB_UNMANAGED); /* before it returns */
 	rig_run(r, 62 * S);
-	assert_int_equal(offline->native.job_class, GPU_NATIVE_OFFLINE);
+	assert_int_equal(offline->native.job_class, JOB_OFFLINE);
 	rig_end(r);
 }
 
@@ -416,7 +416,7 @@ static void a_pause_turns_it_off_and_the_end_of_it_on_again(void **state)
 	scheduler_continue(r->s);
 	rig_run(r, 2 * S);
 	assert_true(r->fake.native.on);
-	assert_int_equal(offline->native.job_class, GPU_NATIVE_OFFLINE);
+	assert_int_equal(offline->native.job_class, JOB_OFFLINE);
 	rig_end(r);
 }
 

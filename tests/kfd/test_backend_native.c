@@ -165,8 +165,8 @@ static void a_policy_it_does_not_know_is_refused(void **state)
 
 static void jobs_and_hints_reach_it(void **state)
 {
-	struct gpu_native_job online = { .job_class = GPU_NATIVE_ONLINE, .critical = true };
-	struct gpu_native_job offline = { .job_class = GPU_NATIVE_OFFLINE, .lazy = true };
+	struct gpu_native_job online = { .job_class = JOB_ONLINE, .critical = true };
+	struct gpu_native_job offline = { .job_class = JOB_OFFLINE, .lazy = true };
 	struct gpu_native_config c = config();
 	struct rig *r = *state;
 	uint64_t start = start_of(r, INFER);
@@ -180,7 +180,7 @@ static void jobs_and_hints_reach_it(void **state)
 	assert_int_equal(r->native->hint(r->b, INFER, start, NSEC_PER_MSEC, 0), 0);
 	assert_int_equal(r->native->set_job(r->b, INFER, start + 1, &online), -ESRCH);
 	assert_int_equal(r->native->set_job(r->b, 4711, 0, &online), -ESRCH);
-	offline.job_class = GPU_NATIVE_LEFT_ALONE;
+	offline.job_class = JOB_UNMANAGED;
 	assert_int_equal(r->native->set_job(r->b, TRAIN, start_of(r, TRAIN), &offline), 0);
 	assert_int_equal(first(r).offline, 0);
 }

@@ -30,7 +30,7 @@ void sim_rig_init(struct sim_rig *rig)
 	rig->s.cost_tables = &rig->costs;
 }
 
-struct sim_job *sim_rig_job(struct sim_rig *rig, enum gpol_class class, uint32_t kernels,
+struct sim_job *sim_rig_job(struct sim_rig *rig, enum job_class class, uint32_t kernels,
 			    uint64_t kernel_ns)
 {
 	size_t i = rig->s.n_jobs++;
@@ -50,7 +50,7 @@ struct sim_job *sim_rig_job(struct sim_rig *rig, enum gpol_class class, uint32_t
 		.model = i,
 		.copies = 1,
 		.queues = 1,
-		.class = class,
+		.online = class == JOB_ONLINE,
 		.weight = 1,
 		.arrival = SIM_CLOSED,
 		.announce_ns = SIM_NOT_ANNOUNCED,

@@ -32,7 +32,7 @@ void sim_rig_init(struct sim_rig *rig);
  * A process whose request is @kernels kernels of @kernel_ns that fill the GPU, one workgroup
  * after the other; continuous. What is to be different is for the caller to set.
  */
-struct sim_job *sim_rig_job(struct sim_rig *rig, enum gpol_class class, uint32_t kernels,
+struct sim_job *sim_rig_job(struct sim_rig *rig, enum job_class class, uint32_t kernels,
 			    uint64_t kernel_ns);
 struct sim_model *sim_rig_model(struct sim_rig *rig, const struct sim_job *job);
 /* Runs it; asserts that it could. */

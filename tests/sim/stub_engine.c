@@ -138,7 +138,7 @@ static bool urgent(const struct engine *e, uint32_t gpu)
 	for (size_t i = 0; i < e->n; i++) {
 		const struct stub_job *j = &e->jobs[i];
 
-		if (j->config.class == GPOL_ONLINE && j->config.gpu == gpu &&
+		if (j->config.class == JOB_ONLINE && j->config.gpu == gpu &&
 		    (j->busy || j->announced))
 			return true;
 	}
@@ -164,7 +164,7 @@ void engine_step(struct engine *e, struct engine_step *step)
 
 		if (stub.way == STUB_PARKS && !e->parked)
 			send(e, step, i, ENGINE_SUSPEND, 1);
-		else if (!j->asked && hold != j->held && j->config.class == GPOL_OFFLINE &&
+		else if (!j->asked && hold != j->held && j->config.class == JOB_OFFLINE &&
 			 stub.way != STUB_PARKS)
 			send(e, step, i, hold ? ENGINE_SUSPEND : ENGINE_RESUME, ENGINE_ALL_QUEUES);
 	}

@@ -12,10 +12,10 @@ static void make_pair(struct sim_rig *rig)
 	struct sim_job *online;
 
 	sim_rig_init(rig);
-	online = sim_rig_job(rig, GPOL_ONLINE, 20, 100 * USEC);
+	online = sim_rig_job(rig, JOB_ONLINE, 20, 100 * USEC);
 	online->arrival = SIM_PERIODIC;
 	online->rate_mhz = 50 * 1000;
-	sim_rig_job(rig, GPOL_OFFLINE, 100, 100 * USEC);
+	sim_rig_job(rig, JOB_OFFLINE, 100, 100 * USEC);
 }
 
 static void a_suspend_takes_call_cycle_trap_and_save(void **state)
@@ -98,8 +98,8 @@ static uint64_t lost_by_an_online_job(bool disturbs_all)
 
 	sim_rig_init(&rig);
 	rig.costs.disturbs_all = disturbs_all;
-	sim_rig_job(&rig, GPOL_ONLINE, 1000, 100 * USEC);
-	sim_rig_job(&rig, GPOL_OFFLINE, 1000, 100 * USEC);
+	sim_rig_job(&rig, JOB_ONLINE, 1000, 100 * USEC);
+	sim_rig_job(&rig, JOB_OFFLINE, 1000, 100 * USEC);
 	for (size_t i = 0; i < 2; i++) {
 		rig.models[i].occupancy_permille = 500;
 		rig.models[i].state_permille = 500;
@@ -213,7 +213,7 @@ static void a_single_queue_can_be_parked(void **state)
 	struct sim_rig rig;
 
 	sim_rig_init(&rig);
-	sim_rig_job(&rig, GPOL_OFFLINE, 10, 100 * USEC)->queues = 2;
+	sim_rig_job(&rig, JOB_OFFLINE, 10, 100 * USEC)->queues = 2;
 	stub_reset(STUB_PARKS);
 	r = sim_rig_run(&rig, SIM_ENGINE, 1);
 	assert_int_equal(r.preemptions, 0);
@@ -231,7 +231,7 @@ static void the_engine_sees_kernels_waiting_and_running(void **state)
 
 	sim_rig_init(&rig);
 	rig.s.duration_ns = 4 * MSEC + 500 * USEC;
-	sim_rig_job(&rig, GPOL_OFFLINE, 100, 100 * USEC);
+	sim_rig_job(&rig, JOB_OFFLINE, 100, 100 * USEC);
 	stub_reset(STUB_IDLE);
 	r = sim_rig_run(&rig, SIM_ENGINE, 1);
 	assert_int_equal(stub.n_seen, 1);

@@ -12,12 +12,12 @@ static void make_contest(struct sim_rig *rig, size_t n)
 
 	sim_rig_init(rig);
 	rig->s.duration_ns = 10 * SEC;
-	online = sim_rig_job(rig, GPOL_ONLINE, 30, 100 * USEC);
+	online = sim_rig_job(rig, JOB_ONLINE, 30, 100 * USEC);
 	online->arrival = SIM_PERIODIC;
 	online->rate_mhz = 100 * 1000;
 	online->latency_critical = true;
 	while (n--)
-		sim_rig_job(rig, GPOL_OFFLINE, 50, 100 * USEC);
+		sim_rig_job(rig, JOB_OFFLINE, 50, 100 * USEC);
 }
 
 static uint64_t offline_ms(const struct sim_result *r)

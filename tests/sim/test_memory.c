@@ -45,10 +45,10 @@ static void every_allocation_may_fail(void **state)
 
 	sim_rig_init(&rig);
 	rig.s.duration_ns = 300 * MSEC;
-	online = sim_rig_job(&rig, GPOL_ONLINE, 1, 100 * USEC);
+	online = sim_rig_job(&rig, JOB_ONLINE, 1, 100 * USEC);
 	online->arrival = SIM_POISSON;
 	online->rate_mhz = 2000 * 1000;
-	sim_rig_job(&rig, GPOL_OFFLINE, 10, 100 * USEC)->copies = 30;
+	sim_rig_job(&rig, JOB_OFFLINE, 10, 100 * USEC)->copies = 30;
 	stub_reset(STUB_PREEMPTS);
 	do {
 		r = (struct sim_result){ .cycles = 12345 };

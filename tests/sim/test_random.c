@@ -23,7 +23,7 @@ static uint64_t roll(struct rolled *r, uint64_t low, uint64_t high)
 	return low + sim_random(r->seed, 77, r->n++) % (high - low + 1);
 }
 
-static void roll_job(struct rolled *r, enum gpol_class class)
+static void roll_job(struct rolled *r, enum job_class class)
 {
 	struct sim_job *job = sim_rig_job(&r->rig, class, roll(r, 1, 40), roll(r, 0, 200 * USEC));
 	struct sim_model *model = sim_rig_model(&r->rig, job);
@@ -35,13 +35,13 @@ static void roll_job(struct rolled *r, enum gpol_class class)
 	job->copies = roll(r, 1, 3);
 	job->queues = roll(r, 1, 3);
 	job->gpu = roll(r, 0, r->rig.s.gpus - 1);
-	job->gang = class == GPOL_OFFLINE && !roll(r, 0, 9);
+	job->gang = class == JOB_OFFLINE && !roll(r, 0, 9);
 	job->priority = roll(r, 0, 3);
-	job->latency_critical = class == GPOL_ONLINE && roll(r, 0, 1);
+	job->latency_critical = class == JOB_ONLINE && roll(r, 0, 1);
 	job->lazy = !roll(r, 0, 4);
 	job->auto_deactivate = !roll(r, 0, 4);
-	job->arrival = class == GPOL_ONLINE ? roll(r, SIM_PERIODIC, SIM_POISSON) :
-					      roll(r, SIM_PERIODIC, SIM_CLOSED);
+	job->arrival = class == JOB_ONLINE ? roll(r, SIM_PERIODIC, SIM_POISSON) :
+					     roll(r, SIM_PERIODIC, SIM_CLOSED);
 	job->rate_mhz = roll(r, 1, 300) * 1000;
 	job->prepare_ns = roll(r, 0, 300 * USEC);
 	job->wait_bound_ns = roll(r, 5 * MSEC, 60 * MSEC);
@@ -66,9 +66,9 @@ static void roll_scenario(struct rolled *r, uint64_t seed)
 	r->rig.costs.disturbs_all = roll(r, 0, 1);
 	r->rig.costs.counts_progress = roll(r, 0, 3);
 	for (uint64_t i = roll(r, 0, 2); i--;)
-		roll_job(r, GPOL_ONLINE);
+		roll_job(r, JOB_ONLINE);
 	for (uint64_t i = roll(r, 0, 3); i--;)
-		roll_job(r, GPOL_OFFLINE);
+		roll_job(r, JOB_OFFLINE);
 }
 
 static uint64_t alone_ns(const struct rolled *r, const struct sim_job *job)
@@ -115,7 +115,7 @@ static void check_times(const struct rolled *r, const struct sim_result *result)
 				(j->done + j->job->queues) * alone_ns(r, j->job) * members);
 		assert_true(j->gpu_ns <= r->rig.s.duration_ns * j->job->queues * members);
 		assert_true(j->done <= j->submitted && j->submitted - j->done <= j->job->queues);
-		if (j->job->class == GPOL_ONLINE && j->done)
+		if (j->job->online && j->done)
 			least = MIN(least, alone_ns(r, j->job));
 	}
 	if (result->online.n)
@@ -151,7 +151,7 @@ static void check_against_alone(const struct sim_result *alone, const struct sim
 	size_t online = 0;
 
 	for (size_t i = 0; i < alone->n_jobs; i++) {
-		if (alone->jobs[i].job->class == GPOL_ONLINE)
+		if (alone->jobs[i].job->online)
 			online += alone->jobs[i].job->queues;
 	}
 	if (online == 1 && alone->online.n && result->online.n)
@@ -167,7 +167,7 @@ static void check_holds(const struct sim_result *result)
 			fail_msg("process %zu waited %lu us, its bound is %lu us", i,
 				 (unsigned long)(j->longest_wait_ns / USEC),
 				 (unsigned long)(j->job->wait_bound_ns / USEC));
-		if (j->job->class == GPOL_ONLINE)
+		if (j->job->online)
 			assert_int_equal(j->preempted, 0);
 	}
 }
@@ -204,7 +204,7 @@ static void roll_contest(struct rolled *r, uint64_t seed)
 	r->rig.s.duration_ns = 300 * MSEC;
 	r->rig.s.cycle_ns = roll(r, 20 * USEC, 100 * USEC);
 	for (uint64_t i = roll(r, 1, 2); i--;) {
-		struct sim_job *job = sim_rig_job(&r->rig, GPOL_ONLINE, roll(r, 20, 60),
+		struct sim_job *job = sim_rig_job(&r->rig, JOB_ONLINE, roll(r, 20, 60),
 						  roll(r, 100 * USEC, 150 * USEC));
 
 		job->arrival = roll(r, SIM_PERIODIC, SIM_POISSON);
@@ -212,7 +212,7 @@ static void roll_contest(struct rolled *r, uint64_t seed)
 		job->latency_critical = roll(r, 0, 1);
 	}
 	for (uint64_t i = roll(r, 1, 3); i--;)
-		sim_rig_job(&r->rig, GPOL_OFFLINE, roll(r, 1, 100), roll(r, 1, 300 * USEC));
+		sim_rig_job(&r->rig, JOB_OFFLINE, roll(r, 1, 100), roll(r, 1, 300 * USEC));
 }
 
 static void check_inversions(uint64_t seed)

@@ -16,11 +16,11 @@ static void make_pair(struct sim_rig *rig)
 	struct sim_job *online;
 
 	sim_rig_init(rig);
-	online = sim_rig_job(rig, GPOL_ONLINE, 20, 100 * USEC);
+	online = sim_rig_job(rig, JOB_ONLINE, 20, 100 * USEC);
 	sim_rig_model(rig, online)->gap_ns = 1;
 	online->arrival = SIM_PERIODIC;
 	online->rate_mhz = 100 * 1000;
-	sim_rig_job(rig, GPOL_OFFLINE, 100, 100 * USEC);
+	sim_rig_job(rig, JOB_OFFLINE, 100, 100 * USEC);
 }
 
 static uint64_t online_mean(const struct sim_rig *rig, enum sim_mode mode)
@@ -109,7 +109,7 @@ static void what_takes_longer_than_its_period_runs_back_to_back(void **state)
 	struct sim_job *job;
 
 	sim_rig_init(&rig);
-	job = sim_rig_job(&rig, GPOL_ONLINE, 25, MSEC);
+	job = sim_rig_job(&rig, JOB_ONLINE, 25, MSEC);
 	job->arrival = SIM_PERIODIC;
 	job->rate_mhz = 100 * 1000;
 	r = sim_rig_run(&rig, SIM_ALONE, 1);
@@ -129,7 +129,7 @@ static void bursts_alone_are_no_overload(void **state)
 
 	sim_rig_init(&rig);
 	rig.s.duration_ns = 10 * SEC;
-	job = sim_rig_job(&rig, GPOL_ONLINE, 6, MSEC);
+	job = sim_rig_job(&rig, JOB_ONLINE, 6, MSEC);
 	job->arrival = SIM_POISSON;
 	job->rate_mhz = 100 * 1000;
 	r = sim_rig_run(&rig, SIM_ALONE, 1);
@@ -149,7 +149,7 @@ static void periodic_processes_of_one_rate_keep_out_of_each_others_way(void **st
 	struct sim_job *job;
 
 	sim_rig_init(&rig);
-	job = sim_rig_job(&rig, GPOL_ONLINE, 10, 100 * USEC);
+	job = sim_rig_job(&rig, JOB_ONLINE, 10, 100 * USEC);
 	job->arrival = SIM_PERIODIC;
 	job->rate_mhz = 100 * 1000;
 	job->copies = 8;
@@ -168,7 +168,7 @@ static void preparing_does_not_count_as_latency(void **state)
 	struct sim_rig rig;
 
 	sim_rig_init(&rig);
-	sim_rig_job(&rig, GPOL_ONLINE, 10, 100 * USEC)->prepare_ns = 9 * MSEC;
+	sim_rig_job(&rig, JOB_ONLINE, 10, 100 * USEC)->prepare_ns = 9 * MSEC;
 	r = sim_rig_run(&rig, SIM_ALONE, 1);
 	assert_int_equal(r.online.max_ns, MSEC);
 	assert_in_range(r.online.n, 99, 100);
@@ -182,7 +182,7 @@ static void requests_go_to_the_queues_of_a_process_in_turn(void **state)
 	struct sim_job *job;
 
 	sim_rig_init(&rig);
-	job = sim_rig_job(&rig, GPOL_ONLINE, 15, MSEC);
+	job = sim_rig_job(&rig, JOB_ONLINE, 15, MSEC);
 	job->arrival = SIM_PERIODIC;
 	job->rate_mhz = 100 * 1000;
 	job->queues = 2;
@@ -201,7 +201,7 @@ static void copies_go_round_the_gpus(void **state)
 
 	sim_rig_init(&rig);
 	rig.s.gpus = 4;
-	sim_rig_job(&rig, GPOL_OFFLINE, 10, 100 * USEC)->copies = 8;
+	sim_rig_job(&rig, JOB_OFFLINE, 10, 100 * USEC)->copies = 8;
 	rig.jobs[0].gpu = 3;
 	r = sim_rig_run(&rig, SIM_NONE, 1);
 	assert_int_equal(r.n_jobs, 8);
@@ -217,8 +217,8 @@ static void a_gang_goes_as_fast_as_its_slowest_gpu(void **state)
 
 	sim_rig_init(&rig);
 	rig.s.gpus = 4;
-	sim_rig_job(&rig, GPOL_OFFLINE, 10, 100 * USEC)->gang = true;
-	sim_rig_job(&rig, GPOL_OFFLINE, 10, 100 * USEC)->gpu = 2;
+	sim_rig_job(&rig, JOB_OFFLINE, 10, 100 * USEC)->gang = true;
+	sim_rig_job(&rig, JOB_OFFLINE, 10, 100 * USEC)->gpu = 2;
 	r = sim_rig_run(&rig, SIM_NONE, 1);
 	assert_int_equal(r.n_jobs, 2);
 	assert_in_range(r.jobs[0].done, 494, 510);
@@ -288,8 +288,8 @@ static void kernels_of_no_length_end_after_all(void **state)
 	struct sim_rig rig;
 
 	sim_rig_init(&rig);
-	sim_rig_job(&rig, GPOL_ONLINE, 10, 0);
-	sim_rig_job(&rig, GPOL_OFFLINE, 0, 100)->queues = 3;
+	sim_rig_job(&rig, JOB_ONLINE, 10, 0);
+	sim_rig_job(&rig, JOB_OFFLINE, 0, 100)->queues = 3;
 	stub_reset(STUB_PREEMPTS);
 	for (size_t i = 0; i < ARRAY_SIZE(modes); i++) {
 		r = sim_rig_run(&rig, modes[i], 1);
@@ -305,8 +305,8 @@ static void requests_longer_than_the_run_and_time_are_cut(void **state)
 	struct sim_rig rig;
 
 	sim_rig_init(&rig);
-	sim_rig_job(&rig, GPOL_ONLINE, UINT32_MAX, UINT64_MAX);
-	sim_rig_job(&rig, GPOL_OFFLINE, UINT32_MAX, 1);
+	sim_rig_job(&rig, JOB_ONLINE, UINT32_MAX, UINT64_MAX);
+	sim_rig_job(&rig, JOB_OFFLINE, UINT32_MAX, 1);
 	rig.models[0].gap_ns = UINT64_MAX;
 	rig.models[0].workgroup_ns = UINT64_MAX;
 	rig.models[1].workgroup_ns = UINT64_MAX;
@@ -326,7 +326,7 @@ static void ten_thousand_processes_all_get_somewhere(void **state)
 	struct sim_rig rig;
 
 	sim_rig_init(&rig);
-	sim_rig_job(&rig, GPOL_OFFLINE, 1, 10 * USEC)->copies = 10000;
+	sim_rig_job(&rig, JOB_OFFLINE, 1, 10 * USEC)->copies = 10000;
 	rig.jobs[0].arrival = SIM_PERIODIC;
 	rig.jobs[0].rate_mhz = 1000 * 1000;
 	for (size_t i = 1; i < ARRAY_SIZE(modes); i++) {

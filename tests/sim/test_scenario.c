@@ -45,7 +45,7 @@ static void everything_of_a_job_arrives(void **state)
 	assert_string_equal(s->models[job->model].name, "mine");
 	assert_int_equal(s->models[job->model].kernel_ns, 1500);
 	assert_int_equal(s->models[job->model].occupancy_permille, 1000);
-	assert_int_equal(job->class, GPOL_ONLINE);
+	assert_true(job->online);
 	assert_int_equal(job->copies, 3);
 	assert_int_equal(job->queues, 2);
 	assert_int_equal(job->gpu, 3);
@@ -110,7 +110,7 @@ static void a_rate_means_periodic_and_none_means_continuous(void **state)
 	assert_int_equal(s->jobs[1].arrival, SIM_CLOSED);
 	assert_int_equal(s->jobs[1].copies, 1);
 	assert_int_equal(s->jobs[1].queues, 1);
-	assert_int_equal(s->jobs[1].class, GPOL_OFFLINE);
+	assert_false(s->jobs[1].online);
 	assert_true(s->jobs[1].announce_ns == SIM_NOT_ANNOUNCED);
 	sim_scenario_free(s);
 }

@@ -13,7 +13,7 @@
 #define US NSEC_PER_USEC
 
 static struct sim_job jobs[] = {
-	{ .name = "vgg", .copies = 1, .queues = 1, .class = GPOL_ONLINE },
+	{ .name = "vgg", .copies = 1, .queues = 1, .online = true },
 	{ .name = "train", .copies = 2, .queues = 2 },
 	{ .name = "gang", .copies = 1, .gpu = 1, .gang = true },
 };
