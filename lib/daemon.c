@@ -187,6 +187,14 @@ static int fail_silent(struct gpreempt_daemon *d)
 			   "gpreemptd does not answer");
 }
 
+static int fail_version(struct gpreempt_daemon *d, const struct wire_header *h, const char *why)
+{
+	return daemon_fail(d, -EPROTO, GPREEMPT_ERROR_FAILED,
+			   h->version < WIRE_VERSION ? "upgrade gpreemptd" :
+						       "upgrade gpreempt and libgpreempt",
+			   "%s", why);
+}
+
 /* The descriptor that came along, -1: none. More than were asked for are closed. */
 static int take_descriptor(struct msghdr *msg)
 {
@@ -227,18 +235,19 @@ static int receive(struct gpreempt_daemon *d, union wire_packet *ret, int *ret_f
 	};
 	ssize_t n = recvmsg(d->fd, &msg, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
 	const char *why;
+	int r;
 
 	if (n < 0 && (errno == EAGAIN || errno == EINTR))
 		return 0;
 	if (n <= 0)
 		return fail_gone(d); /* an empty packet looks the same, and is none of ours */
 	*ret_fd = take_descriptor(&msg);
-	if ((msg.msg_flags & MSG_TRUNC) || wire_check_answer(ret, (size_t)n, &why) < 0) {
-		closep(ret_fd);
-		*ret_fd = -1;
-		return daemon_fail_nonsense(d);
-	}
-	return (int)n;
+	r = msg.msg_flags & MSG_TRUNC ? -EBADMSG : wire_check_answer(ret, (size_t)n, &why);
+	if (r >= 0)
+		return (int)n;
+	closep(ret_fd);
+	*ret_fd = -1;
+	return r == -EPROTO ? fail_version(d, &ret->h, why) : daemon_fail_nonsense(d);
 }
 
 int daemon_receive(struct gpreempt_daemon *d, union wire_packet *ret)

@@ -10,32 +10,34 @@
 #define MOST_TEXT (16u << 20)
 #define TEXT_TRIES 8 /* the text changed between two pages */
 
-/* Asks for one record. */
-static int ask_one(struct gpreempt_daemon *d, enum wire_type type, void *request, size_t bytes,
-		   void *ret)
+/* Asks for one record. @first: how long it was in the first version. */
+static int get_one(struct gpreempt_daemon *d, enum wire_type type, void *request, size_t bytes,
+		   void *ret, size_t first)
 {
+	union {
+		struct gpreempt_daemon_status status;
+		struct gpreempt_policy policy;
+	} record;
 	union wire_packet answer;
 	size_t at = 0;
-	int r = daemon_ask(d, type, request, bytes, &answer, NULL);
+	int r = out_check(ret, first);
 
-	if (r >= 0)
-		wire_list_next(&answer, &at, ret);
-	return r;
+	if (r < 0)
+		return daemon_fail_size(d, r);
+	r = daemon_ask(d, type, request, bytes, &answer, NULL);
+	if (r < 0)
+		return r;
+	wire_list_next(&answer, &at, &record);
+	out_struct(ret, &record);
+	return 0;
 }
 
 EXPORT int gpreempt_daemon_get_status(struct gpreempt_daemon *d, struct gpreempt_daemon_status *ret)
 {
 	struct wire_request request = { 0 };
-	struct gpreempt_daemon_status status;
-	int r = out_check(ret, UP_TO(struct gpreempt_daemon_status, kernel));
 
-	if (r < 0)
-		return daemon_fail_size(d, r);
-	r = ask_one(d, WIRE_STATUS, &request, sizeof(request), &status);
-	if (r < 0)
-		return r;
-	out_struct(ret, &status);
-	return 0;
+	return get_one(d, WIRE_STATUS, &request, sizeof(request), ret,
+		       UP_TO(struct gpreempt_daemon_status, kernel));
 }
 
 /* ---- lists ---- */
@@ -172,29 +174,19 @@ EXPORT int gpreempt_daemon_get_metrics(struct gpreempt_daemon *d, char **ret, si
 EXPORT int gpreempt_daemon_get_policy(struct gpreempt_daemon *d, struct gpreempt_policy *ret)
 {
 	struct wire_policy request = { 0 };
-	struct gpreempt_policy policy;
-	int r = out_check(ret, UP_TO(struct gpreempt_policy, names));
 
-	if (r < 0)
-		return daemon_fail_size(d, r);
-	r = ask_one(d, WIRE_POLICY, &request, sizeof(request), &policy);
-	if (r < 0)
-		return r;
-	out_struct(ret, &policy);
-	return 0;
+	return get_one(d, WIRE_POLICY, &request, sizeof(request), ret,
+		       UP_TO(struct gpreempt_policy, names));
 }
 
 EXPORT int gpreempt_daemon_set_policy(struct gpreempt_daemon *d, const char *name)
 {
 	struct wire_policy request = { 0 };
-	struct gpreempt_policy policy;
 	size_t n = strlen(name);
-	int r;
 
 	if (n == 0 || n >= sizeof(request.name))
 		return daemon_fail(d, -EINVAL, GPREEMPT_ERROR_USAGE, "see them: gpreempt policy",
 				   "there is no policy '%.32s'", name);
 	memcpy(request.name, name, n);
-	r = ask_one(d, WIRE_POLICY, &request, sizeof(request), &policy);
-	return r < 0 ? r : 0;
+	return get_one(d, WIRE_POLICY, &request, sizeof(request), NULL, 0);
 }

@@ -6,17 +6,13 @@
 #include "gpu/kfd/release.h"
 #include "lib/internal.h"
 #include "lib/processes.h"
+#include "wire/wire.h"
 
 EXPORT const char *gpreempt_class_name(enum gpreempt_class job_class)
 {
-	switch (job_class) {
-	case GPREEMPT_CLASS_ONLINE:
-		return "online";
-	case GPREEMPT_CLASS_OFFLINE:
-		return "offline";
-	default:
-		return "unknown";
-	}
+	const char *name = job_class == GPREEMPT_CLASS_UNKNOWN ? NULL : wire_class_name(job_class);
+
+	return name ? name : "unknown";
 }
 
 size_t proc_compute_queues(const struct gkfd_proc *proc)

@@ -152,7 +152,7 @@ def c_table(headers):
     yield '#include "wire/record.h"'
     for struct, prefix in RECORDS.items():
         size, *fields = headers.structs[struct]
-        if size.name != 'size' or any(f.pointer for f in fields):
+        if size.name != 'size' or any(f.pointer for f in fields) or len(fields) > 64:
             sys.exit(f'{struct} cannot be sent')
         name = struct.replace('gpreempt_', '').replace('daemon_', '')
         yield f'\nstatic const struct wire_field {name}_fields[] = {{'

@@ -444,9 +444,11 @@ static void what_only_later_versions_understand_is_refused(void **state)
 	wire_list_one(&a, WIRE_STATUS, 1, &status);
 	a.h.version = a.h.since = WIRE_VERSION + 1;
 	assert_int_equal(ask_against(p, &a, a.h.bytes), -EPROTO);
+	assert_string_equal(error_of(p).hint, "upgrade gpreempt and libgpreempt");
 	wire_list_one(&a, WIRE_STATUS, 2, &status);
 	a.h.version = a.h.since = WIRE_VERSION_MIN - 1;
 	assert_int_equal(ask_against(p, &a, a.h.bytes), -EPROTO);
+	assert_string_equal(error_of(p).hint, "upgrade gpreemptd");
 }
 
 static void daemons_of_all_versions_can_refuse_in_words(void **state)
