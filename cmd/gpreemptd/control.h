@@ -3,7 +3,7 @@
  * The control socket: who asks, whether they may, how often, and the answer.
  *
  * Nothing a client does costs the others: connections are counted per user and in all, requests
- * per user and second, packets are of fixed sizes, and an answer that does not fit its socket's
+ * per user and second, packets are of bounded sizes, and an answer that does not fit its socket's
  * buffer ends the connection.
  */
 #ifndef GPREEMPT_CMD_GPREEMPTD_CONTROL_H

@@ -31,11 +31,17 @@ static void changed(const struct client *client)
 
 /* ---- looking ---- */
 
-static int answer_one(struct client *client, const struct wire_header *h, const void *entry)
+static int answer_page(struct client *client, const struct wire_header *h, const void *entries,
+		       size_t n, uint32_t total, uint64_t next)
 {
+	const size_t size = wire_record_of(h->type)->size;
 	union wire_packet p;
 
-	wire_list_one(&p, h->type, h->seq, entry);
+	wire_list_begin(&p, h->type, h->seq);
+	for (size_t i = 0; i < n; i++)
+		wire_list_add(&p, (const char *)entries + i * size);
+	p.list.total = total;
+	p.list.next = next;
 	return client_send(client, &p, p.h.bytes);
 }
 
@@ -47,47 +53,40 @@ static int answer_status(struct client *client, const union wire_any_request *r)
 	scheduler_status(parts->scheduler, &s);
 	parts->ops->status(parts->user, &s);
 	rights_reduce_status(client, &s);
-	return answer_one(client, &r->h, &s);
+	return answer_page(client, &r->h, &s, 1, 1, 0);
 }
 
-#define PAGE_MAX 32u /* entries that are collected at once; a packet has room for fewer */
+#define PAGE_MAX 32u /* entries that are collected at once; a packet may have room for fewer */
+
+static size_t page_room(uint32_t type)
+{
+	return MIN(PAGE_MAX, wire_list_room(type));
+}
 
 static int answer_gpus(struct client *client, const union wire_any_request *r)
 {
 	struct gpreempt_daemon_gpu gpus[PAGE_MAX];
-	union wire_packet p;
+	uint64_t from = r->request.from;
 	uint32_t total;
-	size_t n = scheduler_gpus(client->control->parts.scheduler, r->request.from, gpus,
-				  MIN(PAGE_MAX, wire_list_room(WIRE_GPUS)), &total);
+	size_t n = scheduler_gpus(client->control->parts.scheduler, from, gpus,
+				  page_room(WIRE_GPUS), &total);
 
-	wire_list_begin(&p, WIRE_GPUS, r->h.seq);
-	for (size_t i = 0; i < n; i++) {
+	for (size_t i = 0; i < n; i++)
 		rights_reduce_gpu(client, &gpus[i]);
-		wire_list_add(&p, &gpus[i]);
-	}
-	p.list.total = total;
-	p.list.next = r->request.from + n;
-	return client_send(client, &p, p.h.bytes);
+	return answer_page(client, &r->h, gpus, n, total, from + n);
 }
 
 static int answer_jobs(struct client *client, const union wire_any_request *r)
 {
 	struct gpreempt_daemon_job jobs[PAGE_MAX];
 	uint64_t from = r->request.from;
-	union wire_packet p;
 	uint32_t total;
-	size_t n =
-		scheduler_jobs(client->control->parts.scheduler, &from, rights_sees_whose(client),
-			       jobs, MIN(PAGE_MAX, wire_list_room(WIRE_JOBS)), &total);
+	size_t n = scheduler_jobs(client->control->parts.scheduler, &from,
+				  rights_sees_whose(client), jobs, page_room(WIRE_JOBS), &total);
 
-	wire_list_begin(&p, WIRE_JOBS, r->h.seq);
-	for (size_t i = 0; i < n; i++) {
+	for (size_t i = 0; i < n; i++)
 		rights_reduce_job(client, &jobs[i]);
-		wire_list_add(&p, &jobs[i]);
-	}
-	p.list.total = total;
-	p.list.next = from;
-	return client_send(client, &p, p.h.bytes);
+	return answer_page(client, &r->h, jobs, n, total, from);
 }
 
 /* Pages of one text: it is made for the first and kept until the last was read. */
@@ -156,7 +155,7 @@ static int answer_policy(struct client *client, const union wire_any_request *r)
 		changed(client);
 	}
 	wire_text_set(a.name, sizeof(a.name), scheduler_policy(s)->name);
-	return answer_one(client, &r->h, &a);
+	return answer_page(client, &r->h, &a, 1, 1, 0);
 }
 
 static struct class_request class_request(const struct client *client, const struct wire_class *w)
