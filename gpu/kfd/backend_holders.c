@@ -97,7 +97,8 @@ static void fail_all(struct gpu_target *t, int result, const char *why)
 
 		done.verb = o->done.verb;
 		done.cookie = o->done.cookie;
-		done.result = done.verb == GPU_RELEASE ? 0 : result;
+		if (done.verb == GPU_RELEASE) /* the last */
+			done.result = done.why.message[0] = 0;
 		take_done(t, &done);
 	}
 	done.verb = GPU_ENDED;
@@ -174,10 +175,11 @@ void holders_run(struct backend *b, bool speak)
 {
 	struct epoll_event events[32];
 	int n = speak ? epoll_wait(b->holders_fd, events, ARRAY_SIZE(events), 0) : 0;
-	uint64_t now_ns = gkfd_now_ns(b->k);
+	uint64_t now_ns;
 
 	for (int i = 0; i < n; i++)
 		hear(events[i].data.ptr);
+	now_ns = gkfd_now_ns(b->k); /* not before what was heard, or the next would be late */
 	for_each_target(b, t) check_late(t, now_ns);
 	if (!LIST_EMPTY(&b->former))
 		bury_former(b);

@@ -62,7 +62,7 @@ static void a_process_that_started_at_another_time_is_another_one(void **state)
 	ground_expect(g, GPU_ATTACH, -ESRCH, 0);
 	ground_expect(g, GPU_SUSPEND, -ESRCH, 0);
 	release(g, t);
-	assert_int_equal(g->ops->off(g, GROUND_A), 0);
+	ground_await_off(g, GROUND_A, 0);
 }
 
 static void who_is_attached_is_not_attached_again(void **state)
@@ -92,7 +92,7 @@ static void a_release_lets_go_and_forgets(void **state)
 	assert_int_equal(ground_ops(g)->release(t, 99), 0);
 	ground_expect(g, GPU_SUSPEND, 0, g->ops->queues[GROUND_A]);
 	ground_expect(g, GPU_RELEASE, 0, 0);
-	assert_int_equal(g->ops->off(g, GROUND_A), 0);
+	ground_await_off(g, GROUND_A, 0);
 	assert_true(ground_is_quiet(g));
 	ground_hold(g, ground_attach(g, GROUND_A), GROUND_A); /* nobody is left who had it */
 }
@@ -135,6 +135,8 @@ static void a_gpu_that_cannot_preempt_is_named_and_nothing_stays_held(void **sta
 	struct gpu_target *t = ground_attach(g, GROUND_A);
 	struct gpu_done done;
 
+	if (!g->ops->break_gpu)
+		return;
 	g->ops->break_gpu(g);
 	ground_suspend(g, t, NULL, 0, 0, 5);
 	done = ground_next(g);
@@ -180,7 +182,7 @@ static void attaching_again_and_again_leaves_nothing(void **state)
 		if (i % 2 == 0)
 			ground_expect(g, GPU_SUSPEND, 0, g->ops->queues[GROUND_A]);
 		ground_expect(g, GPU_RELEASE, 0, 0);
-		assert_int_equal(g->ops->off(g, GROUND_A), 0);
+		ground_await_off(g, GROUND_A, 0);
 	}
 }
 
@@ -197,8 +199,8 @@ static void closing_lets_everybody_go(void **state)
 	ground_suspend(g, b, NULL, 0, 0, 2);
 	assert_int_equal(ground_ops(g)->release(b, 3), 0);
 	ground_close_backend(g);
-	assert_int_equal(g->ops->off(g, GROUND_A), 0);
-	assert_int_equal(g->ops->off(g, GROUND_B), 0);
+	ground_await_off(g, GROUND_A, 0);
+	ground_await_off(g, GROUND_B, 0);
 }
 
 const struct CMUnitTest cases_end[] = {

@@ -155,6 +155,11 @@ static void a_look_is_told_once_and_sees_work(void **state)
 	}
 	assert_int_equal(ground_ops(g)->looked(w, &samples), -ECANCELED); /* nobody has looked */
 	r = look(g, w, &samples);
+	for (int i = 0; i < 1000 && r > 0 && samples[0].state == GPU_UNSEEN; i++) {
+		g->ops->pass(g, NSEC_PER_MSEC); /* its pointers are found in time */
+		ground_ops(g)->refresh(w);
+		r = look(g, w, &samples);
+	}
 	ground_ops(g)->queues(w, &n);
 	assert_int_equal(r, n);
 	for (int i = 0; i < r; i++) {
@@ -174,7 +179,7 @@ static void who_cannot_be_looked_at_any_more_is_told_of(void **state)
 
 	g->ops->end(g, GROUND_A);
 	ground_await_refresh(g, w, -ESRCH);
-	assert_true(look(g, w, &samples) < 0 || !g->b->caps.counts_progress);
+	assert_true(look(g, w, &samples) <= 0); /* nothing of it is seen */
 	ground_ops(g)->unwatch(w);
 }
 

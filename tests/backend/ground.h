@@ -44,14 +44,18 @@ struct ground_ops {
 	void (*close)(struct ground *g); /* the backend is closed: NULL */
 	/* Lets time pass on the backend's clock. */
 	void (*pass)(struct ground *g, uint64_t ns);
-	/* The truth: how many queues of a job are off the GPU. */
+	/*
+	 * The truth: how many queues of a job are off the GPU. It may lag behind what was told, as
+	 * hardware does that loads queues when it comes to it.
+	 */
 	uint32_t (*off)(struct ground *g, enum ground_job job);
 	/* How often the driver was made to take somebody off the GPU or to put him back. */
 	uint64_t (*calls)(struct ground *g);
 	void (*grow)(struct ground *g, enum ground_job job); /* a job creates a queue, or context */
 	void (*end)(struct ground *g, enum ground_job job); /* its process exits */
-	void (*break_gpu)(struct ground *g); /* the next preemption of A fails */
-	/* Driver calls about A wait; until one does; they go on. */
+	/* The next preemption of A fails. NULL: that cannot be had. */
+	void (*break_gpu)(struct ground *g);
+	/* Driver calls about A wait; until one does; they go on. NULL: the same. */
 	void (*block)(struct ground *g);
 	void (*await_blocked)(struct ground *g);
 	void (*unblock)(struct ground *g);

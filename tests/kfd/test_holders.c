@@ -196,6 +196,26 @@ static void a_job_is_held_by_a_process_of_its_own(void **state)
 	assert_int_equal(job_tracer(f->job.pid), 0);
 }
 
+/* The first of them before it is attached. */
+static void what_is_asked_at_once_is_done_in_that_order(void **state)
+{
+	struct fixture *f = *state;
+
+	assert_int_equal(f->b->ops->attach(f->b, &(struct gpu_attach){ f->job.pid, f->start_ticks },
+					   1, &f->t),
+			 0);
+	for (uint64_t i = 0; i < 20; i++) {
+		assert_int_equal(f->b->ops->suspend(f->t, &(struct gpu_hold){ 0 }, 2 * i + 2), 0);
+		assert_int_equal(f->b->ops->resume(f->t, NULL, 0, 2 * i + 3), 0);
+	}
+	expect(f, GPU_ATTACH, 1, 0);
+	for (uint64_t i = 0; i < 20; i++) {
+		expect(f, GPU_SUSPEND, 2 * i + 2, 0);
+		expect(f, GPU_RESUME, 2 * i + 3, 0);
+	}
+	assert_int_equal(f->board->suspended, 0);
+}
+
 static void single_queues_are_held_and_let_go(void **state)
 {
 	const uint32_t one = 1;
@@ -497,6 +517,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		T(a_job_is_held_by_a_process_of_its_own),
+		T(what_is_asked_at_once_is_done_in_that_order),
 		T(single_queues_are_held_and_let_go),
 		T(a_hold_ends_by_itself_in_time),
 		T(whoever_only_has_the_pid_is_not_touched),
