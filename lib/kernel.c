@@ -232,34 +232,22 @@ EXPORT int gpreempt_kernel_is_on(struct gpreempt_ctx *ctx)
 	return r < 0 ? r : !!(version.abilities & KFD_GPREEMPT_SCHEDULES);
 }
 
-static uint64_t valid_bits(uint32_t known)
-{
-	static const struct {
-		uint32_t known;
-		uint64_t valid;
-	} bits[] = {
-		{ GKFD_SCHEDULER_SLOTS, GPREEMPT_KERNEL_SLOTS },
-		{ GKFD_SCHEDULER_POLICY, GPREEMPT_KERNEL_POLICY },
-		{ GKFD_SCHEDULER_INTERVALS, GPREEMPT_KERNEL_INTERVALS },
-		{ GKFD_SCHEDULER_TURN, GPREEMPT_KERNEL_TURN },
-		{ GKFD_SCHEDULER_HOLD_MAX, GPREEMPT_KERNEL_HOLD_MAX },
-		{ GKFD_SCHEDULER_RESERVED, GPREEMPT_KERNEL_RESERVED },
-		{ GKFD_SCHEDULER_LOOKS, GPREEMPT_KERNEL_LOOKS },
-		{ GKFD_SCHEDULER_ACTIONS, GPREEMPT_KERNEL_ACTIONS },
-		{ GKFD_SCHEDULER_JOBS, GPREEMPT_KERNEL_JOBS },
-	};
-	uint64_t valid = 0;
-
-	for (size_t i = 0; i < ARRAY_SIZE(bits); i++)
-		valid |= known & bits[i].known ? bits[i].valid : 0;
-	return valid;
-}
+_Static_assert((int)GKFD_SCHEDULER_SLOTS == (int)GPREEMPT_KERNEL_SLOTS &&
+		       (int)GKFD_SCHEDULER_POLICY == (int)GPREEMPT_KERNEL_POLICY &&
+		       (int)GKFD_SCHEDULER_INTERVALS == (int)GPREEMPT_KERNEL_INTERVALS &&
+		       (int)GKFD_SCHEDULER_TURN == (int)GPREEMPT_KERNEL_TURN &&
+		       (int)GKFD_SCHEDULER_HOLD_MAX == (int)GPREEMPT_KERNEL_HOLD_MAX &&
+		       (int)GKFD_SCHEDULER_RESERVED == (int)GPREEMPT_KERNEL_RESERVED &&
+		       (int)GKFD_SCHEDULER_LOOKS == (int)GPREEMPT_KERNEL_LOOKS &&
+		       (int)GKFD_SCHEDULER_ACTIONS == (int)GPREEMPT_KERNEL_ACTIONS &&
+		       (int)GKFD_SCHEDULER_JOBS == (int)GPREEMPT_KERNEL_JOBS,
+	       "what is known is told by the same bits");
 
 static struct gpreempt_kernel_gpu describe(const struct gkfd_scheduled *s)
 {
 	struct gpreempt_kernel_gpu g = {
 		.size = sizeof(g),
-		.valid = valid_bits(s->known),
+		.valid = s->known,
 		.gpu_id = s->gpu_id,
 		.on = s->on,
 		.tripped = s->tripped,

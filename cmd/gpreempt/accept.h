@@ -3,6 +3,8 @@
 #ifndef GPREEMPT_CMD_ACCEPT_H
 #define GPREEMPT_CMD_ACCEPT_H
 
+#include <math.h>
+
 #include "cmd/gpreempt/figures.h"
 
 /* Of what runs when a GPU takes turns: the processes with a VMID (Linux 6.12 kfd_device.c). */
@@ -62,10 +64,13 @@ extern const struct check accept_checks[];
 
 /* ---- accept_measure.c ---- */
 
-void outcome_pass(struct outcome *o, double figure, const char *fmt, ...) _printf_(3, 4);
-void outcome_fail(struct outcome *o, const char *fmt, ...) _printf_(2, 3);
-void outcome_fail_figure(struct outcome *o, double figure, const char *fmt, ...) _printf_(3, 4);
-void outcome_skip(struct outcome *o, const char *fmt, ...) _printf_(2, 3);
+/* @figure: NAN where there is none. */
+void outcome_set(struct outcome *o, enum result result, double figure, const char *fmt, ...)
+	_printf_(4, 5);
+#define outcome_pass(o, figure, ...) outcome_set(o, RESULT_PASS, figure, __VA_ARGS__)
+#define outcome_fail(o, ...) outcome_set(o, RESULT_FAIL, NAN, __VA_ARGS__)
+#define outcome_fail_figure(o, figure, ...) outcome_set(o, RESULT_FAIL, figure, __VA_ARGS__)
+#define outcome_skip(o, ...) outcome_set(o, RESULT_SKIP, NAN, __VA_ARGS__)
 /* A library call failed, or -EINTR: says so, and notes whether there is more to be asked. */
 void outcome_error(struct accept *a, struct outcome *o, int r);
 

@@ -11,51 +11,17 @@
 /* Long enough for a job to fill the GPU again. */
 #define RUN_NS (2 * NSEC_PER_MSEC)
 
-static void settle(struct outcome *o, enum result result, const char *fmt, va_list ap)
+void outcome_set(struct outcome *o, enum result result, double figure, const char *fmt, ...)
 {
-	o->result = result;
+	va_list ap;
+
+	va_start(ap, fmt);
 	vsnprintf(o->detail, sizeof(o->detail), fmt, ap);
+	va_end(ap);
 	text_clean(o->detail);
-}
-
-void outcome_pass(struct outcome *o, double figure, const char *fmt, ...)
-{
-	va_list ap;
-
-	va_start(ap, fmt);
-	settle(o, RESULT_PASS, fmt, ap);
-	va_end(ap);
+	o->result = result;
+	o->has_figure = !isnan(figure);
 	o->figure = figure;
-	o->has_figure = true;
-}
-
-void outcome_fail(struct outcome *o, const char *fmt, ...)
-{
-	va_list ap;
-
-	va_start(ap, fmt);
-	settle(o, RESULT_FAIL, fmt, ap);
-	va_end(ap);
-}
-
-void outcome_fail_figure(struct outcome *o, double figure, const char *fmt, ...)
-{
-	va_list ap;
-
-	va_start(ap, fmt);
-	settle(o, RESULT_FAIL, fmt, ap);
-	va_end(ap);
-	o->figure = figure;
-	o->has_figure = true;
-}
-
-void outcome_skip(struct outcome *o, const char *fmt, ...)
-{
-	va_list ap;
-
-	va_start(ap, fmt);
-	settle(o, RESULT_SKIP, fmt, ap);
-	va_end(ap);
 }
 
 void outcome_error(struct accept *a, struct outcome *o, int r)

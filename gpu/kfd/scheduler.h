@@ -18,16 +18,16 @@ int gkfd_scheduler_set_policy(struct gkfd *k, const struct kfd_gpreempt_policy *
 int gkfd_scheduler_hint(struct gkfd *k, const struct kfd_gpreempt_hint *args);
 
 /* What was read of a GPU: kernel/ext's debugfs file may come to tell more, or less. */
-enum {
-	GKFD_SCHEDULER_POLICY = 1 << 0,
-	GKFD_SCHEDULER_INTERVALS = 1 << 1,
-	GKFD_SCHEDULER_TURN = 1 << 2,
-	GKFD_SCHEDULER_HOLD_MAX = 1 << 3,
-	GKFD_SCHEDULER_RESERVED = 1 << 4,
-	GKFD_SCHEDULER_LOOKS = 1 << 5,
-	GKFD_SCHEDULER_ACTIONS = 1 << 6,
-	GKFD_SCHEDULER_JOBS = 1 << 7,
-	GKFD_SCHEDULER_SLOTS = 1 << 8,
+enum { /* as the library's GPREEMPT_KERNEL_* */
+       GKFD_SCHEDULER_SLOTS = 1 << 0,
+       GKFD_SCHEDULER_POLICY = 1 << 1,
+       GKFD_SCHEDULER_INTERVALS = 1 << 2,
+       GKFD_SCHEDULER_TURN = 1 << 3,
+       GKFD_SCHEDULER_HOLD_MAX = 1 << 4,
+       GKFD_SCHEDULER_RESERVED = 1 << 5,
+       GKFD_SCHEDULER_LOOKS = 1 << 6,
+       GKFD_SCHEDULER_ACTIONS = 1 << 7,
+       GKFD_SCHEDULER_JOBS = 1 << 8,
 };
 
 struct gkfd_scheduled { /* of one GPU */

@@ -244,6 +244,8 @@ uint32_t model_sdma_queues(const struct model_chip *chip); /* of one engine */
 struct model_pdd *model_pdd_by_id(struct model *m, struct model_kproc *k, uint32_t gpu_id);
 uint32_t model_queue_user_type(const struct model_queue *q); /* KFD_IOC_QUEUE_TYPE_* */
 struct model_queue *model_queue_find(const struct model_kproc *k, uint32_t id);
+/* NULL: there is no such process, or it has no such queue. */
+struct model_queue *model_queue_of(const struct model *m, pid_t pid, uint32_t queue_id);
 /* The second half of a destroy, once nothing holds the queue. */
 int model_queue_destroy_now(struct model_queue *q);
 uint32_t model_gpu_gws(const struct model_gpu *gpu); /* 0: it has none to give */

@@ -149,7 +149,7 @@ const struct model_chip *model_chip_of(const struct model *m)
 	return &m->chip;
 }
 
-static struct model_queue *queue_of(const struct model *m, pid_t pid, uint32_t queue_id)
+struct model_queue *model_queue_of(const struct model *m, pid_t pid, uint32_t queue_id)
 {
 	struct model_proc *p = model_proc_find(m, pid);
 
@@ -159,7 +159,7 @@ static struct model_queue *queue_of(const struct model *m, pid_t pid, uint32_t q
 int model_queue_stats(const struct model *m, pid_t pid, uint32_t queue_id,
 		      struct model_queue_stats *ret)
 {
-	struct model_queue *q = queue_of(m, pid, queue_id);
+	struct model_queue *q = model_queue_of(m, pid, queue_id);
 	struct model_queue_stats stats = { 0 };
 
 	if (!q)
@@ -177,14 +177,14 @@ int model_queue_stats(const struct model *m, pid_t pid, uint32_t queue_id,
 size_t model_packets(const struct model *m, pid_t pid, uint32_t queue_id, uint64_t first,
 		     struct model_packet *ret, size_t max)
 {
-	struct model_queue *q = queue_of(m, pid, queue_id);
+	struct model_queue *q = model_queue_of(m, pid, queue_id);
 
 	return q ? hw_queue_packets(q->hw, first, ret, max) : 0;
 }
 
 void model_forget_packets(struct model *m, pid_t pid, uint32_t queue_id, uint64_t before)
 {
-	struct model_queue *q = queue_of(m, pid, queue_id);
+	struct model_queue *q = model_queue_of(m, pid, queue_id);
 
 	if (q)
 		hw_queue_forget_packets(q->hw, before);
@@ -193,7 +193,7 @@ void model_forget_packets(struct model *m, pid_t pid, uint32_t queue_id, uint64_
 int model_on_complete(struct model *m, pid_t pid, uint32_t queue_id,
 		      void (*completed)(void *user, uint64_t index), void *user)
 {
-	struct model_queue *q = queue_of(m, pid, queue_id);
+	struct model_queue *q = model_queue_of(m, pid, queue_id);
 
 	if (!q)
 		return -ENOENT;

@@ -14,15 +14,21 @@
 #define DEBUG_BYTES_PER_WAVE 32u
 #define ALIGN_UP(n, to) (((n) + (to)-1) / (to) * (to))
 
-int model_bit_take(uint8_t *map, size_t n)
+/* The first free bit of those from @first on, @step apart; -1: there is none. */
+static int take_bit(uint8_t *map, uint32_t first, uint32_t step, uint32_t n)
 {
-	for (size_t i = 0; i < n; i++) {
+	for (uint32_t i = first; i < n; i += step) {
 		if (map[i / 8] & (1u << (i % 8)))
 			continue;
 		map[i / 8] |= (uint8_t)(1u << (i % 8));
 		return (int)i;
 	}
 	return -1;
+}
+
+int model_bit_take(uint8_t *map, size_t n)
+{
+	return take_bit(map, 0, 1, (uint32_t)n);
 }
 
 void model_bit_clear(uint8_t *map, size_t bit)
@@ -63,17 +69,6 @@ void model_cwsr_sizes(const struct model_chip *chip, struct cwsr_sizes *ret)
 	ret->debug = ALIGN_UP(waves * DEBUG_BYTES_PER_WAVE, 64u);
 }
 
-static int take_on_engine(uint8_t *map, uint32_t engine, uint32_t n_engines, uint32_t n_slots)
-{
-	for (uint32_t i = engine; i < n_slots; i += n_engines) {
-		if (map[i / 8] & (1u << (i % 8)))
-			continue;
-		map[i / 8] |= (uint8_t)(1u << (i % 8));
-		return (int)i;
-	}
-	return -1;
-}
-
 int model_sdma_take(struct model_queue *q, uint32_t ioc_type)
 {
 	const struct model_chip *chip = q->gpu->m->config.chip;
@@ -87,7 +82,7 @@ int model_sdma_take(struct model_queue *q, uint32_t ioc_type)
 	int id;
 
 	n_slots = n * model_sdma_queues(chip);
-	id = chosen ? take_on_engine(map, q->sdma_engine - first, n, n_slots) :
+	id = chosen ? take_bit(map, q->sdma_engine - first, n, n_slots) :
 		      model_bit_take(map, n_slots);
 	if (id < 0)
 		return -ENOMEM;

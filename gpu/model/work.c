@@ -251,17 +251,10 @@ static int submit(struct model_queue *q, const struct model_work *w, uint64_t *r
 	return 0;
 }
 
-static struct model_queue *queue_of(struct model *m, pid_t pid, uint32_t queue_id)
-{
-	struct model_proc *p = model_proc_find(m, pid);
-
-	return p && p->kproc ? model_queue_find(p->kproc, queue_id) : NULL;
-}
-
 int model_submit(struct model *m, pid_t pid, uint32_t queue_id, const struct model_work *work,
 		 uint64_t *ret_index)
 {
-	struct model_queue *q = queue_of(m, pid, queue_id);
+	struct model_queue *q = model_queue_of(m, pid, queue_id);
 	uint64_t index;
 	int r;
 
@@ -286,7 +279,7 @@ static void refill(void *user, uint64_t completed)
 int model_loop(struct model *m, pid_t pid, uint32_t queue_id, const struct model_work *work,
 	       uint32_t depth)
 {
-	struct model_queue *q = queue_of(m, pid, queue_id);
+	struct model_queue *q = model_queue_of(m, pid, queue_id);
 	uint64_t index;
 	int r;
 
