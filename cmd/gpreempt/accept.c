@@ -1,6 +1,4 @@
 /* SPDX-License-Identifier: MIT */
-#include <errno.h>
-
 #include "cmd/gpreempt/accept.h"
 
 #define ROUNDS_DEFAULT 30
@@ -63,17 +61,13 @@ static int find_gpus(struct accept *a)
 
 static int find_queues(struct accept *a)
 {
-	int n = accept_queues(a->process, &a->queues);
+	int status = cli_read_list(a->cli, accept_get_queues, a->process, sizeof(*a->queues),
+				   &a->queues, &a->n_queues);
 
-	if (n == -ENOMEM)
-		return cli_fail(a->cli, EXIT_FAILED, "free some memory", "out of memory");
-	if (n < 0)
-		return cli_fail_ctx(a->cli);
-	if (n == 0)
+	if (status == EXIT_DONE && a->n_queues == 0)
 		return cli_fail(a->cli, EXIT_ABSENT, "name one that keeps its GPU busy",
 				"process %d has no queues: there is nothing to check", (int)a->pid);
-	a->n_queues = (size_t)n;
-	return EXIT_DONE;
+	return status;
 }
 
 static int attach(struct accept *a)

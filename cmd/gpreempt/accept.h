@@ -77,7 +77,7 @@ void outcome_error(struct accept *a, struct outcome *o, int r);
 /* Lets time pass. -EINTR: a signal has come, and waits to be taken. */
 int accept_wait(struct accept *a, uint64_t ns);
 int accept_attach(struct accept *a, unsigned int flags); /* -errno; keeps the process in @a */
-int accept_queues(struct gpreempt_process *p, struct gpreempt_queue **ret); /* list_read() */
+int accept_get_queues(void *of, void *list, size_t room); /* of a process, for list_read() */
 
 struct setting { /* of a round */
 	const uint32_t *ids; /* NULL: all queues */

@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "cmd/gpreempt/accept.h"
-#include "util/list.h"
 
 /* Long enough for a job to fill the GPU again. */
 #define RUN_NS (2 * NSEC_PER_MSEC)
@@ -62,14 +61,9 @@ int accept_attach(struct accept *a, unsigned int flags)
 	return r;
 }
 
-static int get_queues(void *of, void *list, size_t room)
+int accept_get_queues(void *of, void *list, size_t room)
 {
 	return gpreempt_snapshot(of, list, room, NULL);
-}
-
-int accept_queues(struct gpreempt_process *p, struct gpreempt_queue **ret)
-{
-	return list_read(get_queues, p, sizeof(**ret), ret);
 }
 
 int rounds_init(struct rounds *r, size_t room)

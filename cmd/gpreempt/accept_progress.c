@@ -24,7 +24,7 @@ int look_take(struct gpreempt_process *p, struct look **ret)
 {
 	_cleanup_free_ struct gpreempt_queue *queues = NULL;
 	_cleanup_free_ struct look *l = NULL;
-	int n = accept_queues(p, &queues);
+	int n = list_read(accept_get_queues, p, sizeof(*queues), &queues);
 
 	if (n < 0)
 		return n;
@@ -201,7 +201,7 @@ static int count_packets(struct accept *a, struct gpreempt_process *online, stru
 static bool shares_a_gpu(struct accept *a, struct gpreempt_process *online)
 {
 	_cleanup_free_ struct gpreempt_queue *queues = NULL;
-	int n = accept_queues(online, &queues);
+	int n = list_read(accept_get_queues, online, sizeof(*queues), &queues);
 
 	for (int i = 0; i < n; i++)
 		for (size_t j = 0; j < a->n_queues; j++)

@@ -10,7 +10,7 @@
 #include <sys/types.h>
 
 #include "gpreempt/gpreempt.h"
-#include "util/macros.h"
+#include "util/list.h"
 #include "util/text.h"
 
 /* Exit statuses. */
@@ -161,6 +161,9 @@ int cli_usage(struct cli *cli, const char *fmt, ...) _printf_(2, 3); /* EXIT_USA
 int cli_fail_ctx(struct cli *cli); /* the library's last failure */
 int cli_fail_error(struct cli *cli, const struct gpreempt_error *error);
 int cli_open(struct cli *cli); /* 0, or an exit status */
+/* list_read() of what the library tells through cli->ctx: an exit status. */
+int cli_read_list(struct cli *cli, list_get_fn get, void *of, size_t size, void *ret,
+		  size_t *ret_n);
 /* Prints an object and drops it; NULL: memory was short. */
 int cli_print_json(struct cli *cli, struct json_object *object);
 /* Times on this device are nobody's hardware's: a model, or a software GPU behind the driver. */

@@ -12,7 +12,7 @@
 #define OUTPUT_BYTES 8192
 
 struct args {
-	char text[MAX_ARGS][96];
+	char text[MAX_ARGS][128];
 	char *argv[MAX_ARGS + 1];
 	int n;
 };
@@ -35,14 +35,10 @@ static void common_args(const struct demo *d, struct args *a, const char *name, 
 	add(a, "gpreempt");
 	add(a, "--json");
 	add(a, "load");
-	add(a, "--socket");
-	add(a, "%s", d->control);
-	add(a, "--name");
-	add(a, "%s", name);
-	add(a, "--gpu");
-	add(a, "%d", gpu);
-	add(a, "--kernel-us");
-	add(a, "%u", kernel_us);
+	add(a, "--socket=%s", d->control);
+	add(a, "--name=%s", name);
+	add(a, "--gpu=%d", gpu);
+	add(a, "--kernel-us=%u", kernel_us);
 }
 
 /* Starts it and tells the daemon what it is. */
@@ -143,18 +139,13 @@ int demo_run_part(struct demo *d, unsigned int requests, struct demo_part *part)
 	int status;
 
 	common_args(d, &train_args, "train", part->train_gpu, DEMO_KERNEL_US);
-	add(&train_args, "--queues");
-	add(&train_args, "%u", DEMO_TRAIN_QUEUES);
-	add(&train_args, "--priority");
-	add(&train_args, "0");
+	add(&train_args, "--queues=%u", DEMO_TRAIN_QUEUES);
+	add(&train_args, "--priority=0");
 	common_args(d, &infer_args, "infer", part->infer_gpu, DEMO_REQUEST_US);
 	add(&infer_args, "--online");
-	add(&infer_args, "--every-ms");
-	add(&infer_args, "%u", DEMO_EVERY_MS);
-	add(&infer_args, "--requests");
-	add(&infer_args, "%u", requests);
-	add(&infer_args, "--priority");
-	add(&infer_args, "11");
+	add(&infer_args, "--every-ms=%u", DEMO_EVERY_MS);
+	add(&infer_args, "--requests=%u", requests);
+	add(&infer_args, "--priority=11");
 
 	if (gpreempt_daemon_set_policy(d->asking, part->policy) < 0)
 		return daemon_failed(d->cli, d->asking);

@@ -3,7 +3,6 @@
 
 #include "cmd/gpreempt/daemon.h"
 #include "cmd/gpreempt/table.h"
-#include "util/list.h"
 
 #define PATIENCE_NS NSEC_PER_SEC /* for something that is nice to know */
 
@@ -15,18 +14,6 @@ struct processes {
 static int get_processes(void *of, void *list, size_t room)
 {
 	return gpreempt_list_processes(of, list, room);
-}
-
-static int read_processes(struct cli *cli, struct processes *ret)
-{
-	int n = list_read(get_processes, cli->ctx, sizeof(*ret->list), &ret->list);
-
-	if (n == -ENOMEM)
-		return cli_fail(cli, EXIT_FAILED, "free some memory", "out of memory");
-	if (n < 0)
-		return cli_fail_ctx(cli);
-	ret->n = (size_t)n;
-	return EXIT_DONE;
 }
 
 static int get_jobs(void *of, void *list, size_t room)
@@ -172,7 +159,8 @@ int cmd_list(struct cli *cli, int argc, char **argv)
 	if (status == EXIT_DONE)
 		status = cli_open(cli);
 	if (status == EXIT_DONE)
-		status = read_processes(cli, &ps);
+		status = cli_read_list(cli, get_processes, cli->ctx, sizeof(*ps.list), &ps.list,
+				       &ps.n);
 	if (status == EXIT_DONE)
 		ask_daemon(cli, &ps);
 	if (status == EXIT_DONE)

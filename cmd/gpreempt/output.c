@@ -91,6 +91,18 @@ int cli_open(struct cli *cli)
 	return EXIT_DONE;
 }
 
+int cli_read_list(struct cli *cli, list_get_fn get, void *of, size_t size, void *ret, size_t *ret_n)
+{
+	int n = list_read(get, of, size, ret);
+
+	if (n == -ENOMEM)
+		return cli_fail(cli, EXIT_FAILED, "free some memory", "out of memory");
+	if (n < 0)
+		return cli_fail_ctx(cli);
+	*ret_n = (size_t)n;
+	return EXIT_DONE;
+}
+
 int cli_print_json(struct cli *cli, struct json_object *object)
 {
 	const char *text =

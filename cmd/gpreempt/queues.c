@@ -2,7 +2,6 @@
 #include <stdio.h>
 
 #include "cmd/gpreempt/cli.h"
-#include "util/list.h"
 
 const char help_queues[] =
 	"  --all               of all processes; attaches to nobody\n"
@@ -69,14 +68,8 @@ static int read_queues(struct cli *cli, const struct request *q, struct gpreempt
 		       struct answer *a)
 {
 	struct source from = { cli->ctx, p, &q->filter, &a->time_ns };
-	int n = list_read(get_all, &from, sizeof(*a->queues), &a->queues);
 
-	if (n == -ENOMEM)
-		return cli_fail(cli, EXIT_FAILED, "free some memory", "out of memory");
-	if (n < 0)
-		return cli_fail_ctx(cli);
-	a->n = (size_t)n;
-	return EXIT_DONE;
+	return cli_read_list(cli, get_all, &from, sizeof(*a->queues), &a->queues, &a->n);
 }
 
 static int look(struct cli *cli, const struct request *q, struct answer *a)

@@ -146,10 +146,12 @@ struct chart_curve {
 
 /* Latencies, logarithmic, against the part that took no longer. */
 void chart_cdf(struct page *p, const char *title, const struct chart_curve *curves, size_t n);
-/* From {"pct":[],"us":[]}; false: it is none. */
-bool chart_curve_from(struct chart_curve *c, struct json_object *cdf);
-/* From "min", "p50" and the like of an object, with that ending. */
-bool chart_curve_from_quantiles(struct chart_curve *c, struct json_object *o, const char *ending);
+/*
+ * From @cdf, {"pct":[],"us":[]}; where it is none, from "min", "p50" and the like of @quantiles,
+ * with that ending. False: neither has any.
+ */
+bool chart_curve_take(struct chart_curve *c, const char *name, enum chart_style style,
+		      struct json_object *cdf, struct json_object *quantiles, const char *ending);
 
 struct chart_bar {
 	const char *name;

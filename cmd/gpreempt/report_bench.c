@@ -71,16 +71,11 @@ void report_bench(struct page *p, size_t nth, struct json_object *root)
 	html_section(p, nth, "Suspend and resume",
 		     "gpreempt bench: rounds of suspend, work, resume", g);
 	for (size_t i = 0; i < DRAWN; i++) {
-		struct chart_curve *c = &curves[n];
+		struct json_object *cdf = field_object(field_object(root, "cdf"), acts[i].curve);
 
-		c->name = acts[i].name;
-		c->style = acts[i].style;
-		c->sparse = false;
-		if (!chart_curve_from(c, field_object(field_object(root, "cdf"), acts[i].curve)) &&
-		    !chart_curve_from_quantiles(c, field_object(root, acts[i].key), ""))
-			continue;
-		sparse |= c->sparse;
-		n++;
+		if (chart_curve_take(&curves[n], acts[i].name, acts[i].style, cdf,
+				     field_object(root, acts[i].key), ""))
+			sparse |= curves[n++].sparse;
 	}
 	html_figure(p, "How long it takes",
 		    sparse ? "The part of rounds that took no longer. The recording has the marked "

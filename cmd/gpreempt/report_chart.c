@@ -18,7 +18,7 @@ struct log_axis {
 
 /* ---- curves ---- */
 
-bool chart_curve_from(struct chart_curve *c, struct json_object *cdf)
+static bool from_cdf(struct chart_curve *c, struct json_object *cdf)
 {
 	struct json_object *pct = field_array(cdf, "pct"), *us = field_array(cdf, "us");
 	size_t n = pct ? json_object_array_length(pct) : 0;
@@ -39,7 +39,7 @@ bool chart_curve_from(struct chart_curve *c, struct json_object *cdf)
 	return n > 0;
 }
 
-bool chart_curve_from_quantiles(struct chart_curve *c, struct json_object *o, const char *ending)
+static bool from_quantiles(struct chart_curve *c, struct json_object *o, const char *ending)
 {
 	static const struct {
 		const char *name;
@@ -62,6 +62,15 @@ bool chart_curve_from_quantiles(struct chart_curve *c, struct json_object *o, co
 		c->pct[c->n++] = points[i].pct;
 	}
 	return c->n > 0;
+}
+
+bool chart_curve_take(struct chart_curve *c, const char *name, enum chart_style style,
+		      struct json_object *cdf, struct json_object *quantiles, const char *ending)
+{
+	c->name = name;
+	c->style = style;
+	c->sparse = false;
+	return from_cdf(c, cdf) || from_quantiles(c, quantiles, ending);
 }
 
 /* ---- a logarithmic axis ---- */

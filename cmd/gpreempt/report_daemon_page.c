@@ -148,12 +148,9 @@ static void put_latencies(struct page *p, const struct daemon_record *d)
 	static struct chart_curve curves[ARRAY_SIZE(acts)];
 	size_t n = 0;
 
-	for (size_t i = 0; i < ARRAY_SIZE(acts); i++) {
-		curves[n].name = acts[i].name;
-		curves[n].style = acts[i].style;
-		n += chart_curve_from_quantiles(&curves[n], field_object(d->status, acts[i].key),
-						"");
-	}
+	for (size_t i = 0; i < ARRAY_SIZE(acts); i++)
+		n += chart_curve_take(&curves[n], acts[i].name, acts[i].style, NULL,
+				      field_object(d->status, acts[i].key), "");
 	if (!n)
 		return;
 	html_figure(p, "How long the daemon takes",

@@ -76,14 +76,11 @@ static void put_curves(struct page *p, const struct group *g, struct json_object
 	size_t n = 0;
 
 	for (size_t i = 0; i < g->n; i++) {
-		curves[n].name = how(g, field_text(g->modes[i], "key"));
-		curves[n].style = style_of(g, i);
-		n += chart_curve_from_quantiles(&curves[n], field_object(g->modes[i], "request_us"),
-						"");
+		n += chart_curve_take(&curves[n], how(g, field_text(g->modes[i], "key")),
+				      style_of(g, i), NULL, field_object(g->modes[i], "request_us"),
+				      "");
 	}
-	curves[n].name = "online alone";
-	curves[n].style = STYLE_ALONE;
-	n += n && chart_curve_from_quantiles(&curves[n], alone, "");
+	n += n && chart_curve_take(&curves[n], "online alone", STYLE_ALONE, NULL, alone, "");
 	chart_cdf(p, "Latency of online requests", curves, n);
 }
 

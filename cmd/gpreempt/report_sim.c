@@ -112,16 +112,10 @@ static void put_latency(struct page *p, struct json_object *run)
 
 	for (size_t i = 0; i < ARRAY_SIZE(modes); i++) {
 		struct json_object *online = field_object(of_mode(run, &modes[i]), "online");
-		struct chart_curve *c = &curves[n];
 
-		c->name = modes[i].name;
-		c->style = modes[i].style;
-		c->sparse = false;
-		if (!chart_curve_from(c, field_object(online, "cdf")) &&
-		    !chart_curve_from_quantiles(c, online, "_us"))
-			continue;
-		sparse |= c->sparse;
-		n++;
+		if (chart_curve_take(&curves[n], modes[i].name, modes[i].style,
+				     field_object(online, "cdf"), online, "_us"))
+			sparse |= curves[n++].sparse;
 	}
 	html_figure(
 		p, "Latency of online requests",
@@ -202,9 +196,8 @@ static void put_acts(struct page *p, struct json_object *run)
 	for (size_t i = 0; i < ARRAY_SIZE(acts); i++) {
 		struct json_object *act = field_object(run, acts[i][0]);
 
-		curves[n].name = acts[i][1];
-		curves[n].style = i ? STYLE_NONE : STYLE_OURS;
-		n += chart_curve_from_quantiles(&curves[n], field_object(act, "latency_us"), "");
+		n += chart_curve_take(&curves[n], acts[i][1], i ? STYLE_NONE : STYLE_OURS, NULL,
+				      field_object(act, "latency_us"), "");
 	}
 	if (!n)
 		return;
