@@ -1,10 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
 /*
- * How a real process has work done on the daemon's software device: DEVICE_SOCKET in its run
- * directory, SOCK_SEQPACKET, one struct a packet. Who connects becomes a process on the device,
- * under its real pid and user, such as a program on ROCm is one; when it goes, so does all it has
- * there. A request gets one answer with its seq; so does work, once it is done. Unused bytes are
- * zero. What makes no sense ends the connection.
+ * How others reach a software GPU (gpreempt-softgpu): a socket, SOCK_SEQPACKET. Who connects
+ * becomes a process on the device, under its real pid and user; when its last connection goes, or
+ * it ends, so does all it has there. A connection is for one of two things, by what comes first:
+ *
+ *   DEVICE_HELLO  to have work done, as a program on ROCm does. One struct a packet; a request gets
+ *                 one answer with its seq, and so does work, once it is done.
+ *   DEVICE_CALL   to call the driver: DEVICE_OP_JOIN, then one call after the other, each of which
+ *                 is answered when the driver returns. Who makes several calls at once has several
+ *                 connections, all of one client: the extension's file is the client's.
+ *
+ * Unused bytes are zero. What makes no sense ends the connection.
  */
 #ifndef GPREEMPT_ABI_DEVICE_WIRE_H
 #define GPREEMPT_ABI_DEVICE_WIRE_H
@@ -17,6 +23,9 @@
 #define DEVICE_MAX_BYTES 256u
 
 #define DEVICE_MAX_PROCESSES 512u /* in all */
+#define DEVICE_MAX_CONNECTIONS 2048u /* in all */
+#define DEVICE_MAX_USER_CONNECTIONS 512u /* of a user who is not root or the device's own */
+#define DEVICE_MAX_PROCESS_CONNECTIONS 256u
 #define DEVICE_MAX_PROCESS_QUEUES 256u
 #define DEVICE_MAX_QUEUES 4096u /* in all */
 #define DEVICE_MAX_PENDING 64u /* pieces of work in one queue that are not done and told of */
@@ -30,6 +39,7 @@ enum device_type {
 	DEVICE_QUEUE, /* device_queue -> device_queue with its id */
 	DEVICE_SUBMIT, /* device_submit -> device_done, when it is */
 	DEVICE_STATS, /* device_stats of a queue -> device_stats */
+	DEVICE_CALL, /* device_call -> device_return */
 	DEVICE_ERROR = 64, /* device_error, instead of any answer */
 };
 
@@ -86,6 +96,61 @@ struct device_stats {
 	uint64_t resident, saved; /* workgroups on compute units, and in memory */
 };
 
+/* ---- the driver ---- */
+
+#define DEVICE_MAX_CALL_BYTES (160u << 10) /* less than a socket's default buffer */
+#define DEVICE_MAX_SPANS 2048u /* of one call */
+#define DEVICE_MAX_PATH 256u
+
+enum device_op {
+	/*
+	 * @pid: one's own, as one knows it; -EOPNOTSUPP: in another pid namespace. @value: 0, or
+	 * what an earlier JOIN of the same process returned, whose client this connection is for.
+	 * Returns 1 where the device has invented processes, whose /proc it has too
+	 */
+	DEVICE_OP_JOIN = 1,
+	DEVICE_OP_OPEN, /* /dev/kfd */
+	/* on @pid's descriptor; spans: its argument, then what that points to; ENABLE: an inode */
+	DEVICE_OP_IOCTL,
+	DEVICE_OP_EXT, /* the same on the extension's device; BIND: what BORROW gave */
+	DEVICE_OP_EVENTS, /* -> a pipe to be read, and its inode, by which ENABLE names it */
+	DEVICE_OP_BORROW, /* @number-th of @pid -> a number, which proves the right to it */
+	DEVICE_OP_READ_FILE, /* tree @number, path; a long one comes as a descriptor */
+	DEVICE_OP_LIST_DIR, /* the same */
+	DEVICE_OP_READ_MEM, /* of @pid: spans -> a byte for each, 1: it could be read; and theirs */
+	DEVICE_OP_SEIZE, /* @pid, by @tid; as the two that follow */
+	DEVICE_OP_DETACH,
+	DEVICE_OP_TRACEE, /* -ESRCH: @tid does not trace it */
+	DEVICE_OP_TRACER, /* of @pid -> the thread, 0: none */
+	DEVICE_OP_SAVE_NS, /* -> of all GPUs so far */
+	DEVICE_OP_END,
+};
+
+struct device_call { /* then its spans, then bytes */
+	struct device_header h;
+	uint32_t op; /* DEVICE_OP_* */
+	int32_t tid; /* who calls; as the pid, in the device's pid namespace */
+	int32_t pid;
+	uint32_t number;
+	uint64_t request; /* of an ioctl */
+	uint64_t value; /* of JOIN; of ENABLE and BIND, what the descriptor stands for */
+	uint32_t n_spans;
+	uint32_t n_bytes;
+};
+
+struct device_span { /* of the caller's memory, whose bytes follow; or of a target's */
+	uint64_t addr;
+	uint32_t bytes;
+	uint32_t pad;
+};
+
+struct device_return { /* then bytes: those of the spans of an ioctl, as they are now */
+	struct device_header h;
+	int32_t result; /* what the driver returned */
+	uint32_t n_bytes;
+	uint64_t value; /* JOIN: the client; EVENTS: the inode; a thread, a file's length... */
+};
+
 struct device_error {
 	struct device_header h;
 	int32_t error; /* errno, positive */
@@ -99,6 +164,9 @@ ABI_SIZE(struct device_queue, 32);
 ABI_SIZE(struct device_submit, 40);
 ABI_SIZE(struct device_done, 72);
 ABI_SIZE(struct device_stats, 48);
+ABI_SIZE(struct device_call, 56);
+ABI_SIZE(struct device_span, 16);
+ABI_SIZE(struct device_return, 32);
 ABI_SIZE(struct device_error, 152);
 
 #endif

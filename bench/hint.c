@@ -20,17 +20,17 @@
 #include "bench/stopwatch.h"
 #include "cmd/gpreemptd/daemon.h"
 #include "cmd/wire/device_client.h"
+#include "gpu/soft/transport.h"
 #include "wire/wire.h"
-#include "gpu/model/live.h"
 
 #define ROUNDS 600
 #define WARM 50
 #define WORK_NS DEVICE_MAX_WG_NS
 
 /* The device's transport, seen by the daemon through -Wl,--wrap. */
-extern const struct gkfd_transport __real_gkfd_transport_live;
-extern struct gkfd_transport __wrap_gkfd_transport_live;
-struct gkfd_transport __wrap_gkfd_transport_live;
+extern const struct gkfd_transport __real_gkfd_transport_soft;
+extern struct gkfd_transport __wrap_gkfd_transport_soft;
+struct gkfd_transport __wrap_gkfd_transport_soft;
 
 static _Atomic uint64_t suspend_asked_ns;
 
@@ -40,7 +40,7 @@ static int stamp_ioctl(void *data, unsigned long request, void *arg)
 
 	if (request == AMDKFD_IOC_DBG_TRAP && trap->op == KFD_IOC_DBG_TRAP_SUSPEND_QUEUES)
 		suspend_asked_ns = stopwatch_ns();
-	return __real_gkfd_transport_live.ioctl(data, request, arg);
+	return __real_gkfd_transport_soft.ioctl(data, request, arg);
 }
 
 /* ---- the measure of all things ---- */
@@ -331,8 +331,8 @@ int main(void)
 	go_before_others();
 	if (!freopen("/dev/null", "w", stderr)) /* what the daemon logs */
 		return 1;
-	__wrap_gkfd_transport_live = __real_gkfd_transport_live;
-	__wrap_gkfd_transport_live.ioctl = stamp_ioctl;
+	__wrap_gkfd_transport_soft = __real_gkfd_transport_soft;
+	__wrap_gkfd_transport_soft.ioctl = stamp_ioctl;
 	ok = with_daemon(&place, &jobs, hint_ns, ping_ns);
 	kill(jobs.online, SIGKILL);
 	kill(jobs.offline, SIGKILL);

@@ -5,6 +5,7 @@
 #include <time.h>
 
 #include "gpu/model/model.h"
+#include "gpu/soft/transport.h"
 #include "lib/act.h"
 #include "lib/nvrm.h"
 
@@ -82,7 +83,27 @@ static int open_any(struct gpreempt_ctx *ctx)
 	return r;
 }
 
-#define DEVICES "devices: auto, kfd, nvrm, model, model:PRESET"
+/* A software GPU that others use too. */
+static int open_soft(struct gpreempt_ctx *ctx, const char *socket)
+{
+	void *data;
+	int r = soft_new(socket, &data);
+
+	if (r == -ENOENT || r == -ECONNREFUSED)
+		return ctx_fail(ctx, -ENODEV, GPREEMPT_ERROR_ABSENT,
+				"start one: gpreempt-softgpu SOCKET", "no software GPU at %s: %s",
+				socket, strerror(-r));
+	if (r == -EACCES || r == -EUSERS || r == -EOPNOTSUPP)
+		return ctx_fail(ctx, r, GPREEMPT_ERROR_REFUSED, NULL, "the software GPU at %s: %s",
+				socket,
+				r == -EOPNOTSUPP ? "it is in another pid namespace" : strerror(-r));
+	if (r < 0)
+		return ctx_fail_errno(ctx, r, "connecting to the software GPU");
+	snprintf(ctx->backend, sizeof(ctx->backend), "soft");
+	return gkfd_new(&gkfd_transport_soft, data, &ctx->k);
+}
+
+#define DEVICES "devices: auto, kfd, nvrm, model, model:PRESET, soft:SOCKET"
 
 static int open_device(struct gpreempt_ctx *ctx, const char *device)
 {
@@ -96,6 +117,8 @@ static int open_device(struct gpreempt_ctx *ctx, const char *device)
 		return open_model(ctx, NULL);
 	if (strncmp(device, "model:", strlen("model:")) == 0)
 		return open_model(ctx, device + strlen("model:"));
+	if (strncmp(device, "soft:", strlen("soft:")) == 0)
+		return open_soft(ctx, device + strlen("soft:"));
 	return ctx_fail(ctx, -EINVAL, GPREEMPT_ERROR_USAGE, DEVICES, "no such device '%s'", device);
 }
 
@@ -166,6 +189,11 @@ EXPORT bool gpreempt_is_modelled(const struct gpreempt_ctx *ctx)
 	return ctx->k && ctx->k->transport->modelled;
 }
 
+bool ctx_is_alone(const struct gpreempt_ctx *ctx)
+{
+	return ctx->k && ctx->k->transport->alone;
+}
+
 EXPORT uint64_t gpreempt_now_ns(struct gpreempt_ctx *ctx)
 {
 	return ctx->vendor->now_ns(ctx);
@@ -201,7 +229,7 @@ int ctx_open_device(struct gpreempt_ctx *ctx)
 
 pid_t ctx_own_pid(const struct gpreempt_ctx *ctx)
 {
-	return gpreempt_is_modelled(ctx) ? MODEL_SELF_PID : getpid();
+	return ctx_is_alone(ctx) ? MODEL_SELF_PID : getpid();
 }
 
 int ctx_topology(struct gpreempt_ctx *ctx, const struct gkfd_topology **ret)
@@ -277,7 +305,7 @@ static int wait_a_while(struct gpreempt_ctx *ctx, struct pollfd *fds, size_t n, 
 			       .tv_nsec = (long)(ns % NSEC_PER_SEC) };
 	int r;
 
-	if (ctx->k && !(endless && gpreempt_is_modelled(ctx)))
+	if (ctx->k && !(endless && ctx_is_alone(ctx)))
 		return gkfd_wait(ctx->k, fds, n, ns);
 	r = ppoll(fds, n, &ts, NULL);
 	return r < 0 ? -errno : r;

@@ -4,13 +4,14 @@
 #include <errno.h>
 
 #include "gpreempt/model.h"
+#include "gpu/soft/transport.h"
 #include "lib/internal.h"
 #include "lib/model_stats.h"
 
-/* NULL on hardware. Tracer threads use the model too: to be given back soon. */
+/* NULL where there is none of our own. Tracer threads use the model too: to be given back soon. */
 static struct model *model_take(struct gpreempt_ctx *ctx)
 {
-	return gpreempt_is_modelled(ctx) ? model_transport_lock(ctx->k->data) : NULL;
+	return ctx_is_alone(ctx) ? model_transport_lock(ctx->k->data) : NULL;
 }
 
 static void model_give(struct gpreempt_ctx *ctx)
@@ -31,7 +32,7 @@ uint64_t model_save_ns(struct gpreempt_ctx *ctx)
 	uint64_t sum = 0;
 
 	if (!m)
-		return 0;
+		return gpreempt_is_modelled(ctx) ? soft_save_ns(ctx->k->data) : 0;
 	for (uint32_t i = 0; model_gpu_stats(m, i, &stats) >= 0; i++)
 		sum += stats.save_ns;
 	model_give(ctx);

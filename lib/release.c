@@ -39,7 +39,7 @@ static void find_daemon(struct gpreempt_ctx *ctx, struct result *res)
 {
 	struct gpreempt_daemon_status status = { .size = sizeof(status) };
 
-	if (gpreempt_is_modelled(ctx) || gpreempt_daemon_open(NULL, &res->daemon, NULL) < 0)
+	if (ctx_is_alone(ctx) || gpreempt_daemon_open(NULL, &res->daemon, NULL) < 0)
 		return;
 	gpreempt_daemon_set_timeout(res->daemon, DAEMON_RELEASE_NS);
 	if (gpreempt_daemon_get_status(res->daemon, &status) < 0) {

@@ -110,7 +110,7 @@ void check_killed(struct accept *a, struct outcome *o)
 	pid_t holder;
 	int r;
 
-	if (gpreempt_is_modelled(a->cli->ctx)) {
+	if (cli_is_alone(a->cli)) {
 		outcome_skip(o, "needs a driver: a model goes with its process");
 		return;
 	}

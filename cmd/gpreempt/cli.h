@@ -168,6 +168,8 @@ int cli_read_list(struct cli *cli, list_get_fn get, void *of, size_t size, void 
 int cli_print_json(struct cli *cli, struct json_object *object);
 /* Times on this device are nobody's hardware's: a model, or a software GPU behind the driver. */
 bool cli_is_modelled(struct cli *cli);
+/* A model of this process's own: nobody else is on it, and its clock jumps. */
+bool cli_is_alone(struct cli *cli);
 bool cli_is_nvidia(struct cli *cli);
 /* What can be held of a process: "queue", or "channel group". */
 const char *cli_unit(struct cli *cli);

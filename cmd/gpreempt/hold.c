@@ -193,7 +193,7 @@ static int wait_held(struct cli *cli, struct hold *h)
 				.events = POLLIN,
 			};
 		/* A model's clock jumps: only a real device is worth looking in on. */
-		if (!gpreempt_is_modelled(cli->ctx))
+		if (!cli_is_alone(cli))
 			left = MIN(left, PROGRESS_NS);
 		if (gpreempt_wait(cli->ctx, fds, h->n + 1, left) < 0)
 			return cli_fail_ctx(cli);

@@ -210,7 +210,7 @@ static int check_nobody_else(struct cli *cli)
 	struct gpreempt_daemon_status s = { .size = sizeof(s) };
 	_cleanup_daemon_ struct gpreempt_daemon *d = NULL;
 
-	if (gpreempt_is_modelled(cli->ctx) || gpreempt_daemon_open(cli->socket, &d, NULL) < 0 ||
+	if (cli_is_alone(cli) || gpreempt_daemon_open(cli->socket, &d, NULL) < 0 ||
 	    gpreempt_daemon_get_status(d, &s) < 0 || strcmp(s.backend, "kfd") != 0 || s.kernel)
 		return EXIT_DONE;
 	return cli_fail(cli, EXIT_REFUSED,

@@ -36,7 +36,7 @@ static void ask_daemon(struct cli *cli, struct processes *ps)
 	int n;
 
 	/* The processes of a model of our own are nobody else's. */
-	if (gpreempt_is_modelled(cli->ctx) || gpreempt_daemon_open(cli->socket, &d, NULL) < 0)
+	if (cli_is_alone(cli) || gpreempt_daemon_open(cli->socket, &d, NULL) < 0)
 		return;
 	gpreempt_daemon_set_timeout(d, PATIENCE_NS);
 	n = list_read(get_jobs, d, sizeof(*jobs), &jobs);

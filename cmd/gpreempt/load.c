@@ -23,9 +23,9 @@ const char help_load[] =
 	"  --duration S        end after so many seconds\n"
 	"  --name NAME         what the process is called in lists\n"
 	"\n"
-	"A job on the software device of a daemon, gpreemptd --device model. Online and\n"
-	"offline are shapes here; its class is what the daemon's rules or gpreempt run say.\n"
-	"--socket names the daemon's control socket; the device's lies beside it.\n";
+	"A job on a software GPU: that of a daemon, gpreemptd --device model, whose socket\n"
+	"lies beside the control socket (--socket), or --device soft:SOCKET. Online and\n"
+	"offline are shapes here; its class is what the daemon's rules or gpreempt run say.\n";
 
 enum {
 	OPTION_OFFLINE = 2201,
@@ -106,12 +106,17 @@ static int parse_options(struct cli *cli, int argc, char **argv, struct load_pla
 	return check_arguments(cli, argc - optind, 0, 0);
 }
 
-/* Beside the control socket, unless it is that already. */
+/* Beside the control socket, unless it is named. */
 static void find_socket(const struct cli *cli, char *buf, size_t size)
 {
+	static const char soft[] = "soft:";
 	const char *control = cli->socket ? cli->socket : getenv("GPREEMPT_SOCKET");
 	const char *slash;
 
+	if (cli->device && !strncmp(cli->device, soft, strlen(soft))) {
+		snprintf(buf, size, "%s", cli->device + strlen(soft));
+		return;
+	}
 	if (!control)
 		control = CONTROL_SOCKET;
 	slash = strrchr(control, '/');

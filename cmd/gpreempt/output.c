@@ -229,6 +229,11 @@ const char *cli_unit(struct cli *cli)
 	return cli_is_nvidia(cli) ? "channel group" : "queue";
 }
 
+bool cli_is_alone(struct cli *cli)
+{
+	return strcmp(gpreempt_backend(cli->ctx), "model") == 0;
+}
+
 bool cli_is_modelled(struct cli *cli)
 {
 	struct gpreempt_device_info info = { .size = sizeof(info) };

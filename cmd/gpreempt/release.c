@@ -196,7 +196,7 @@ static int release(struct cli *cli, pid_t *pids, size_t n, pid_t *released)
 {
 	struct gpreempt_error e = { .size = sizeof(e) };
 	struct progress progress;
-	bool all = n == 0, here = gpreempt_is_modelled(cli->ctx);
+	bool all = n == 0, here = cli_is_alone(cli);
 	int r, status = all && !here ? list_all(cli, pids, &n) : EXIT_DONE;
 
 	if (status != EXIT_DONE)

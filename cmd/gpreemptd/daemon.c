@@ -113,12 +113,7 @@ static enum status take_dir(struct daemon *d)
 	return d->metrics_path ? STATUS_DONE : out_of_memory();
 }
 
-static bool is_model(const char *device)
-{
-	return strncmp(device, "model", strlen("model")) == 0;
-}
-
-/* What an earlier daemon left; on a software device nothing outlives its daemon. */
+/* What an earlier daemon left; on a software GPU nothing outlives its daemon. */
 static enum status clean_up_before(struct daemon *d)
 {
 	_cleanup_free_ char *path = run_dir_file(&d->dir, JOURNAL_NAME);
@@ -126,8 +121,6 @@ static enum status clean_up_before(struct daemon *d)
 	struct clean_up_result result = { 0 };
 	int r;
 
-	if (is_model(d->options->device))
-		return STATUS_DONE;
 	if (!path || clean_up_init(&drivers) < 0)
 		return out_of_memory();
 	r = clean_up(&drivers, path, &result);
@@ -178,11 +171,18 @@ static void leave_freezer(void)
 			 group);
 }
 
+/* A software GPU lets go of what a client held when that ends. */
+static bool needs_guard(const char *device)
+{
+	return strncmp(device, "model", strlen("model")) &&
+	       strncmp(device, "soft:", strlen("soft:"));
+}
+
 static enum status start_guard(struct daemon *d)
 {
 	int r;
 
-	if (is_model(d->options->device))
+	if (!needs_guard(d->options->device))
 		return STATUS_DONE;
 	leave_freezer();
 	if (!guard_is_possible())
@@ -200,8 +200,7 @@ static enum status open_device(struct daemon *d)
 	char why[GPU_WHY_SIZE] = "";
 	int r;
 
-	r = device_new(&names, d->guard, d->loop, d->options->run_dir, &d->device, why,
-		       sizeof(why));
+	r = device_new(&names, d->guard, d->options->run_dir, &d->device, why, sizeof(why));
 	if (r >= 0)
 		r = device_take_up(d->device, why, sizeof(why));
 	switch (r) {
@@ -234,10 +233,7 @@ static enum status open_journal(struct daemon *d)
 		return fail(STATUS_FAILED,
 			    advice_for(r, "remove it if no gpreemptd runs"),
 			    "cannot use %s: %s", path, strerror(-r));
-	if (is_model(d->options->device))
-		journal_begin(d->journal);
-	else
-		journal_take_over(d->journal);
+	journal_take_over(d->journal);
 	return STATUS_DONE;
 }
 

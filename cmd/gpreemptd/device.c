@@ -5,20 +5,20 @@
 #include <string.h>
 
 #include "abi/device_wire.h"
-#include "cmd/gpreemptd/device_jobs.h"
 #include "cmd/gpreemptd/events.h"
 #include "gpu/helpers/readers.h"
 #include "gpu/kfd/backend.h"
 #include "gpu/kfd/kfd.h"
 #include "gpu/kfd/procs.h"
-#include "gpu/model/live.h"
 #include "gpu/nvrm/backend.h"
 #include "gpu/nvrm/machine.h"
+#include "gpu/soft/started.h"
+#include "gpu/soft/transport.h"
 #include "util/macros.h"
 
 #define NO_KFD "no AMD GPU driver on this machine (no /dev/kfd)"
 
-enum kind { KIND_AUTO, KIND_KFD, KIND_NVRM, KIND_MODEL };
+enum kind { KIND_AUTO, KIND_KFD, KIND_NVRM, KIND_SOFT };
 
 struct device {
 	enum kind kind;
@@ -26,8 +26,8 @@ struct device {
 	bool leveled; /* somebody wants a level, which only one driver has */
 	struct gpu_backend *backend;
 	struct guard *guard;
-	struct live *live; /* NULL: the kernel's */
-	struct device_jobs *jobs;
+	char *socket; /* of a software GPU */
+	struct softgpu_child *model; /* NULL: it is not ours */
 	char tested[sizeof(((struct nvrm_version *)0)->text)]; /* version of NVIDIA's driver */
 };
 
@@ -36,29 +36,25 @@ static void devicep(struct device **d)
 	device_close(*d);
 }
 
-static int open_model(struct device *d, const char *spec, sd_event *loop, const char *run_dir,
-		      char *ret_why, size_t size)
+/* A software GPU of our own, in the run directory, where jobs look for it. */
+static int start_model(struct device *d, const char *preset, const char *run_dir, char *ret_why,
+		       size_t size)
 {
-	_cleanup_free_ char *why = NULL, *path = NULL;
-	int r;
-
-	r = live_new(spec, &d->live, &why);
-	if (r < 0) {
-		if (why)
-			snprintf(ret_why, size, "no such model '%s': %s", spec ? spec : "", why);
-		else
-			snprintf(ret_why, size, "cannot make a software GPU: %s", strerror(-r));
-		return r;
-	}
-	if (asprintf(&path, "%s/%s", run_dir, DEVICE_SOCKET) < 0) {
-		path = NULL;
+	if (asprintf(&d->socket, "%s/%s", run_dir, DEVICE_SOCKET) < 0) {
+		d->socket = NULL;
 		snprintf(ret_why, size, "out of memory");
 		return -ENOMEM;
 	}
-	r = device_jobs_new(d->live, loop, path, &d->jobs);
-	if (r < 0)
-		snprintf(ret_why, size, "%s: %s", path, strerror(-r));
-	return r;
+	return softgpu_start(preset, d->socket, &d->model, ret_why, size);
+}
+
+static int name_socket(struct device *d, const char *path, char *ret_why, size_t size)
+{
+	d->socket = strdup(path);
+	if (d->socket)
+		return 0;
+	snprintf(ret_why, size, "out of memory");
+	return -ENOMEM;
 }
 
 static int choose_level(struct device *d, const char *level, char *ret_why, size_t size)
@@ -74,35 +70,41 @@ static int choose_level(struct device *d, const char *level, char *ret_why, size
 	return -EINVAL;
 }
 
-static int choose(struct device *d, const char *name, sd_event *loop, const char *run_dir,
-		  char *ret_why, size_t size)
+static int choose(struct device *d, const char *name, const char *run_dir, char *ret_why,
+		  size_t size)
 {
-	static const char model[] = "model:";
+	static const char model[] = "model:", soft[] = "soft:";
 
-	d->kind = KIND_MODEL;
+	d->kind = KIND_SOFT;
 	if (!strcmp(name, "auto"))
 		d->kind = KIND_AUTO;
 	else if (!strcmp(name, "kfd"))
 		d->kind = KIND_KFD;
 	else if (!strcmp(name, "nvrm"))
 		d->kind = KIND_NVRM;
-	if (d->kind != KIND_MODEL)
+	if (d->kind != KIND_SOFT)
 		return 0;
+	if (!strncmp(name, soft, strlen(soft)))
+		return name_socket(d, name + strlen(soft), ret_why, size);
 	if (!strcmp(name, "model"))
-		return open_model(d, NULL, loop, run_dir, ret_why, size);
+		return start_model(d, NULL, run_dir, ret_why, size);
 	if (!strncmp(name, model, strlen(model)))
-		return open_model(d, name + strlen(model), loop, run_dir, ret_why, size);
-	snprintf(ret_why, size, "no such device '%s'; there are auto, kfd, nvrm and model[:PRESET]",
+		return start_model(d, name + strlen(model), run_dir, ret_why, size);
+	snprintf(ret_why, size,
+		 "no such device '%s'; there are auto, kfd, nvrm, model[:PRESET] and soft:SOCKET",
 		 name);
 	return -EINVAL;
 }
 
 static int open_gkfd(struct device *d, struct gkfd **ret)
 {
-	void *data;
+	void *data = NULL;
+	int r;
 
-	if (d->live)
-		return gkfd_new(&gkfd_transport_live, live_transport(d->live), ret);
+	if (d->kind == KIND_SOFT) {
+		r = soft_new(d->socket, &data);
+		return r < 0 ? r : gkfd_new(&gkfd_transport_soft, data, ret);
+	}
 	data = gkfd_syscall_new(NULL);
 	if (!data)
 		return -ENOMEM;
@@ -134,14 +136,18 @@ static int take_up_kfd(struct device *d, char *ret_why, size_t size)
 	char why[GPU_WHY_SIZE] = "";
 	struct gkfd_backend_options options = {
 		.ext = d->ext,
-		.by_readers = !d->live,
-		.by_holders = !d->live,
+		.by_readers = d->kind != KIND_SOFT,
+		.by_holders = d->kind != KIND_SOFT,
 		.guard = d->guard,
 		.why = why,
 	};
 	int r;
 
 	r = open_gkfd(d, &k);
+	if (r == -ENOENT || r == -ECONNREFUSED) {
+		snprintf(why, sizeof(why), "no software GPU at %s", d->socket);
+		return fail(-ENODEV, why, ret_why, size);
+	}
 	if (r >= 0 && !is_present(k))
 		return fail(-ENODEV, NO_KFD, ret_why, size);
 	if (r >= 0)
@@ -244,7 +250,7 @@ bool device_counts_ended(struct device *d)
 	size_t n = 0;
 	uid_t user;
 
-	if (d->kind == KIND_MODEL || d->kind == KIND_NVRM || open_gkfd(d, &k) < 0 ||
+	if (d->kind == KIND_SOFT || d->kind == KIND_NVRM || open_gkfd(d, &k) < 0 ||
 	    gkfd_proc_list(k, &pids, &n) < 0)
 		return false;
 	for (size_t i = 0; i < n; i++) {
@@ -254,8 +260,8 @@ bool device_counts_ended(struct device *d)
 	return false;
 }
 
-int device_new(const struct device_names *names, struct guard *guard, sd_event *loop,
-	       const char *run_dir, struct device **ret, char *ret_why, size_t size)
+int device_new(const struct device_names *names, struct guard *guard, const char *run_dir,
+	       struct device **ret, char *ret_why, size_t size)
 {
 	_cleanup_(devicep) struct device *d = calloc(1, sizeof(*d));
 	int r;
@@ -265,7 +271,7 @@ int device_new(const struct device_names *names, struct guard *guard, sd_event *
 		return -ENOMEM;
 	}
 	d->guard = guard;
-	r = choose(d, names->device, loop, run_dir, ret_why, size);
+	r = choose(d, names->device, run_dir, ret_why, size);
 	if (r >= 0)
 		r = choose_level(d, names->level, ret_why, size);
 	if (r < 0)
@@ -284,7 +290,7 @@ void device_close(struct device *d)
 	if (!d)
 		return;
 	device_let_go(d);
-	device_jobs_free(d->jobs);
-	live_unref(d->live);
+	softgpu_end(d->model);
+	free(d->socket);
 	free(d);
 }

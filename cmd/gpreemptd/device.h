@@ -1,15 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Which GPUs the daemon works on, by the name given with --device: "kfd" are those of AMD's driver,
- * "nvrm" of NVIDIA's, "auto" of the first of these that is there, "model[:PRESET]" is the software
- * device in real time. Beside the latter stands a second
- * socket, DEVICE_SOCKET (abi/device_wire.h) in the run directory, through which real processes get
- * queues on it and work done.
+ * "nvrm" of NVIDIA's, "auto" of the first of these that is there, "soft:SOCKET" is a software GPU
+ * that runs already (gpreempt-softgpu), "model[:PRESET]" one of the daemon's own: it is started
+ * with its socket in the run directory, DEVICE_SOCKET, and ends with the daemon.
  */
 #ifndef GPREEMPT_CMD_GPREEMPTD_DEVICE_H
 #define GPREEMPT_CMD_GPREEMPTD_DEVICE_H
-
-#include <systemd/sd-event.h>
 
 #include "gpu/backend.h"
 
@@ -25,12 +22,12 @@ struct device_names {
 };
 
 /*
- * Opens nothing of the kernel's yet. @guard may be NULL on a model; @loop and @run_dir are used
- * there only. -EINVAL: no such name; -ENODEV: not on this machine; in any failure a line for people
+ * Opens nothing of the kernel's yet. @guard may be NULL on a software GPU; @run_dir is used for one
+ * only. -EINVAL: no such name; -ENODEV: not on this machine; in any failure a line for people
  * in @ret_why (@size bytes).
  */
-int device_new(const struct device_names *names, struct guard *guard, sd_event *loop,
-	       const char *run_dir, struct device **ret, char *ret_why, size_t size);
+int device_new(const struct device_names *names, struct guard *guard, const char *run_dir,
+	       struct device **ret, char *ret_why, size_t size);
 /* The backend too, which must not be in use any more. Accepts NULL. */
 void device_close(struct device *d);
 

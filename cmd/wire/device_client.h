@@ -3,7 +3,7 @@
 #ifndef GPREEMPT_CMD_WIRE_DEVICE_CLIENT_H
 #define GPREEMPT_CMD_WIRE_DEVICE_CLIENT_H
 
-#include "cmd/wire/device_wire.h"
+#include "gpu/soft/wire.h"
 
 /*
  * Connects and says hello; *ret_fd is the caller's to close, which ends everything it has on the

@@ -94,7 +94,7 @@ int helper_open(const char *name)
 
 struct start {
 	int program;
-	const char *name;
+	const char *const *argv;
 	int socket, file;
 	bool ends_with_us;
 	pid_t parent;
@@ -119,7 +119,7 @@ BARE static void arrange_files(const struct start *s)
 
 BARE _Noreturn static void become(const struct start *s)
 {
-	const char *const argv[] = { s->name, NULL }, *const none[] = { NULL };
+	const char *const none[] = { NULL };
 	uint64_t no_signals = 0;
 
 	bare_call(SYS_setsid);
@@ -128,7 +128,7 @@ BARE _Noreturn static void become(const struct start *s)
 	bare_call(SYS_rt_sigprocmask, SIG_SETMASK, &no_signals, NULL, sizeof(no_signals));
 	arrange_files(s);
 	if (!s->ends_with_us || bare_call(SYS_getppid) == s->parent)
-		bare_call(SYS_execveat, PROGRAM, "", argv, none, AT_EMPTY_PATH);
+		bare_call(SYS_execveat, PROGRAM, "", s->argv, none, AT_EMPTY_PATH);
 	for (;;)
 		bare_call(SYS_exit_group, 127);
 }
@@ -145,10 +145,11 @@ static pid_t start(const struct start *s)
 	return pid < 0 ? -errno : pid;
 }
 
-int helper_start(int program, const char *name, int file, bool ends_with_us, struct helper *ret)
+int helper_start_with(int program, const char *const *argv, int file, bool ends_with_us,
+		      struct helper *ret)
 {
 	_cleanup_close_ int ours = -1, theirs = -1;
-	struct start s = { program, name, -1, file, ends_with_us, getpid() };
+	struct start s = { program, argv, -1, file, ends_with_us, getpid() };
 	int ends[2];
 	pid_t pid;
 
@@ -164,6 +165,13 @@ int helper_start(int program, const char *name, int file, bool ends_with_us, str
 	*ret = (struct helper){ .pid = pid, .socket = steal_fd(&ours) };
 	ret->pidfd = (int)syscall(SYS_pidfd_open, pid, 0);
 	return 0;
+}
+
+int helper_start(int program, const char *name, int file, bool ends_with_us, struct helper *ret)
+{
+	const char *const argv[] = { name, NULL };
+
+	return helper_start_with(program, argv, file, ends_with_us, ret);
 }
 
 bool helper_is_blocked(const struct helper *h)

@@ -38,6 +38,9 @@ int helper_open(const char *name);
  * @ends_with_us: the kernel kills it when the calling thread ends.
  */
 int helper_start(int program, const char *name, int file, bool ends_with_us, struct helper *ret);
+/* The same with arguments, the first of which is its name; ended by NULL. */
+int helper_start_with(int program, const char *const *argv, int file, bool ends_with_us,
+		      struct helper *ret);
 
 /* Is it blocked, and not just waiting for a processor? Also true once it has ended. */
 bool helper_is_blocked(const struct helper *h);

@@ -18,7 +18,7 @@ int gkfd_process_find(struct gkfd *k, pid_t pid, struct gkfd_proc_ident *ret,
 		fail->other_pid = ret->tgid;
 		return -EINVAL;
 	}
-	if (pid == getpid() && !k->transport->modelled)
+	if (pid == getpid() && !k->transport->alone)
 		return gkfd_fail(fail, -EINVAL, GKFD_WHY_OWN_PROCESS, "identify");
 	return 0;
 }

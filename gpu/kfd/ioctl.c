@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include <errno.h>
+#include <fcntl.h>
 
 #include "gpu/kfd/kfd.h"
 #include "util/macros.h"
@@ -88,6 +89,13 @@ int gkfd_read_mem(struct gkfd *k, pid_t pid, struct gkfd_mem *mem, struct gkfd_s
 int gkfd_list_dir(struct gkfd *k, enum gkfd_tree tree, const char *path, char **ret_names)
 {
 	return k->transport->list_dir(k->data, tree, path, ret_names);
+}
+
+int gkfd_event_fds(struct gkfd *k, int ret_fds[2])
+{
+	if (k->transport->events)
+		return k->transport->events(k->data, ret_fds);
+	return pipe2(ret_fds, O_NONBLOCK | O_CLOEXEC) < 0 ? -errno : 0;
 }
 
 int gkfd_open_device(struct gkfd *k)

@@ -55,6 +55,9 @@ int gkfd_read_mem(struct gkfd *k, pid_t pid, struct gkfd_mem *mem, struct gkfd_s
 		  size_t n);
 int gkfd_list_dir(struct gkfd *k, enum gkfd_tree tree, const char *path, char **ret_names);
 
+/* For events of a debug session: [0] to be read, [1] for gkfd_dbg_enable(). */
+int gkfd_event_fds(struct gkfd *k, int ret_fds[2]);
+
 /* ---- queues of one's own ---- */
 int gkfd_update_queue(struct gkfd *k, const struct kfd_ioctl_update_queue_args *args);
 

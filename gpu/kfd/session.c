@@ -119,8 +119,9 @@ int gkfd_session_begin(struct gkfd_session *s, struct gkfd *k, pid_t pid, struct
 	if (r < 0)
 		return r;
 	/* A full blocking pipe would freeze the target inside the driver. */
-	if (pipe2(s->event_fd, O_NONBLOCK | O_CLOEXEC) < 0)
-		return gkfd_fail(fail, -errno, GKFD_WHY_SYSTEM, "pipe");
+	r = gkfd_event_fds(k, s->event_fd);
+	if (r < 0)
+		return gkfd_fail(fail, r, GKFD_WHY_SYSTEM, "pipe");
 	r = enable(s, fail);
 	if (r < 0)
 		gkfd_session_end(s);
@@ -265,8 +266,9 @@ int gkfd_session_recover(struct gkfd *k, pid_t pid, struct gkfd_failure *fail)
 	if (fail->why == GKFD_WHY_NO_KFD_PROCESS || fail->why == GKFD_WHY_SYSTEM)
 		return r;
 
-	if (pipe2(fds, O_NONBLOCK | O_CLOEXEC) < 0)
-		return gkfd_fail(fail, -errno, GKFD_WHY_SYSTEM, "pipe");
+	r = gkfd_event_fds(k, fds);
+	if (r < 0)
+		return gkfd_fail(fail, r, GKFD_WHY_SYSTEM, "pipe");
 	rd = fds[0];
 	wr = fds[1];
 	/* -EALREADY is what is wanted here: it makes us the debugger of the orphan. */

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * How the KFD client reaches a driver: a table with one implementation for the kernel
- * (gkfd_transport_syscall), one for the software device (gpu/model), and, in tests, scripted
- * ones. Everything above this table is the same code on all of them.
+ * (gkfd_transport_syscall), one for a software device of one's own (gpu/model), one for a software
+ * GPU that others use too (gpu/soft), and, in tests, scripted ones. Everything above this table is
+ * the same code on all of them.
  *
  * All calls return 0 or a count, or -errno. @data is what the transport's owner passed to
  * gkfd_open(). Calls may come from several threads at once.
@@ -72,6 +73,7 @@ struct gkfd_transport {
 	const char *name;
 	bool modelled; /* its clock is a cost model's: printed times must say so */
 	bool made_up_time; /* its clock moves only when somebody waits or calls */
+	bool alone; /* nobody else is on it, and its processes are invented */
 	const struct gkfd_trace_ops *trace;
 
 	int (*open)(void *data); /* /dev/kfd; once */
@@ -85,6 +87,12 @@ struct gkfd_transport {
 	 * closed with the rest. -ENODEV: there is none. NULL: there cannot be any.
 	 */
 	int (*ext)(void *data, unsigned long request, void *arg);
+
+	/*
+	 * A descriptor that turns readable, and one to name in KFD_IOC_DBG_TRAP_ENABLE for it.
+	 * NULL: a pipe of one's own will do.
+	 */
+	int (*events)(void *data, int ret_fds[2]);
 
 	/*
 	 * A copy of the @nth descriptor of the driver that @pid has open, the caller's to close;

@@ -183,7 +183,7 @@ static int dbg_enable(struct model *m, struct model_kproc *k,
 	debugger = model_kproc_by_serial(m, k->debugger);
 	if (debugger)
 		debugger->debugged_count++;
-	if (model_copy_to_user(a->rinfo_ptr, &k->runtime, copy) < 0) {
+	if (model_copy_to_user(m, a->rinfo_ptr, &k->runtime, copy) < 0) {
 		/* k->debugger stays: the caller keeps its rights without the seizure. */
 		model_dbg_deactivate(m, k);
 		drop_session(m, k);
@@ -307,7 +307,7 @@ static int run_op(struct call *c, struct model_kproc *k, struct kfd_ioctl_dbg_tr
 	case KFD_IOC_DBG_TRAP_QUERY_EXCEPTION_INFO:
 		return model_query_exception_info(m, k, &a->query_exception_info);
 	case KFD_IOC_DBG_TRAP_GET_QUEUE_SNAPSHOT:
-		return model_queue_snapshot(k, &a->queue_snapshot);
+		return model_queue_snapshot(m, k, &a->queue_snapshot);
 	case KFD_IOC_DBG_TRAP_GET_DEVICE_SNAPSHOT:
 		return model_device_snapshot(m, k, &a->device_snapshot);
 	default:

@@ -131,7 +131,7 @@ int model_query_exception_info(struct model *m, struct model_kproc *k,
 		return -ENODATA;
 	if (a->exception_code == EC_PROCESS_RUNTIME) {
 		size = sizeof(k->runtime);
-		r = model_copy_to_user(a->info_ptr, &k->runtime, MIN(a->info_size, size));
+		r = model_copy_to_user(m, a->info_ptr, &k->runtime, MIN(a->info_size, size));
 		if (r < 0)
 			return r;
 	}

@@ -12,7 +12,7 @@ struct id_list {
 	uint64_t user; /* where they came from; 0: none were given */
 };
 
-static int ids_read(struct id_list *l, uint64_t user, uint32_t n)
+static int ids_read(const struct model *m, struct id_list *l, uint64_t user, uint32_t n)
 {
 	int r;
 
@@ -24,7 +24,7 @@ static int ids_read(struct id_list *l, uint64_t user, uint32_t n)
 	l->ids = calloc(MAX(n, 1u), sizeof(*l->ids));
 	if (!l->ids)
 		return -ENOMEM;
-	r = model_copy_from_user(l->ids, user, n * sizeof(*l->ids));
+	r = model_copy_from_user(m, l->ids, user, n * sizeof(*l->ids));
 	if (r < 0)
 		return r;
 	for (uint32_t i = 0; i < n; i++)
@@ -38,10 +38,10 @@ static void ids_done(struct id_list *l)
 }
 
 /* A failed copy is only logged by the driver. */
-static void ids_write(const struct id_list *l)
+static void ids_write(const struct model *m, const struct id_list *l)
 {
 	if (l->user)
-		(void)model_copy_to_user(l->user, l->ids, l->n * sizeof(*l->ids));
+		(void)model_copy_to_user(m, l->user, l->ids, l->n * sizeof(*l->ids));
 }
 
 /* The first of duplicates; an error bit left from an earlier call is part of the id. */
@@ -119,14 +119,14 @@ int model_suspend_queues(struct model *m, struct model_kproc *k,
 	uint32_t total = 0;
 	int r;
 
-	r = ids_read(&l, a->queue_array_ptr, a->num_queues);
+	r = ids_read(m, &l, a->queue_array_ptr, a->num_queues);
 	if (r < 0)
 		return r;
 	for (uint32_t i = 0; i < m->config.n_gpus; i++)
 		total += suspend_on(k, &m->gpus[i], &l, a);
 	if (total)
 		model_copy_context(m, k);
-	ids_write(&l);
+	ids_write(m, &l);
 	return (int)total;
 }
 
@@ -194,23 +194,26 @@ int model_resume_queues(struct model *m, struct model_kproc *k, uint64_t array, 
 	int r;
 
 	if (array) {
-		r = ids_read(&l, array, n);
+		r = ids_read(m, &l, array, n);
 		if (r < 0)
 			return r;
 	}
 	for (uint32_t i = 0; i < m->config.n_gpus; i++)
 		total += resume_on(m, k, &m->gpus[i], &l);
-	ids_write(&l);
+	ids_write(m, &l);
 	return (int)total;
 }
 
 /* ---- the save area ---- */
 
-static int write_area(struct model_kproc *k, uint64_t va, bool in_target, const void *buf, size_t n)
+static int write_area(const struct model_queue *q, uint64_t va, bool in_target, const void *buf,
+		      size_t n)
 {
-	if (in_target || mem_covers(k->proc->mm, va, n))
-		return mem_write(k->proc->mm, va, buf, n);
-	return model_copy_to_user(va, buf, n);
+	struct mem_space *mm = q->owner->proc->mm;
+
+	if (in_target || mem_covers(mm, va, n))
+		return mem_write(mm, va, buf, n);
+	return model_copy_to_user(q->gpu->m, va, buf, n);
 }
 
 /* The control stack's contents are not modelled, only where they would be. */
@@ -226,7 +229,7 @@ int model_wave_state(struct model *m, struct model_queue *q, uint64_t area, bool
 		header.wave_state.control_stack_size = saved.ctl_stack_used;
 		header.wave_state.wave_state_offset = q->ctl_stack_bytes + saved.wave_bytes;
 		header.wave_state.wave_state_size = saved.wave_bytes;
-		if (write_area(q->owner, area + (uint64_t)xcc * q->cwsr_bytes, in_target,
+		if (write_area(q, area + (uint64_t)xcc * q->cwsr_bytes, in_target,
 			       &header.wave_state, sizeof(header.wave_state)) < 0)
 			return -EFAULT;
 		if (xcc == 0)
@@ -277,7 +280,8 @@ static void fill_entry(const struct model_queue *q, struct kfd_queue_snapshot_en
 	};
 }
 
-int model_queue_snapshot(struct model_kproc *k, struct kfd_ioctl_dbg_trap_queue_snapshot_args *a)
+int model_queue_snapshot(struct model *m, struct model_kproc *k,
+			 struct kfd_ioctl_dbg_trap_queue_snapshot_args *a)
 {
 	uint32_t stride = a->entry_size, room = a->num_queues;
 	uint64_t at = a->snapshot_buf_ptr;
@@ -292,7 +296,7 @@ int model_queue_snapshot(struct model_kproc *k, struct kfd_ioctl_dbg_trap_queue_
 
 			fill_entry(q, &e);
 			q->exception_status &= ~a->exception_mask;
-			if (model_copy_to_user(at, &e, a->entry_size) < 0)
+			if (model_copy_to_user(m, at, &e, a->entry_size) < 0)
 				return -EFAULT;
 			at += stride;
 		}
@@ -346,7 +350,7 @@ int model_device_snapshot(struct model *m, struct model_kproc *k,
 
 		fill_device(&m->gpus[i], &k->pdds[i], &e);
 		k->pdds[i].exception_status &= ~a->exception_mask;
-		if (model_copy_to_user(at, &e, a->entry_size) < 0)
+		if (model_copy_to_user(m, at, &e, a->entry_size) < 0)
 			return -EFAULT;
 		at += stride;
 	}

@@ -114,6 +114,7 @@ struct model_kproc {
 	uint64_t exception_enable;
 	uint64_t debugger; /* serial; may be of a process long gone, as the driver's pointer */
 	int debugged_count; /* may disagree with @debugger of others after a hijack */
+	uint64_t descriptor; /* at random, once one was borrowed: who has it has the right */
 	uint32_t dbg_flags;
 	struct ext_class ext;
 };
@@ -122,6 +123,7 @@ struct model_proc {
 	struct model_proc *next;
 	pid_t pid;
 	uid_t uid;
+	bool admin; /* has what capabilities the driver and ptrace(2) ask for */
 	char comm[16];
 	char *cgroup;
 	uint64_t start_ns;
@@ -165,6 +167,8 @@ struct model {
 	struct model_fault faults[MODEL_FAULT_KINDS];
 	uint64_t vanish_at_call;
 	struct model_ext ext;
+	const struct model_lent *lent; /* NULL: calls come from this process */
+	size_t n_lent;
 };
 
 /* ---- proc.c ---- */
@@ -172,6 +176,7 @@ struct model_proc *model_proc_find(const struct model *m, pid_t pid);
 /* By any thread of it; the tid of a thread that never made a call is not known. */
 struct model_proc *model_proc_by_tid(const struct model *m, pid_t tid);
 int model_proc_note_thread(struct model_proc *p, pid_t tid);
+bool model_may_trace(const struct model_proc *by, const struct model_proc *p); /* as ptrace(2) */
 struct model_kproc *model_kproc_by_serial(const struct model *m, uint64_t serial);
 /* The KFD process of @p's mm, made when there is none. NULL: ENOMEM. */
 struct model_kproc *model_kproc_get(struct model *m, struct model_proc *p);
@@ -187,9 +192,9 @@ void model_wake_destroyers(struct model *m, struct model_gpu *gpu);
 void model_blocked_forget(struct model *m, const struct model_kproc *k);
 void model_runtime_up(struct model *m, struct model_kproc *k); /* the semaphore */
 
-/* ---- ioctl_user.c: memory of this process, by addresses that may be wrong ---- */
-int model_copy_from_user(void *to, uint64_t from, size_t n);
-int model_copy_to_user(uint64_t to, const void *from, size_t n);
+/* ---- ioctl_user.c: memory of the caller (model_lend), by addresses that may be wrong ---- */
+int model_copy_from_user(const struct model *m, void *to, uint64_t from, size_t n);
+int model_copy_to_user(const struct model *m, uint64_t to, const void *from, size_t n);
 bool model_access_ok(uint64_t addr);
 
 /* ---- mes.c: gfx11 and later have no run list ---- */
@@ -266,7 +271,7 @@ int model_dbg_refresh(struct model_gpu *gpu);
 int model_suspend_queues(struct model *m, struct model_kproc *k,
 			 struct kfd_ioctl_dbg_trap_suspend_queues_args *args);
 int model_resume_queues(struct model *m, struct model_kproc *k, uint64_t array, uint32_t n);
-int model_queue_snapshot(struct model_kproc *k,
+int model_queue_snapshot(struct model *m, struct model_kproc *k,
 			 struct kfd_ioctl_dbg_trap_queue_snapshot_args *args);
 int model_device_snapshot(struct model *m, struct model_kproc *k,
 			  struct kfd_ioctl_dbg_trap_device_snapshot_args *args);

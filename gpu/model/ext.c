@@ -3,17 +3,17 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <sys/mman.h>
+#include <sys/random.h>
 
 #include "abi/kfd_gpreempt.h"
 #include "gpu/model/driver.h"
 
-#define DESCRIPTOR_MAGIC 0x6b66642d6d6f646cull
 #define MAX_BOUND 1024u
 #define MAX_ARG_BYTES 64u
 
 bool model_ext_is_admin(const struct ext_call *c)
 {
-	return c->caller->uid == 0;
+	return c->caller->admin;
 }
 
 /* ---- files ---- */
@@ -98,37 +98,45 @@ void model_ext_close_files_of(struct model *m, pid_t pid)
 
 /* ---- rights ---- */
 
-struct descriptor {
-	uint64_t magic;
-	uint64_t serial; /* of the KFD process */
-};
-
-/* A file that says whose it is, and can say nothing else any more. */
-int model_ext_descriptor(const struct model_kproc *k)
+/* Of a process that has ended there is none to be found: -ESRCH. */
+static int read_descriptor(const struct model *m, int fd, struct model_kproc **ret)
 {
-	const struct descriptor d = { .magic = DESCRIPTOR_MAGIC, .serial = k->serial };
+	uint64_t d;
+
+	if (fcntl(fd, F_GETFD) < 0)
+		return -EBADF;
+	if (fcntl(fd, F_GET_SEALS) < 0 || pread(fd, &d, sizeof(d), 0) != sizeof(d) || !d)
+		return -EINVAL;
+	for (struct model_kproc *k = m->kprocs; k; k = k->next)
+		if (k->descriptor == d) {
+			*ret = k;
+			return 0;
+		}
+	return -ESRCH;
+}
+
+int model_borrow(struct model *m, pid_t by, pid_t pid, unsigned int nth, uint64_t *ret)
+{
+	struct model_proc *p = model_proc_find(m, pid), *caller = model_proc_find(m, by);
+
+	if (!p || !caller || !p->has_fd || nth)
+		return -ENOENT;
+	if (!model_may_trace(caller, p))
+		return -EPERM;
+	while (!p->kproc->descriptor)
+		if (getrandom(&p->kproc->descriptor, sizeof(p->kproc->descriptor), 0) < 0)
+			return -errno;
+	*ret = p->kproc->descriptor;
+	return 0;
+}
+
+int model_descriptor(uint64_t what)
+{
 	_cleanup_close_ int fd = memfd_create("kfd", MFD_CLOEXEC | MFD_ALLOW_SEALING);
 
 	if (fd < 0)
 		return -errno;
-	if (write(fd, &d, sizeof(d)) != sizeof(d))
-		return -ENOMEM;
-	if (fcntl(fd, F_ADD_SEALS, F_SEAL_WRITE | F_SEAL_GROW | F_SEAL_SHRINK) < 0)
-		return -errno;
-	return steal_fd(&fd);
-}
-
-static int read_descriptor(int fd, uint64_t *ret_serial)
-{
-	struct descriptor d;
-
-	if (fcntl(fd, F_GETFD) < 0)
-		return -EBADF;
-	if (fcntl(fd, F_GET_SEALS) < 0 || pread(fd, &d, sizeof(d), 0) != sizeof(d) ||
-	    d.magic != DESCRIPTOR_MAGIC)
-		return -EINVAL;
-	*ret_serial = d.serial;
-	return 0;
+	return write(fd, &what, sizeof(what)) == sizeof(what) ? steal_fd(&fd) : -ENOMEM;
 }
 
 static bool is_bound(const struct ext_file *f, uint64_t serial)
@@ -171,18 +179,14 @@ static int bind_process(struct ext_call *c, void *data)
 {
 	struct kfd_gpreempt_bind *a = data;
 	struct model_kproc *k;
-	uint64_t serial;
 	int r;
 
 	if (c->file->own)
 		return -EINVAL;
-	r = read_descriptor(a->fd, &serial);
+	r = read_descriptor(c->m, a->fd, &k);
 	if (r < 0)
 		return r;
-	k = model_kproc_by_serial(c->m, serial);
-	if (!k)
-		return -ESRCH;
-	r = add_bound(c->file, serial);
+	r = add_bound(c->file, k->serial);
 	if (r == 0)
 		a->pid = (uint32_t)k->proc->pid;
 	return r;
@@ -272,14 +276,14 @@ static const struct ext_desc *find_command(unsigned long request)
 }
 
 /* copy_struct_from_user(): what is longer than we know must end in zeros. */
-static int copy_in(uint64_t *data, size_t known, uint64_t user, size_t bytes)
+static int copy_in(const struct model *m, uint64_t *data, size_t known, uint64_t user, size_t bytes)
 {
-	int r = model_copy_from_user(data, user, MIN(known, bytes));
+	int r = model_copy_from_user(m, data, user, MIN(known, bytes));
 
 	for (size_t i = known; r == 0 && i < bytes; i++) {
 		char byte = 0;
 
-		r = model_copy_from_user(&byte, user + i, 1);
+		r = model_copy_from_user(m, &byte, user + i, 1);
 		if (r == 0 && byte)
 			r = -E2BIG;
 	}
@@ -295,12 +299,12 @@ static int run_command(struct ext_call *c, unsigned long request, void *arg)
 
 	if (!desc)
 		return -ENOTTY;
-	r = copy_in(data, known, (uintptr_t)arg, bytes);
+	r = copy_in(c->m, data, known, (uintptr_t)arg, bytes);
 	if (r < 0)
 		return r;
 	r = desc->run(c, data);
 	/* Even then: a batch that takes too long has a ticket. */
-	if (model_copy_to_user((uintptr_t)arg, data, MIN(known, bytes)) < 0)
+	if (model_copy_to_user(c->m, (uintptr_t)arg, data, MIN(known, bytes)) < 0)
 		r = -EFAULT;
 	return r;
 }

@@ -110,8 +110,6 @@ struct ext_file *model_ext_find_file(const struct model *m, uint64_t id); /* NUL
 int model_ext_own_ioctl(struct model *m, struct model_proc *caller, unsigned long request,
 			void *arg);
 bool model_ext_is_command(const struct model *m, unsigned int nr);
-/* As pidfd_getfd(2) would: a descriptor of /dev/kfd of that process, good for BIND. */
-int model_ext_descriptor(const struct model_kproc *k);
 /* At its end, and when it becomes another program. */
 void model_ext_close_files_of(struct model *m, pid_t pid);
 /* The process an entry names. -ESRCH, -EPERM. */

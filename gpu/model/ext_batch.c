@@ -152,15 +152,15 @@ bool model_ext_readable(const struct model *m, uint64_t file)
 	return false;
 }
 
-static int write_results(const struct ext_batch *b, uint64_t user)
+static int write_results(const struct model *m, const struct ext_batch *b, uint64_t user)
 {
 	for (uint32_t i = 0; i < b->n; i++) {
 		uint64_t at = user + i * sizeof(struct kfd_gpreempt_entry);
 		const struct ext_item *item = &b->items[i];
 
-		if (model_copy_to_user(at + offsetof(struct kfd_gpreempt_entry, result),
+		if (model_copy_to_user(m, at + offsetof(struct kfd_gpreempt_entry, result),
 				       &item->result, sizeof(item->result)) < 0 ||
-		    model_copy_to_user(at + offsetof(struct kfd_gpreempt_entry, queues),
+		    model_copy_to_user(m, at + offsetof(struct kfd_gpreempt_entry, queues),
 				       &item->queues, sizeof(item->queues)) < 0)
 			return -EFAULT;
 	}
@@ -185,7 +185,7 @@ int model_ext_collect(struct ext_call *c, void *data)
 	a->victims = b->victims;
 	a->fence_ns = b->fence_ns;
 	a->took_ns = b->took_ns;
-	return write_results(b, a->entries);
+	return write_results(c->m, b, a->entries);
 }
 
 /* ---- calls ---- */
@@ -252,11 +252,11 @@ static int call_batch(struct ext_call *c, struct kfd_gpreempt_batch *a, uint32_t
 	entries = calloc(n, sizeof(*entries));
 	if (!entries)
 		return -ENOMEM;
-	r = model_copy_from_user(entries, a->entries, n * sizeof(*entries));
+	r = model_copy_from_user(c->m, entries, a->entries, n * sizeof(*entries));
 	if (r < 0)
 		return r;
 	r = run_batch(c, a, entries, &b);
-	if (b && write_results(b, a->entries) < 0)
+	if (b && write_results(c->m, b, a->entries) < 0)
 		return -EFAULT;
 	return r;
 }

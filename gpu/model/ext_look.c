@@ -132,7 +132,7 @@ int model_ext_stats(struct ext_call *c, void *data)
 		if (n >= room)
 			continue;
 		fill_queue(q, c->file->id, &out);
-		r = model_copy_to_user(a->queues + n * sizeof(out), &out, sizeof(out));
+		r = model_copy_to_user(c->m, a->queues + n * sizeof(out), &out, sizeof(out));
 		if (r < 0)
 			return r;
 	}

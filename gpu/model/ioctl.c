@@ -97,7 +97,7 @@ static int find_caller(struct model *m, struct model_task task, pid_t fd_owner, 
 	    !(criu && owner->tracer.pid == task.pid && owner->tracer.tid == task.tid))
 		return -EBADF;
 	/* CAP_CHECKPOINT_RESTORE or CAP_SYS_ADMIN */
-	if (criu && caller->uid != 0)
+	if (criu && !caller->admin)
 		return -EACCES;
 	*ret = (struct call){ .m = m, .task = task, .proc = caller, .kproc = owner->kproc };
 	return model_proc_note_thread(caller, task.tid);
@@ -125,7 +125,7 @@ static int run_call(struct call *c, const struct ioctl_desc *desc, unsigned long
 	if (!data)
 		return -ENOMEM;
 	if (dir & _IOC_WRITE) {
-		r = model_copy_from_user(data, (uintptr_t)arg, user_size);
+		r = model_copy_from_user(c->m, data, (uintptr_t)arg, user_size);
 		if (r < 0)
 			return r;
 	}
@@ -134,7 +134,7 @@ static int run_call(struct call *c, const struct ioctl_desc *desc, unsigned long
 		return r;
 	r = desc->run(c, data);
 	if (r != MODEL_BLOCKED && dir & _IOC_READ &&
-	    model_copy_to_user((uintptr_t)arg, data, user_size) < 0)
+	    model_copy_to_user(c->m, (uintptr_t)arg, data, user_size) < 0)
 		r = -EFAULT;
 	return r;
 }

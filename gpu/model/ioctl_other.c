@@ -66,7 +66,8 @@ int model_ioc_get_apertures_new(struct call *c, void *data)
 	for (uint32_t i = 0; i < n; i++)
 		all[i] = apertures_of(&c->m->gpus[i]);
 	a->num_of_nodes = n;
-	return model_copy_to_user(a->kfd_process_device_apertures_ptr, all, n * sizeof(all[0]));
+	return model_copy_to_user(c->m, a->kfd_process_device_apertures_ptr, all,
+				  n * sizeof(all[0]));
 }
 
 /* ---- memory ---- */
@@ -125,7 +126,7 @@ int model_ioc_free_memory(struct call *c, void *data)
 	return -EINVAL;
 }
 
-static int check_device_array(uint64_t array, uint32_t n, uint32_t n_success)
+static int check_device_array(const struct model *m, uint64_t array, uint32_t n, uint32_t n_success)
 {
 	_cleanup_free_ uint32_t *ids = NULL;
 
@@ -136,13 +137,13 @@ static int check_device_array(uint64_t array, uint32_t n, uint32_t n_success)
 	ids = calloc(n, sizeof(*ids));
 	if (!ids)
 		return -ENOMEM;
-	return model_copy_from_user(ids, array, n * sizeof(*ids));
+	return model_copy_from_user(m, ids, array, n * sizeof(*ids));
 }
 
 int model_ioc_map_memory(struct call *c, void *data)
 {
 	const struct kfd_ioctl_map_memory_to_gpu_args *a = data;
-	int r = check_device_array(a->device_ids_array_ptr, a->n_devices, a->n_success);
+	int r = check_device_array(c->m, a->device_ids_array_ptr, a->n_devices, a->n_success);
 
 	if (r == 0)
 		r = need_vm(c, (uint32_t)(a->handle >> 32), -ENODEV);
@@ -152,7 +153,7 @@ int model_ioc_map_memory(struct call *c, void *data)
 int model_ioc_unmap_memory(struct call *c, void *data)
 {
 	const struct kfd_ioctl_unmap_memory_from_gpu_args *a = data;
-	int r = check_device_array(a->device_ids_array_ptr, a->n_devices, a->n_success);
+	int r = check_device_array(c->m, a->device_ids_array_ptr, a->n_devices, a->n_success);
 
 	if (r < 0)
 		return r;

@@ -108,9 +108,16 @@ struct model_task { /* who makes a call */
 	pid_t tid;
 };
 
+enum model_rights { /* those of an administrator */
+		    MODEL_RIGHTS_BY_UID, /* root has them */
+		    MODEL_RIGHTS_ALL,
+		    MODEL_RIGHTS_NONE, /* root without capabilities has none */
+};
+
 struct model_proc_spec {
 	pid_t pid;
 	uid_t uid;
+	enum model_rights rights;
 	const char *comm;
 	const char *cgroup; /* NULL: "/" */
 	uint64_t start_ticks; /* as /proc/PID/stat has it; 0: the model makes it up */
@@ -125,6 +132,13 @@ void model_proc_exit(struct model *m, pid_t pid); /* by itself or killed: the sa
 int model_ptrace_seize(struct model *m, struct model_task tracer, pid_t pid);
 int model_ptrace_detach(struct model *m, struct model_task tracer, pid_t pid);
 void model_thread_exit(struct model *m, struct model_task task); /* its tracees run free */
+/* The threads that made calls and do not live any more exit. */
+void model_bury_threads(struct model *m, pid_t pid, bool (*lives)(pid_t pid, pid_t tid));
+/* May one trace the other, and so read its memory? 0, -ESRCH, -EPERM. */
+int model_check_trace(const struct model *m, pid_t by, pid_t pid);
+struct model_task model_tracer(const struct model *m, pid_t pid); /* pid 0: nobody */
+/* No process of the machine: its /proc is the model's too. */
+bool model_is_invented(const struct model *m, pid_t pid);
 
 /* ---- the driver ---- */
 
@@ -135,6 +149,16 @@ int model_kfd_open(struct model *m, struct model_task task);
  */
 int model_ioctl(struct model *m, struct model_task task, pid_t fd_owner, unsigned long request,
 		void *arg);
+/*
+ * Calls from now on come from another process, of whose memory this is there: copies, in which they
+ * read and write. NULL: they come from this process again.
+ */
+struct model_lent {
+	uint64_t addr;
+	void *bytes;
+	size_t len;
+};
+void model_lend(struct model *m, const struct model_lent *lent, size_t n);
 /* What opening the render node of a GPU and ACQUIRE_VM do; queues need it. */
 int model_vm_acquire(struct model *m, pid_t pid, uint32_t gpu_index);
 /* What became of a blocked call: true and its result once it returned. */
@@ -143,13 +167,20 @@ void model_signal(struct model *m, struct model_task task); /* a blocked call re
 
 /*
  * The device of the extension: a file of @task's process, whose end closes it. -ENODEV: there is no
- * extension. Descriptors that calls name are this process's: BIND takes what borrow gave.
+ * extension. Descriptors that calls name are this process's; BIND takes one of model_descriptor().
  */
 int model_ext_open(struct model *m, struct model_task task, uint64_t *ret_file);
 int model_ext_ioctl(struct model *m, struct model_task task, uint64_t file, unsigned long request,
 		    void *arg);
 bool model_ext_readable(const struct model *m, uint64_t file); /* poll(2): some ticket is done */
 void model_ext_close(struct model *m, uint64_t file); /* lets go of all that is held through it */
+
+/*
+ * As pidfd_getfd(2) would: what the @nth descriptor of /dev/kfd of that process says, which nobody
+ * can guess, and a file that says so. -ENOENT: it has no more; -EPERM.
+ */
+int model_borrow(struct model *m, pid_t by, pid_t pid, unsigned int nth, uint64_t *ret);
+int model_descriptor(uint64_t what);
 
 int model_read_file(struct model *m, enum gkfd_tree tree, const char *path, char **ret_text,
 		    size_t *ret_len);

@@ -72,6 +72,8 @@ int model_proc_start(struct model *m, const struct model_proc_spec *spec)
 		return -ENOMEM;
 	p->pid = spec->pid;
 	p->uid = spec->uid;
+	p->admin = spec->rights == MODEL_RIGHTS_ALL ||
+		   (spec->rights == MODEL_RIGHTS_BY_UID && spec->uid == 0);
 	p->start_ns = m->time.now_ns;
 	p->start_serial = m->next_start++;
 	p->start_ticks = spec->start_ticks;
@@ -229,6 +231,11 @@ void model_procs_done(struct model *m)
 
 /* ---- ptrace ---- */
 
+bool model_may_trace(const struct model_proc *by, const struct model_proc *p)
+{
+	return by->admin || by->uid == p->uid;
+}
+
 int model_ptrace_seize(struct model *m, struct model_task tracer, pid_t pid)
 {
 	struct model_proc *by = model_proc_find(m, tracer.pid);
@@ -238,9 +245,7 @@ int model_ptrace_seize(struct model *m, struct model_task tracer, pid_t pid)
 		return -ESRCH;
 	if (by == p)
 		return -EPERM;
-	if (by->uid != 0 && by->uid != p->uid)
-		return -EPERM;
-	if (p->tracer.pid)
+	if (!model_may_trace(by, p) || p->tracer.pid)
 		return -EPERM;
 	p->tracer = tracer;
 	return model_proc_note_thread(by, tracer.tid);
@@ -266,6 +271,41 @@ void model_thread_exit(struct model *m, struct model_task task)
 	for (size_t i = 0; i < p->n_tids; i++)
 		if (p->tids[i] == task.tid)
 			p->tids[i] = p->tids[--p->n_tids];
+}
+
+void model_bury_threads(struct model *m, pid_t pid, bool (*lives)(pid_t pid, pid_t tid))
+{
+	const struct model_proc *p = model_proc_find(m, pid);
+
+	for (size_t i = p ? p->n_tids : 0; i > 0; i--) {
+		struct model_task task = { .pid = pid, .tid = p->tids[i - 1] };
+
+		if (!lives(task.pid, task.tid))
+			model_thread_exit(m, task);
+	}
+}
+
+int model_check_trace(const struct model *m, pid_t by, pid_t pid)
+{
+	const struct model_proc *caller = model_proc_find(m, by), *p = model_proc_find(m, pid);
+
+	if (!caller || !p)
+		return -ESRCH;
+	return model_may_trace(caller, p) ? 0 : -EPERM;
+}
+
+struct model_task model_tracer(const struct model *m, pid_t pid)
+{
+	const struct model_proc *p = model_proc_find(m, pid);
+
+	return p ? p->tracer : (struct model_task){ 0 };
+}
+
+bool model_is_invented(const struct model *m, pid_t pid)
+{
+	const struct model_proc *p = model_proc_find(m, pid);
+
+	return p && p->invented;
 }
 
 int model_kfd_open(struct model *m, struct model_task task)

@@ -77,7 +77,7 @@ int model_ioc_set_cu_mask(struct call *c, void *data)
 
 	if (a->num_cu_mask % 32 || !bits)
 		return -EINVAL;
-	r = model_copy_from_user(mask, a->cu_mask_ptr, bits / 8);
+	r = model_copy_from_user(c->m, mask, a->cu_mask_ptr, bits / 8);
 	if (r < 0)
 		return r;
 	q = model_queue_find(c->kproc, a->queue_id);

@@ -197,14 +197,14 @@ static uint64_t nth(const struct kfd_ioctl_wait_events_args *a, uint32_t i)
 }
 
 /* What resets itself is reset by being looked at, whatever becomes of the call. */
-static int look_at(const struct model_kproc *k, uint64_t user, struct waiter *w)
+static int look_at(const struct call *c, uint64_t user, struct waiter *w)
 {
 	struct kfd_event_data d;
 	struct user_event *e;
 
-	if (model_copy_from_user(&d, user, sizeof(d)) < 0)
+	if (model_copy_from_user(c->m, &d, user, sizeof(d)) < 0)
 		return -EFAULT;
-	e = find(k, d.event_id);
+	e = find(c->kproc, d.event_id);
 	if (!e)
 		return -EINVAL;
 	w->event = e;
@@ -215,15 +215,15 @@ static int look_at(const struct model_kproc *k, uint64_t user, struct waiter *w)
 	return 0;
 }
 
-static int tell(const struct waiter *w, uint64_t user)
+static int tell(const struct model *m, const struct waiter *w, uint64_t user)
 {
 	const struct user_event *e = w->event;
 
 	if (!w->activated)
 		return 0;
 	if (e->type == TYPE_HW_EXCEPTION)
-		return model_copy_to_user(user, &e->exception, sizeof(e->exception));
-	return w->knows_age ? model_copy_to_user(user, &e->age, sizeof(e->age)) : 0;
+		return model_copy_to_user(m, user, &e->exception, sizeof(e->exception));
+	return w->knows_age ? model_copy_to_user(m, user, &e->age, sizeof(e->age)) : 0;
 }
 
 static int wait_for(struct call *c, struct kfd_ioctl_wait_events_args *a, struct waiter *ws)
@@ -232,7 +232,7 @@ static int wait_for(struct call *c, struct kfd_ioctl_wait_events_args *a, struct
 	int r = 0;
 
 	for (uint32_t i = 0; i < a->num_events; i++) {
-		r = look_at(c->kproc, nth(a, i), &ws[i]);
+		r = look_at(c, nth(a, i), &ws[i]);
 		if (r < 0)
 			return r;
 		n += ws[i].activated;
@@ -240,7 +240,7 @@ static int wait_for(struct call *c, struct kfd_ioctl_wait_events_args *a, struct
 	if (n == a->num_events || (n && !a->wait_for_all)) {
 		a->wait_result = WAIT_COMPLETE;
 		for (uint32_t i = 0; i < a->num_events && r == 0; i++)
-			r = tell(&ws[i], nth(a, i));
+			r = tell(c->m, &ws[i], nth(a, i));
 		return r;
 	}
 	if (a->timeout == WAIT_FOR_EVER)

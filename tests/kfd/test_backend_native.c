@@ -12,7 +12,7 @@
 #include "gpu/kfd/procs.h"
 #include "gpu/kfd/scheduler.h"
 #include "gpu/model/model.h"
-#include "gpu/model/transport.h"
+#include "gpu/model/model.h"
 #include "util/macros.h"
 
 #define TRAIN 1001

@@ -9,7 +9,7 @@
 #include <cmocka.h>
 
 #include "gpu/model/model.h"
-#include "gpu/model/transport.h"
+#include "gpu/model/model.h"
 #include "lib/kernel.h"
 
 #define TRAIN 1001

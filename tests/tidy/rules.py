@@ -256,15 +256,17 @@ MAY_INCLUDE = [
     ('gpu/helpers', ['gpu/helpers/', 'gpu/*', 'util/']),
     ('gpu/kfd', ['gpu/kfd/', 'gpu/helpers/', 'gpu/*', 'abi/', 'util/']),
     ('gpu/nvrm', ['gpu/nvrm/', 'gpu/helpers/', 'gpu/*', 'abi/', 'util/']),
+    ('gpu/soft', ['gpu/soft/', 'gpu/kfd/transport.h', 'gpu/helpers/', 'gpu/*', 'abi/', 'util/']),
     ('gpu', ['gpu/*', 'gpu/helpers/', 'abi/', 'util/']),
     ('wire', ['wire/', 'gpreempt/', 'abi/', 'util/']),
     ('lib', ['lib/', 'gpreempt/', 'wire/', 'gpu/', 'core/', 'abi/', 'util/']),
     ('sim', ['sim/', 'gpreempt/', 'gpu/', 'core/', 'abi/', 'util/']),
-    ('cmd/wire', ['cmd/wire/', 'abi/', 'util/']),
+    ('cmd/wire', ['cmd/wire/', 'gpu/soft/wire.h', 'abi/', 'util/']),
     ('cmd/gpreemptd', ['cmd/gpreemptd/', 'cmd/wire/', 'gpreempt/', 'wire/', 'core/', 'gpu/', 'abi/',
                        'util/']),
     ('cmd/gpreempt-reader', ['gpu/', 'util/']),
     ('cmd/gpreempt-holder', ['gpu/', 'util/']),
+    ('cmd/gpreempt-softgpu', ['cmd/gpreempt-softgpu/', 'gpu/', 'abi/', 'util/']),
     ('cmd', ['cmd/', 'gpreempt/', 'wire/', 'sim/', 'util/']),
 ]
 

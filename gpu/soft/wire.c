@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-#include "cmd/wire/device_wire.h"
+#include "gpu/soft/wire.h"
 
+#include <linux/ioctl.h>
 #include <string.h>
 
 struct device_header device_header(enum device_type type, size_t bytes, uint32_t seq)
@@ -85,4 +86,68 @@ bool device_is_answer(const union device_any *packet, size_t len)
 		       memchr(packet->error.message, '\0', sizeof(packet->error.message));
 	return packet->h.type != DEVICE_HELLO ||
 	       memchr(packet->welcome.chip, '\0', sizeof(packet->welcome.chip));
+}
+
+/* ---- calls of the driver ---- */
+
+static bool is_path(const uint8_t *bytes, size_t n)
+{
+	return n > 0 && n <= DEVICE_MAX_PATH && memchr(bytes, '\0', n) == bytes + n - 1;
+}
+
+static bool add_spans(const struct device_span *spans, uint32_t n, uint64_t *ret_sum)
+{
+	uint64_t sum = 0;
+
+	for (uint32_t i = 0; i < n; i++) {
+		if (spans[i].pad || spans[i].addr > UINT64_MAX - spans[i].bytes)
+			return false;
+		sum += spans[i].bytes;
+	}
+	*ret_sum = sum;
+	return sum <= DEVICE_MAX_CALL_BYTES;
+}
+
+static bool has_its_parts(const struct device_parts *p)
+{
+	uint32_t n = p->call->n_spans, bytes = p->call->n_bytes;
+	uint64_t sum;
+
+	if (!add_spans(p->spans, n, &sum))
+		return false;
+	switch (p->call->op) {
+	case DEVICE_OP_IOCTL:
+	case DEVICE_OP_EXT:
+		return n >= 1 && n <= DEVICE_IOCTL_SPANS && sum == bytes &&
+		       p->call->request <= UINT32_MAX &&
+		       p->spans[0].bytes == _IOC_SIZE((uint32_t)p->call->request);
+	case DEVICE_OP_READ_MEM:
+		return n >= 1 && !bytes;
+	case DEVICE_OP_READ_FILE:
+	case DEVICE_OP_LIST_DIR:
+		return !n && is_path(p->bytes, bytes);
+	default:
+		return !n && !bytes;
+	}
+}
+
+bool device_take_call(const void *packet, size_t len, struct device_parts *ret)
+{
+	const struct device_call *c = packet;
+
+	if (!is_ours(&c->h, len) || c->h.type != DEVICE_CALL || len < sizeof(*c) ||
+	    c->n_spans > DEVICE_MAX_SPANS || c->n_bytes > DEVICE_MAX_CALL_BYTES ||
+	    len != sizeof(*c) + c->n_spans * sizeof(struct device_span) + c->n_bytes)
+		return false;
+	if (c->op < DEVICE_OP_JOIN || c->op >= DEVICE_OP_END || c->tid <= 0 || c->pid < 0)
+		return false;
+	*ret = (struct device_parts){ .call = c, .spans = (const struct device_span *)(c + 1) };
+	ret->bytes = (const uint8_t *)(ret->spans + c->n_spans);
+	return has_its_parts(ret);
+}
+
+bool device_is_return(const struct device_return *packet, size_t len)
+{
+	return len >= sizeof(*packet) && is_ours(&packet->h, len) &&
+	       packet->h.type == DEVICE_CALL && packet->n_bytes == len - sizeof(*packet);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Packets of the software device's socket (abi/device_wire.h), checked. */
-#ifndef GPREEMPT_CMD_WIRE_DEVICE_WIRE_H
-#define GPREEMPT_CMD_WIRE_DEVICE_WIRE_H
+/* Packets of a software GPU's socket (abi/device_wire.h), checked. */
+#ifndef GPREEMPT_GPU_SOFT_WIRE_H
+#define GPREEMPT_GPU_SOFT_WIRE_H
 
 #include "abi/device_wire.h"
 
@@ -20,5 +20,17 @@ struct device_header device_header(enum device_type type, size_t bytes, uint32_t
 /* Whether @len bytes are a request, or an answer: of our version, a known type and its size. */
 bool device_is_request(const union device_any *packet, size_t len);
 bool device_is_answer(const union device_any *packet, size_t len);
+
+#define DEVICE_IOCTL_SPANS 2u /* an argument, and what it points to */
+
+struct device_parts { /* of a call; all in the packet */
+	const struct device_call *call;
+	const struct device_span *spans;
+	const uint8_t *bytes;
+};
+
+/* @packet is aligned for any struct. False: it is no call, or not one that makes sense. */
+bool device_take_call(const void *packet, size_t len, struct device_parts *ret);
+bool device_is_return(const struct device_return *packet, size_t len);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The software device's service: its clients are processes of their own, forked for each test. */
+/* Jobs on a software GPU: processes of their own, forked for each test. */
 #include <errno.h>
 #include <setjmp.h>
 #include <signal.h>
@@ -17,7 +17,7 @@
 
 #include <cmocka.h>
 
-#include "cmd/gpreemptd/device_jobs.h"
+#include "cmd/gpreempt-softgpu/softgpu.h"
 #include "cmd/wire/device_client.h"
 #include "util/macros.h"
 
@@ -25,8 +25,7 @@
 
 struct rig {
 	sd_event *loop;
-	struct live *live;
-	struct device_jobs *jobs;
+	struct softgpu *gpu;
 	char dir[64], path[96];
 	int running; /* clients */
 	int status[MAX_CLIENTS]; /* in the order they ended */
@@ -43,8 +42,7 @@ static int set_up(void **state)
 	assert_non_null(mkdtemp(rig->dir));
 	snprintf(rig->path, sizeof(rig->path), "%s/%s", rig->dir, DEVICE_SOCKET);
 	assert_int_equal(sd_event_new(&rig->loop), 0);
-	assert_int_equal(live_new("mi308x", &rig->live, &why), 0);
-	assert_int_equal(device_jobs_new(rig->live, rig->loop, rig->path, &rig->jobs), 0);
+	assert_int_equal(softgpu_new("mi308x", rig->loop, rig->path, &rig->gpu, &why), 0);
 	*state = rig;
 	return 0;
 }
@@ -53,8 +51,7 @@ static int tear_down(void **state)
 {
 	struct rig *rig = *state;
 
-	device_jobs_free(rig->jobs);
-	live_unref(rig->live);
+	softgpu_free(rig->gpu);
 	sd_event_unref(rig->loop);
 	assert_int_equal(rmdir(rig->dir), 0); /* the socket is gone */
 	free(rig);
@@ -78,7 +75,7 @@ static int on_client_end(sd_event_source *source, int fd, uint32_t events, void 
 	waitid(P_PIDFD, (id_t)fd, &info, WEXITED);
 	rig->status[rig->ended++] = info.si_status;
 	rig->running--;
-	return 0;
+	return sd_event_source_set_enabled(source, SD_EVENT_OFF);
 }
 
 static pid_t start(struct rig *rig, void (*client)(const char *path))
@@ -112,19 +109,23 @@ static void serve_one(struct rig *rig, void (*client)(const char *path))
 	assert_int_equal(rig->status[rig->ended - 1], 0);
 }
 
-/* Whom the driver knows: the service's own process does not count, it opened nothing. */
+/* Whom the driver knows. */
 static bool anybody_there(struct rig *rig)
 {
 	char *names = NULL;
 	bool there;
 
-	live_lock(rig->live);
-	live_unlock(rig->live);
-	assert_int_equal(gkfd_transport_live.list_dir(rig->live, GKFD_TREE_SYSFS, "proc", &names),
-			 0);
+	assert_int_equal(model_list_dir(softgpu_now(rig->gpu), GKFD_TREE_SYSFS, "proc", &names), 0);
 	there = names[0] != '\0';
 	free(names);
 	return there;
+}
+
+/* A client's end is told to us and to the device in any order. */
+static void wait_until_empty(struct rig *rig)
+{
+	while (anybody_there(rig))
+		assert_true(sd_event_run(rig->loop, UINT64_MAX) >= 0);
 }
 
 static int raw_connect(const char *path)
@@ -178,7 +179,7 @@ static void work_is_done_and_told_of_in_real_time(void **state)
 	struct rig *rig = *state;
 
 	serve_one(rig, work_and_check);
-	assert_false(anybody_there(rig));
+	wait_until_empty(rig);
 }
 
 static void make_100_queues(const char *path)
@@ -308,7 +309,7 @@ static void garbage_ends_the_connection(void **state)
 	struct rig *rig = *state;
 
 	serve_one(rig, send_garbage);
-	assert_false(anybody_there(rig));
+	wait_until_empty(rig);
 }
 
 static void submit_nonsense(const char *path)
@@ -382,11 +383,8 @@ static void killed_with_work_in_flight_it_leaves_nothing(void **state)
 	start(rig, leave_work_behind);
 	serve(rig);
 	assert_int_equal(rig->status[0], SIGKILL);
-	/* Its socket and its end are told of in any order. */
-	while (anybody_there(rig))
-		assert_true(sd_event_run(rig->loop, UINT64_MAX) >= 0);
-	assert_int_equal(model_gpu_stats(live_lock(rig->live), 0, &stats), 0);
-	live_unlock(rig->live);
+	wait_until_empty(rig);
+	assert_int_equal(model_gpu_stats(softgpu_now(rig->gpu), 0, &stats), 0);
 	assert_int_equal(stats.total_queues, 0);
 }
 
@@ -410,8 +408,7 @@ static void connection_ends_with_the_process_that_made_it(void **state)
 	struct rig *rig = *state;
 
 	serve_one(rig, die_before_a_child);
-	while (anybody_there(rig))
-		assert_true(sd_event_run(rig->loop, UINT64_MAX) >= 0);
+	wait_until_empty(rig);
 }
 
 static void idle_with_queues(const char *path)
@@ -445,6 +442,53 @@ static void idle_queues_cost_nothing(void **state)
 	serve(rig);
 }
 
+static void clock_is_the_machines(void **state)
+{
+	struct rig *rig = *state;
+	uint64_t before = gkfd_syscall_now_ns(NULL), in_model = model_now_ns(softgpu_now(rig->gpu));
+
+	assert_true(in_model >= before);
+	assert_true(in_model <= gkfd_syscall_now_ns(NULL));
+	assert_true(model_now_ns(softgpu_now(rig->gpu)) >= in_model);
+}
+
+/* It is submitted by the model's own means: no process of the device's knows of it. */
+static void work_nobody_waits_for_wakes_nobody(void **state)
+{
+	struct rig *rig = *state;
+	struct model *m = softgpu_now(rig->gpu);
+	struct model_proc_spec spec = { .pid = 4194301 };
+	struct model_queue_spec queue = { .type = KFD_IOC_QUEUE_TYPE_COMPUTE_AQL };
+	struct model_work work = { .workgroups = 8, .wg_ns = NSEC_PER_MSEC, .wg_per_cu = 1 };
+	int turns = 0;
+	uint32_t id;
+
+	assert_int_equal(model_proc_start(m, &spec), 0);
+	assert_int_equal(model_kfd_open(m, (struct model_task){ spec.pid, spec.pid }), 0);
+	assert_int_equal(model_vm_acquire(m, spec.pid, 0), 0);
+	assert_int_equal(model_queue_create(m, spec.pid, &queue, &id), 0);
+	serve_one(rig, send_garbage); /* so that it looks what is due */
+	for (int i = 0; i < 20; i++)
+		assert_int_equal(model_submit(softgpu_now(rig->gpu), spec.pid, id, &work, NULL), 0);
+	serve_one(rig, send_garbage);
+	while (sd_event_run(rig->loop, 0) > 0)
+		;
+	for (int i = 0; i < 5; i++)
+		turns += sd_event_run(rig->loop, 1000) > 0;
+	assert_int_equal(turns, 0);
+}
+
+static void wrong_preset_is_refused_with_words(void **state)
+{
+	struct rig *rig = *state;
+	struct softgpu *gpu = NULL;
+	char *why = NULL;
+
+	assert_int_equal(softgpu_new("nochip", rig->loop, rig->path, &gpu, &why), -EINVAL);
+	assert_non_null(strstr(why, "nochip"));
+	free(why);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -459,6 +503,9 @@ int main(void)
 		TEST(killed_with_work_in_flight_it_leaves_nothing),
 		TEST(connection_ends_with_the_process_that_made_it),
 		TEST(idle_queues_cost_nothing),
+		TEST(clock_is_the_machines),
+		TEST(work_nobody_waits_for_wakes_nobody),
+		TEST(wrong_preset_is_refused_with_words),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL) != 0;

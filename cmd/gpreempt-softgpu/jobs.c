@@ -1,0 +1,328 @@
+/* SPDX-License-Identifier: MIT */
+#include <errno.h>
+#include <string.h>
+
+#include "cmd/gpreempt-softgpu/internal.h"
+#include "util/macros.h"
+
+struct work_queue {
+	TAILQ_ENTRY(work_queue) link; /* in the device's news */
+	bool has_news;
+	uint64_t completed; /* packets */
+	struct connection *c;
+	uint32_t id;
+	uint64_t submitted, told; /* packets; all before @told are told of */
+	uint64_t told_mask; /* of those from @told on, bit 0 the first: done out of order */
+	uint32_t seqs[DEVICE_MAX_PENDING]; /* by index modulo their number */
+};
+
+struct job {
+	struct work_queue *queues[DEVICE_MAX_PROCESS_QUEUES];
+	uint32_t n_queues;
+};
+
+_Static_assert(DEVICE_MAX_PENDING == 64, "told_mask has a bit for each");
+
+/* An answer that finds no room ends the connection: who asks has to listen. */
+static int answer(struct connection *c, union device_any *packet, enum device_type type,
+		  size_t bytes, uint32_t seq)
+{
+	packet->h = device_header(type, bytes, seq);
+	return connection_send(c, packet, bytes, -1);
+}
+
+static int refuse(struct connection *c, uint32_t seq, int error, const char *message)
+{
+	union device_any a = { .error = { .error = -error } };
+
+	snprintf(a.error.message, sizeof(a.error.message), "%s", message);
+	return answer(c, &a, DEVICE_ERROR, sizeof(a.error), seq);
+}
+
+/* ---- coming and going ---- */
+
+/* What a program on ROCm has done before its first line runs. */
+static int arrive(struct softgpu *s, struct process *p)
+{
+	struct model_task task = { .pid = p->pid, .tid = p->pid };
+	int r = process_arrive(s, p);
+
+	if (r >= 0)
+		r = model_kfd_open(s->m, task);
+	for (uint32_t i = 0; r >= 0 && i < model_n_gpus(s->m); i++)
+		r = model_vm_acquire(s->m, p->pid, i);
+	if (r >= 0)
+		r = model_runtime_enable(s->m, p->pid);
+	return r == -ENOTTY ? 0 : r; /* a driver from before the debug interface */
+}
+
+static int say_welcome(struct connection *c, uint32_t seq)
+{
+	const struct model_chip *chip = model_chip_of(c->s->m);
+	union device_any a = { 0 };
+	int r;
+
+	if (c->job)
+		return -EBADMSG;
+	if (c->p->job)
+		return refuse(c, seq, -EEXIST, "this process is on the device already");
+	c->job = calloc(1, sizeof(*c->job));
+	r = c->job ? arrive(c->s, c->p) : -ENOMEM;
+	if (r < 0) {
+		free(steal_ptr(&c->job));
+		return refuse(c, seq, r, "the device has no room for this process");
+	}
+	c->p->job = c->job;
+	a.welcome = (struct device_welcome){
+		.now_ns = model_now_ns(c->s->m),
+		.gpus = model_n_gpus(c->s->m),
+		.cus = chip->n_xcc * chip->cu_per_xcc,
+	};
+	snprintf(a.welcome.chip, sizeof(a.welcome.chip), "%s", chip->name);
+	return answer(c, &a, DEVICE_HELLO, sizeof(a.welcome), seq);
+}
+
+/* The process may stay, for another of its connections. */
+static void end_queue(struct work_queue *q)
+{
+	struct kfd_ioctl_destroy_queue_args args = { .queue_id = q->id };
+	struct model_task task = { .pid = q->c->p->pid, .tid = q->c->p->pid };
+	struct softgpu *s = q->c->s;
+
+	model_on_complete(s->m, task.pid, q->id, NULL, NULL);
+	if (q->c->p->n_connections > 1 &&
+	    model_ioctl(s->m, task, task.pid, AMDKFD_IOC_DESTROY_QUEUE, &args) == MODEL_BLOCKED)
+		model_signal(s->m, task);
+	if (q->has_news)
+		TAILQ_REMOVE(&s->news, q, link);
+	s->expected -= (int64_t)(q->submitted - q->completed);
+	s->n_queues--;
+	free(q);
+}
+
+void job_leave(struct connection *c)
+{
+	if (!c->job)
+		return;
+	for (uint32_t i = 0; i < c->job->n_queues; i++)
+		end_queue(c->job->queues[i]);
+	if (c->p->job == c->job)
+		c->p->job = NULL;
+	free(steal_ptr(&c->job));
+}
+
+/* ---- queues ---- */
+
+static struct work_queue *queue_find(const struct job *job, uint32_t id)
+{
+	for (uint32_t i = 0; i < job->n_queues; i++)
+		if (job->queues[i]->id == id)
+			return job->queues[i];
+	return NULL;
+}
+
+static void add_news(struct work_queue *q)
+{
+	if (q->has_news)
+		return;
+	q->has_news = true;
+	TAILQ_INSERT_TAIL(&q->c->s->news, q, link);
+}
+
+/* From within the model. */
+static void completed(void *user, uint64_t index)
+{
+	struct work_queue *q = user;
+
+	(void)index;
+	add_news(q);
+	q->completed++;
+	q->c->s->expected--;
+}
+
+static int make_queue(struct model *m, struct work_queue *q, const struct device_queue *request)
+{
+	struct model_queue_spec spec = {
+		.gpu_index = request->gpu,
+		.type = KFD_IOC_QUEUE_TYPE_COMPUTE_AQL,
+		.ring_packets = DEVICE_MAX_PENDING,
+		.priority = request->priority,
+	};
+	int r;
+
+	if (request->gpu >= model_n_gpus(m))
+		return -ENODEV;
+	r = model_queue_create(m, q->c->p->pid, &spec, &q->id);
+	if (r < 0)
+		return r;
+	return model_on_complete(m, q->c->p->pid, q->id, completed, q);
+}
+
+static int create_queue(struct connection *c, const struct device_queue *request)
+{
+	union device_any a = { .queue = *request };
+	struct work_queue *q;
+	int r;
+
+	if (c->job->n_queues == DEVICE_MAX_PROCESS_QUEUES || c->s->n_queues == DEVICE_MAX_QUEUES)
+		return refuse(c, request->h.seq, -ENOSPC, "there are too many queues");
+	q = calloc(1, sizeof(*q));
+	if (!q)
+		return refuse(c, request->h.seq, -ENOMEM, "out of memory");
+	q->c = c;
+	r = make_queue(softgpu_now(c->s), q, request);
+	a.queue.gpu_id = model_gpu_id(c->s->m, request->gpu);
+	if (r < 0) {
+		free(q);
+		return refuse(c, request->h.seq, r,
+			      r == -ENODEV ? "there is no such GPU" : "the driver refused it");
+	}
+	c->job->queues[c->job->n_queues++] = q;
+	c->s->n_queues++;
+	a.queue.queue = q->id;
+	return answer(c, &a, DEVICE_QUEUE, sizeof(a.queue), request->h.seq);
+}
+
+static int tell_stats(struct connection *c, const struct device_stats *request)
+{
+	struct model_queue_stats stats;
+	union device_any a;
+	int r;
+
+	r = model_queue_stats(softgpu_now(c->s), c->p->pid, request->queue, &stats);
+	if (r < 0)
+		return refuse(c, request->h.seq, r, "there is no such queue");
+	a.stats = (struct device_stats){
+		.queue = request->queue,
+		.suspended = stats.suspended,
+		.completed = stats.completed,
+		.resident = stats.resident,
+		.saved = stats.saved,
+	};
+	return answer(c, &a, DEVICE_STATS, sizeof(a.stats), request->h.seq);
+}
+
+/* ---- work ---- */
+
+static int submit(struct connection *c, const struct device_submit *request)
+{
+	struct work_queue *q = queue_find(c->job, request->queue);
+	struct model_work work = {
+		.workgroups = request->workgroups,
+		.wg_ns = request->wg_ns,
+		.wg_per_cu = MAX(request->per_cu, 1u),
+		.barrier = request->flags & DEVICE_WORK_BARRIER,
+		.signal = true,
+	};
+	uint64_t index = 0;
+	int r;
+
+	if (!q)
+		return refuse(c, request->h.seq, -ENOENT, "there is no such queue");
+	if (q->submitted - q->told >= DEVICE_MAX_PENDING)
+		return refuse(c, request->h.seq, -ENOSPC, "the queue is full");
+	r = model_submit(softgpu_now(c->s), c->p->pid, q->id, &work, &index);
+	if (r < 0)
+		return refuse(c, request->h.seq, r, "the queue takes no work");
+	c->s->expected++;
+	q->seqs[index % DEVICE_MAX_PENDING] = request->h.seq;
+	q->submitted = index + 1;
+	return 0;
+}
+
+/* Finished and not told of: their records, and what nobody asks for any more is dropped. */
+static size_t take_finished(struct work_queue *q, struct model_packet *ret)
+{
+	struct model *m = q->c->s->m;
+	size_t n, kept = 0;
+
+	model_forget_packets(m, q->c->p->pid, q->id, q->told);
+	n = model_packets(m, q->c->p->pid, q->id, q->told, ret, DEVICE_MAX_PENDING);
+	for (size_t i = 0; i < n; i++)
+		if (ret[i].done_ns && !(q->told_mask >> (ret[i].index - q->told) & 1))
+			ret[kept++] = ret[i];
+	return kept;
+}
+
+static int tell_one(struct work_queue *q, const struct model_packet *p)
+{
+	union device_any a = {
+		.done = {
+			.queue = q->id,
+			.saves = p->saves,
+			.index = p->index,
+			.submitted_ns = p->submitted_ns,
+			.started_ns = p->started_ns,
+			.done_ns = p->done_ns,
+			.executed_ns = p->executed_ns,
+			.workgroups = p->workgroups,
+			.finished = p->finished,
+		},
+	};
+
+	return answer(q->c, &a, DEVICE_SUBMIT, sizeof(a.done),
+		      q->seqs[p->index % DEVICE_MAX_PENDING]);
+}
+
+static void mark_told(struct work_queue *q, uint64_t index)
+{
+	q->told_mask |= 1ull << (index - q->told);
+	while (q->told_mask & 1) {
+		q->told_mask >>= 1;
+		q->told++;
+	}
+}
+
+static int tell(struct work_queue *q)
+{
+	struct model_packet finished[DEVICE_MAX_PENDING];
+	size_t n = take_finished(q, finished);
+
+	for (size_t i = 0; i < n && !q->c->full; i++) {
+		int r = tell_one(q, &finished[i]);
+
+		if (r == -EAGAIN) {
+			connection_want_room(q->c);
+			return 0;
+		}
+		if (r < 0)
+			return r;
+		mark_told(q, finished[i].index);
+	}
+	return 0;
+}
+
+int job_tell_next(struct softgpu *s, struct connection **ret)
+{
+	struct work_queue *q = TAILQ_FIRST(&s->news);
+
+	if (!q)
+		return 0;
+	TAILQ_REMOVE(&s->news, q, link);
+	q->has_news = false;
+	*ret = q->c;
+	return tell(q) < 0 ? -ECONNRESET : 1;
+}
+
+void job_go_on(struct connection *c)
+{
+	for (uint32_t i = 0; i < c->job->n_queues; i++)
+		add_news(c->job->queues[i]);
+}
+
+int job_request(struct connection *c, const union device_any *request)
+{
+	softgpu_now(c->s);
+	if (request->h.type == DEVICE_HELLO)
+		return say_welcome(c, request->h.seq);
+	if (!c->job)
+		return -EBADMSG;
+	switch (request->h.type) {
+	case DEVICE_QUEUE:
+		return create_queue(c, &request->queue);
+	case DEVICE_SUBMIT:
+		return submit(c, &request->submit);
+	default:
+		return tell_stats(c, &request->stats);
+	}
+}
