@@ -21,7 +21,7 @@ static inline const char *advice_for(int error, const char *otherwise)
 	case ENOMEM:
 		return "free some memory";
 	case ENOPKG:
-		return "install gpreempt-reader, which comes with the library";
+		return "install gpreempt's helper programs, which come with the library";
 	default:
 		return otherwise;
 	}

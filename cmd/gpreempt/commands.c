@@ -68,14 +68,15 @@ const struct command commands[] = {
 	{ "continue", "", "take up again after a pause", NULL, cmd_continue },
 	{ "rearm", "GPU", "allow preemption on a GPU where one failed",
 	  "GPU is an id as gpreempt status shows it.\n", cmd_rearm },
-	{ "load", "", "be a job on a daemon's software device", help_load, cmd_load },
+	{ "load", "", "be a job on a software GPU", help_load, cmd_load },
 	{ NULL },
 };
 
 static const char global_help[] =
 	"  --device DEVICE     kfd (AMD), nvrm (NVIDIA), auto (default: whichever is there),\n"
-	"                      or model[:PRESET] for a software GPU; presets: mi308x,\n"
-	"                      mi300x, mi100, mi210, mi25, gfx1150, gfx1200\n"
+	"                      soft:SOCKET for a software GPU that others use too\n"
+	"                      (gpreempt-softgpu), or model[:PRESET] for one of its own;\n"
+	"                      presets: mi308x, mi300x, mi100, mi210, mi25, gfx1150, gfx1200\n"
 	"  --socket PATH       of the daemon, otherwise $GPREEMPT_SOCKET or\n"
 	"                      /run/gpreempt/control.sock\n"
 	"  --json              one JSON object on stdout, errors too\n"

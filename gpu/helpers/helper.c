@@ -47,7 +47,10 @@ static int open_trusted(int dir, const char *name, mode_t type)
 	return is_trusted(fd, type) ? steal_fd(&fd) : -EPERM;
 }
 
-/* Programs lie together when they are installed, and each in its own folder when they are built. */
+/*
+ * Programs lie together when they are installed, but the daemon in sbin, and each in its own folder
+ * when they are built.
+ */
 static int open_in(const char *path, const char *name)
 {
 	_cleanup_close_ int dir = open_trusted(AT_FDCWD, path, S_IFDIR), own = -1;
@@ -60,7 +63,8 @@ static int open_in(const char *path, const char *name)
 
 static int open_beside(const char *name)
 {
-	char dir[PATH_MAX], above[sizeof(dir) + sizeof("/..")];
+	static const char *const others[] = { "..", "../bin" };
+	char dir[PATH_MAX], other[sizeof(dir) + sizeof("/../bin")];
 	ssize_t len = readlink("/proc/self/exe", dir, sizeof(dir) - 1);
 	char *slash;
 	int fd;
@@ -73,10 +77,11 @@ static int open_beside(const char *name)
 		return -ENOENT;
 	*slash = '\0';
 	fd = open_in(dir, name);
-	if (fd >= 0)
-		return fd;
-	snprintf(above, sizeof(above), "%s/..", dir);
-	return open_in(above, name);
+	for (size_t i = 0; i < ARRAY_SIZE(others) && fd < 0; i++) {
+		snprintf(other, sizeof(other), "%s/%s", dir, others[i]);
+		fd = open_in(other, name);
+	}
+	return fd;
 }
 
 int helper_open(const char *name)

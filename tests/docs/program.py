@@ -6,7 +6,7 @@ import re
 import subprocess
 
 PROGRAMS = {name: os.environ[name.upper().replace('-', '_')]
-            for name in ('gpreempt', 'gpreemptd', 'gpreempt-top')}
+            for name in ('gpreempt', 'gpreemptd', 'gpreempt-softgpu', 'gpreempt-top')}
 
 
 def ask(program, *args, **kwargs):

@@ -72,7 +72,7 @@ class Commands(unittest.TestCase):
         self.assertGreater(found, 60)
 
     def test_of_the_other_programs(self):
-        for program in ('gpreemptd', 'gpreempt-top'):
+        for program in ('gpreemptd', 'gpreempt-softgpu', 'gpreempt-top'):
             for page in pages():
                 for line in quoted(page):
                     for words in calls(line, program):

@@ -26,7 +26,8 @@ class ManualPages(unittest.TestCase):
         self.assertLessEqual(pages | others, names)
         for name in names - pages - others:
             self.assertFalse(name.startswith('gpreempt-') and name.endswith('.1') and
-                             name != 'gpreempt-top.1', f'{name}: of no command')
+                             name not in ('gpreempt-softgpu.1', 'gpreempt-top.1'),
+                             f'{name}: of no command')
         built = set(re.findall(r"'([\w.-]+\.[1-8])'", read('docs/meson.build')))
         self.assertEqual(built, names)
 
@@ -66,8 +67,9 @@ class ManualPages(unittest.TestCase):
         self.assertEqual(options_of_page(page('gpreempt.1')), options('gpreempt'))
         told = {'-h', '--help', '-V', '--version'}  # everybody knows these
         self.assertEqual(options_of_page(page('gpreemptd.8')) - told, options('gpreemptd') - told)
-        self.assertEqual(options_of_page(page('gpreempt-top.1')) - told,
-                         options('gpreempt-top') - told)
+        for program in ('gpreempt-softgpu', 'gpreempt-top'):
+            self.assertEqual(options_of_page(page(f'{program}.1')) - told,
+                             options(program) - told)
 
 
 class Parsers(unittest.TestCase):
@@ -107,7 +109,7 @@ class Parsers(unittest.TestCase):
             self.assertEqual(taken, said, command)
 
     def test_so_do_the_other_programs(self):
-        for program in ('gpreemptd', 'gpreempt-top'):
+        for program in ('gpreemptd', 'gpreempt-softgpu', 'gpreempt-top'):
             said = {o for o in options(program) if o.startswith('--')}
             known = self.known_to_sources(f'cmd/{program}/')
             self.assertEqual({o for o, _ in known}, said, program)
