@@ -44,7 +44,6 @@ struct gpu_caps {
 	bool disturbs_all; /* a batch makes everybody on the GPU stand still for cycle_ns */
 	bool outlives_owner; /* a hold is not ended by our death: somebody must undo it */
 	bool slices; /* contexts can be given longer and shorter turns */
-	bool seizes; /* who is attached stops when we do: nobody attaches without a guard */
 	bool attach_is_free; /* it stops nobody: no need to be sparing with it */
 	bool schedules; /* the driver can do so itself: ops->native */
 	uint64_t suspend_ns, resume_ns, cycle_ns; /* before anything was measured */

@@ -254,7 +254,6 @@ static struct gpu_caps caps_of(const struct backend *b)
 		.unit = pauses ? GPU_UNIT_CONTEXT : GPU_UNIT_QUEUE,
 		.counts_progress = true,
 		.disturbs_all = !b->ext || !ext_spares_others(b->ext),
-		.seizes = !b->ext && !modelled,
 		.attach_is_free = b->ext,
 		.schedules = b->ext && !modelled, /* a model only plays that it does */
 		.outlives_owner = pauses,
