@@ -407,14 +407,6 @@ static int soft_cont(void *data, pid_t pid, int sig)
 	return soft_nothing(data, pid);
 }
 
-static int soft_reap(void *data, pid_t pid, int *ret_status)
-{
-	int r = soft_nothing(data, pid);
-
-	(void)ret_status;
-	return r == -ESRCH ? -ECHILD : r;
-}
-
 static int soft_pidfd(void *data, pid_t pid)
 {
 	const struct soft *s = data;
@@ -427,6 +419,21 @@ static int soft_pidfd(void *data, pid_t pid)
 	    ask_file(s, DEVICE_OP_READ_FILE, GKFD_TREE_PROC, path, &comm, &len) >= 0)
 		return -ENOSYS;
 	return gkfd_trace_syscall.pidfd(data, pid);
+}
+
+/* Before every order: the machine tells without a word with the device whether a process lives. */
+static int soft_reap(void *data, pid_t pid, int *ret_status)
+{
+	_cleanup_close_ int fd = soft_pidfd(data, pid);
+	struct pollfd p = { .fd = fd, .events = POLLIN };
+	int r = 0;
+
+	(void)ret_status;
+	if (fd == -ENOSYS)
+		r = soft_nothing(data, pid);
+	else if (fd == -ESRCH || (fd >= 0 && poll(&p, 1, 0) == 1))
+		r = -ESRCH;
+	return r == -ESRCH ? -ECHILD : r;
 }
 
 static const struct gkfd_trace_ops trace_ops = {
