@@ -310,6 +310,21 @@ def include_directions(src):
             yield n, f'core is freestanding: no <{m.group(1)}>'
 
 
+VENDOR_ASKED = r'\bvendor\s*(?:\)|\?|&&|\|\||==|!=)|"(?:nvrm|kfd)"\s*\)\s*[!=]='
+
+
+@rule(bad=[('lib/a.c', '\tif (ctx->vendor)\n'), ('lib/a.c', '\treturn ctx->vendor ? a() : b();\n'),
+           ('lib/a.c', '\tif (strcmp(ctx->backend, "nvrm") == 0)\n')],
+      good=[('lib/a.c', '\treturn ctx->vendor->gpus(ctx, out);\n'),
+            ('gpu/nvrm/a.c', '\tif (strcmp(name, "nvrm") == 0)\n')])
+def nobody_asks_for_a_vendor(src):
+    """The library calls a vendor's table, or asks for an ability; opening chooses the table."""
+    if not src.under('lib') or src.path == 'lib/ctx.c':
+        return
+    for n, _ in src.find(VENDOR_ASKED, src.uncommented):
+        yield n, 'asks which vendor it is: put it into the table of vendors'
+
+
 @rule(bad=[('lib/a.c', '#include "a.h"\n'), ('lib/a.c', '#include "../gpu/a.h"\n')],
       good=[('lib/a.c', '#include "lib/a.h"\n#include <stdio.h>\n'),
             ('kernel/ext/a.c', '#include "kfd_priv.h"\n')])
