@@ -459,7 +459,12 @@ static void work_nobody_waits_for_wakes_nobody(void **state)
 	struct model *m = softgpu_now(rig->gpu);
 	struct model_proc_spec spec = { .pid = 4194301 };
 	struct model_queue_spec queue = { .type = KFD_IOC_QUEUE_TYPE_COMPUTE_AQL };
-	struct model_work work = { .workgroups = 8, .wg_ns = NSEC_PER_MSEC, .wg_per_cu = 1 };
+	struct model_work work = {
+		.workgroups = 8,
+		.wg_ns = 20 * NSEC_PER_MSEC,
+		.wg_per_cu = 1,
+		.barrier = true, /* one after the other, for longer than this looks */
+	};
 	int turns = 0;
 	uint32_t id;
 
@@ -474,7 +479,7 @@ static void work_nobody_waits_for_wakes_nobody(void **state)
 	while (sd_event_run(rig->loop, 0) > 0)
 		;
 	for (int i = 0; i < 5; i++)
-		turns += sd_event_run(rig->loop, 1000) > 0;
+		turns += sd_event_run(rig->loop, 20000) > 0;
 	assert_int_equal(turns, 0);
 }
 
