@@ -148,12 +148,16 @@ static int compare_ids(const void *a, const void *b)
 int process_held(const struct gpreempt_process *p, uint32_t **ret)
 {
 	_cleanup_free_ uint32_t *ids = NULL;
-	int n = process_holds(p) ? p->b->ops->held(p->target, NULL, 0) : 0, now;
+	int n = 0, now;
 
+	ctx_call_begin(p->ctx); /* whoever knows may be waiting for the driver */
+	if (process_holds(p))
+		n = p->b->ops->held(p->target, NULL, 0);
 	ids = calloc((size_t)n + 1, sizeof(*ids));
+	now = ids && n ? p->b->ops->held(p->target, ids, (size_t)n) : 0;
+	ctx_call_end(p->ctx);
 	if (!ids)
 		return -ENOMEM;
-	now = n ? p->b->ops->held(p->target, ids, (size_t)n) : 0;
 	n = MIN(n, now);
 	qsort(ids, (size_t)n, sizeof(*ids), compare_ids);
 	*ret = steal_ptr(&ids);
@@ -172,7 +176,8 @@ static int undo(struct gpreempt_process *const *procs, size_t n)
 	return why.error;
 }
 
-static int begin_hold(struct gpreempt_process *p, const struct gpu_hold *hold)
+/* Before anybody is touched. */
+static int check_hold(struct gpreempt_process *p)
 {
 	int r = process_check(p);
 
@@ -181,6 +186,15 @@ static int begin_hold(struct gpreempt_process *p, const struct gpu_hold *hold)
 	if (process_holds(p))
 		return ctx_fail(p->ctx, -EALREADY, GPREEMPT_ERROR_USAGE, "resume it first",
 				"process %d is already held by the caller", (int)p->pid);
+	return 0;
+}
+
+/* Answers are told apart by their process. */
+static int begin_hold(struct gpreempt_process *p, const struct gpu_hold *hold)
+{
+	if (p->waits)
+		return ctx_fail(p->ctx, -EINVAL, GPREEMPT_ERROR_USAGE, "name each process once",
+				"process %d is named twice", (int)p->pid);
 	return begun(p, p->b->ops->suspend(p->target, hold, 0), "suspend");
 }
 
@@ -208,6 +222,8 @@ int process_suspend(struct gpreempt_process *const *procs, size_t n, const struc
 	size_t begun = 0;
 	int r = 0;
 
+	for (size_t i = 0; i < n && r >= 0; i++)
+		r = check_hold(procs[i]);
 	while (begun < n && r >= 0) {
 		r = begin_hold(procs[begun], hold);
 		begun += r >= 0;
@@ -219,22 +235,31 @@ int process_suspend(struct gpreempt_process *const *procs, size_t n, const struc
 	return r < 0 ? undo(procs, begun) : 0;
 }
 
+/* Whatever is wrong with one, the others are asked for; the first failure is told. */
 int process_resume(struct gpreempt_process *const *procs, size_t n, struct gpreempt_timing *timing)
 {
-	int over = 0, r;
+	struct gpreempt_ctx *ctx = procs[0]->ctx;
+	struct gpreempt_error first = { 0 };
+	int r;
 
 	for (size_t i = 0; i < n; i++) {
-		r = process_check(procs[i]);
-		over = over ? over : r;
-		procs[i]->done = (struct gpu_done){ 0 };
+		struct gpreempt_process *p = procs[i];
+
+		if (p->waits)
+			continue; /* named twice */
+		p->done = (struct gpu_done){ 0 };
+		r = process_check(p);
 		if (r >= 0)
-			r = begun(procs[i], procs[i]->b->ops->resume(procs[i]->target, NULL, 0, 0),
-				  "resume");
-		over = over ? over : r;
+			r = begun(p, p->b->ops->resume(p->target, NULL, 0, 0), "resume");
+		if (r < 0 && !first.error)
+			first = ctx->last;
 	}
 	await(procs, n);
 	r = end_calls(procs, n, timing);
-	return over ? over : r;
+	if (!first.error)
+		return r;
+	ctx->last = first;
+	return first.error;
 }
 
 /* ---- the caller's own life, and made up time ---- */

@@ -49,7 +49,9 @@ int nv_snapshot(struct gpreempt_process *p, struct gpreempt_queue **ret, size_t 
 
 	if (r < 0)
 		return r;
+	ctx_call_begin(p->ctx);
 	r = nvrm_process_open(p->ctx->nvrm->n, p->pid, NULL, &process, &failure);
+	ctx_call_end(p->ctx);
 	if (r < 0)
 		return ctx_fail_nvrm(p->ctx, r, p->pid, &failure);
 	queues = calloc(process->n_groups + 1, sizeof(*queues));

@@ -18,9 +18,11 @@ int ctx_start_guard(struct gpreempt_ctx *ctx)
 		return ctx_fail(ctx, -EOWNERDEAD, GPREEMPT_ERROR_FAILED,
 				"detach from all processes and start again",
 				"the guard process has died");
-	backends_close(ctx); /* they have it, too */
-	guard_stop(ctx->guard);
-	ctx->guard = NULL;
+	if (ctx->guard) {
+		backends_close(ctx); /* they have it, too */
+		guard_stop(ctx->guard);
+		ctx->guard = NULL;
+	}
 	if (!gpreempt_is_modelled(ctx) && !guard_is_possible())
 		return ctx_fail(ctx, -EOPNOTSUPP, GPREEMPT_ERROR_REFUSED,
 				"start the container with an init, for example: docker run --init",

@@ -8,7 +8,7 @@
 #include "lib/act.h"
 #include "lib/model_stats.h"
 
-#define MOST_IDS 1024u
+#define MOST_IDS 1024u /* that the drivers take in one call */
 
 int suspend_check_timing(struct gpreempt_ctx *ctx, const struct gpreempt_timing *ret)
 {
@@ -36,10 +36,14 @@ int suspend_options(struct gpreempt_ctx *ctx, struct gpreempt_suspend_options *o
 	return 0;
 }
 
-/* One queue twice is a mistake; what is more than any driver takes it says itself. */
 static int check_ids(struct gpreempt_process *p, const uint32_t *ids, size_t n)
 {
-	for (size_t i = 0; i < n && n <= MOST_IDS; i++)
+	if (n > MOST_IDS)
+		return ctx_fail(p->ctx, -EINVAL, GPREEMPT_ERROR_USAGE,
+				"name no ids to hold all queues",
+				"process %d cannot be held by so many queue ids: %u at once",
+				(int)p->pid, MOST_IDS);
+	for (size_t i = 0; i < n; i++)
 		for (size_t j = 0; j < i; j++)
 			if (ids[i] == ids[j])
 				return ctx_fail(p->ctx, -EINVAL, GPREEMPT_ERROR_USAGE,

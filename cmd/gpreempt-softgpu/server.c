@@ -348,6 +348,7 @@ static int on_accept(sd_event_source *source, int listening, uint32_t events, vo
 static int make_socket(struct softgpu *s)
 {
 	struct sockaddr_un addr = { .sun_family = AF_UNIX };
+	struct stat st;
 
 	if (strlen(s->path) >= sizeof(addr.sun_path))
 		return -ENAMETOOLONG;
@@ -355,6 +356,9 @@ static int make_socket(struct softgpu *s)
 	s->fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
 	if (s->fd < 0)
 		return -errno;
+	/* What an earlier one left; nothing else is removed for a mistyped name. */
+	if (lstat(s->path, &st) == 0 && !S_ISSOCK(st.st_mode))
+		return -EEXIST;
 	if (unlink(s->path) < 0 && errno != ENOENT)
 		return -errno;
 	if (bind(s->fd, (struct sockaddr *)&addr, sizeof(addr)) < 0 || chmod(s->path, 0666) < 0 ||

@@ -2,6 +2,7 @@
 /* What the worker does to processes: those that are to leave a GPU at a time leave it together. */
 #include <errno.h>
 
+#include "gpu/freezer.h"
 #include "gpu/nvrm/backend_internal.h"
 #include "gpu/nvrm/internal.h"
 #include "util/macros.h"
@@ -204,6 +205,7 @@ static void admit_exact(struct order *o)
 	struct backend *b = o->t->b;
 
 	nvrm_work_enter(b);
+	o->t->proc->p->found_ns = 0; /* its descriptors, too */
 	o->done.result = MIN(nvrm_process_refresh(o->t->proc->p, &o->failure), 0);
 	nvrm_work_leave(b);
 	if (o->done.result == 0)
@@ -323,6 +325,13 @@ static void resumed(struct order *o)
 	count_changed(o);
 }
 
+/* It is to be held no more, but the driver would not have it so: that is tried again. */
+static void let_go_later(struct gpu_target *t)
+{
+	forget_hold(t);
+	t->until_ns = now_ns(t->b) + AGAIN_NS;
+}
+
 /* Who ended meanwhile was left out. */
 static void settle(struct order *o)
 {
@@ -331,6 +340,8 @@ static void settle(struct order *o)
 		(o->done.result < 0 ? not_suspended : suspended)(o);
 	else if (o->done.result == 0)
 		resumed(o);
+	else if (o->all && o->t->proc)
+		let_go_later(o->t);
 	nvrm_hold_publish(o->t);
 	nvrm_work_finish(o, o->done.result, &o->failure);
 }
@@ -403,6 +414,8 @@ static int take_up(struct gpu_target *t, struct proc *x, struct nvrm_failure *fa
 		failure->why = NVRM_WHY_GUARD_DIED;
 		return -EOWNERDEAD;
 	}
+	if (t->b->guard && freezer_check(x->pid) < 0)
+		return nvrm_fail(failure, -EPERM, NVRM_WHY_FREEZER, NULL);
 	r = prepare(x, failure);
 	if (r < 0)
 		return r;
@@ -563,11 +576,9 @@ uint64_t nvrm_hold_expire(struct backend *b)
 
 		if (!t)
 			continue;
-		if (t->until_ns <= at_ns && c.r >= 0) {
-			forget_hold(t);
+		if (t->until_ns <= at_ns) { /* what the driver says may be of another */
+			(nvrm_groups_off(x->p, NVRM_ALL_GPUS) ? let_go_later : forget_hold)(t);
 			nvrm_hold_publish(t);
-		} else if (t->until_ns <= at_ns) {
-			t->until_ns = at_ns + AGAIN_NS;
 		}
 		next_ns = MIN(next_ns, t->until_ns);
 	}

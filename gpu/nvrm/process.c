@@ -56,8 +56,8 @@ uint32_t nvrm_group_id(const struct nvrm_process *p, const struct nvrm_group *g)
 {
 	uint32_t client = 0;
 
-	while (client < p->n_clients && p->clients[client].handle != g->client)
-		client++;
+	for (size_t i = 0; i < p->n_clients; i++)
+		client += p->clients[i].handle < g->client;
 	return client << HANDLE_BITS | (g->handle & HANDLE_MASK);
 }
 

@@ -116,7 +116,8 @@ bool nvrm_process_waits(const struct nvrm_process *p);
 void nvrm_process_prune(struct nvrm_process *p);
 /*
  * A group's name among those of its process: as the driver's handle, whose upper byte is the same
- * for all, with the number of its client in that one's place.
+ * for all, with the rank of its client's handle in that one's place. Whoever knows the same clients
+ * knows it by the same name.
  */
 uint32_t nvrm_group_id(const struct nvrm_process *p, const struct nvrm_group *g);
 struct nvrm_group *nvrm_group_find(struct nvrm_process *p, uint32_t id); /* NULL: none */

@@ -113,6 +113,25 @@ static void a_batch_is_held_as_a_whole_or_not_at_all(void **state)
 	assert_int_equal(gpreempt_held_queues(procs[0], NULL, 0), 0);
 }
 
+static void a_batch_that_makes_no_sense_touches_nobody(void **state)
+{
+	struct rig *r = *state;
+	struct gpreempt_process *job = attach(r, JOB), *other = attach(r, OTHER);
+	struct gpreempt_process *twice[] = { job, job }, *held[] = { other, job };
+
+	refused(r, gpreempt_batch_unmap_queues(twice, 2, NULL), -EINVAL, GPREEMPT_ERROR_USAGE);
+	assert_int_equal(fake_ext_held(r->fake, JOB), 0);
+	assert_int_equal(gpreempt_suspend_queues(job, NULL, 0, NULL, NULL), 0);
+	assert_int_equal(gpreempt_resume_queues(job, NULL), 0);
+	assert_int_equal(fake_ext_held(r->fake, JOB), 0);
+	assert_int_equal(gpreempt_suspend_queues(job, NULL, 0, NULL, NULL), 0);
+	assert_int_equal(fake_ext_counts(r->fake).unmaps, 3);
+	refused(r, gpreempt_batch_unmap_queues(held, 2, NULL), -EALREADY, GPREEMPT_ERROR_USAGE);
+	assert_int_equal(fake_ext_counts(r->fake).unmaps, 3);
+	assert_int_equal(gpreempt_fast_remap_queues(twice, 2), 0);
+	assert_int_equal(fake_ext_held(r->fake, JOB), 0);
+}
+
 static void what_the_driver_measured_is_told(void **state)
 {
 	struct gpreempt_timing t = { .size = sizeof(t) };
@@ -448,6 +467,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		EXT_TEST(a_batch_of_ten_processes_is_one_call),
 		EXT_TEST(a_batch_is_held_as_a_whole_or_not_at_all),
+		EXT_TEST(a_batch_that_makes_no_sense_touches_nobody),
 		EXT_TEST(what_the_driver_measured_is_told),
 		EXT_TEST(a_hold_is_short_and_renewed_as_long_as_it_is_wanted),
 		EXT_TEST(new_queues_of_a_held_process_are_held_too),

@@ -204,6 +204,21 @@ static void looking_is_not_holding(void **state)
 	gpreempt_detach(p);
 }
 
+static void a_guard_that_comes_later_leaves_lookers_as_they_are(void **state)
+{
+	struct gpreempt_ctx *ctx = *state;
+	struct gpreempt_process *looker = NULL, *p = NULL;
+
+	assert_int_equal(gpreempt_attach(ctx, INFER, GPREEMPT_ATTACH_LOOK_ONLY, &looker), 0);
+	assert_int_equal(gpreempt_attach(ctx, TRAIN, 0, &p), 0);
+	assert_true(gpreempt_guard_fd(ctx) >= 0);
+	assert_int_equal(gpreempt_suspend_queues(p, NULL, 0, NULL, NULL), 0);
+	assert_true(gpreempt_snapshot(looker, NULL, 0, NULL) > 0);
+	gpreempt_detach(looker);
+	assert_int_equal(gpreempt_resume_queues(p, NULL), 0);
+	gpreempt_detach(p);
+}
+
 static void what_was_saved_is_told_when_asked_for(void **state)
 {
 	struct gpreempt_suspend_options options = { .size = sizeof(options), .want_saved = true };
@@ -343,6 +358,7 @@ int main(void)
 		TEST(a_batch_is_all_or_none),
 		TEST(detaching_resumes),
 		TEST(looking_is_not_holding),
+		TEST(a_guard_that_comes_later_leaves_lookers_as_they_are),
 		TEST(what_was_saved_is_told_when_asked_for),
 		TEST(activity_is_told_per_queue),
 		TEST(idle_offline_queues_are_found),

@@ -147,6 +147,35 @@ static void of_a_batch_the_driver_refuses_nobody_is_held(void **state)
 	gpreempt_detach(p[1]);
 }
 
+static bool is_on(struct lib_rig *r)
+{
+	return fake_rm_disabled(r->fake, -1) == 0;
+}
+
+static void await_on(struct lib_rig *r)
+{
+	struct pollfd nothing = { .fd = -1 };
+
+	for (int i = 0; i < 2000 && !is_on(r); i++)
+		poll(&nothing, 1, 5);
+	assert_true(is_on(r));
+}
+
+static void what_the_driver_would_not_resume_is_tried_again(void **state)
+{
+	struct lib_rig *r = *state;
+	struct gpreempt_process *p = lib_rig_attach(r, JOB, 0);
+
+	assert_int_equal(gpreempt_suspend_queues(p, NULL, 0, NULL, NULL), 0);
+	fake_rm_fault(r->fake, &(struct fake_fault){ .op = FAKE_IOCTL,
+						     .cmd = NVRM_CTRL_DISABLE_CHANNELS,
+						     .times = 2,
+						     .status = NVRM_TIMEOUT });
+	assert_int_equal(gpreempt_resume_queues(p, NULL), -ETIMEDOUT);
+	await_on(r);
+	gpreempt_detach(p);
+}
+
 static void the_last_reference_lets_go(void **state)
 {
 	struct lib_rig *r = *state;
@@ -293,6 +322,7 @@ int main(void)
 		TEST(several_processes_take_as_few_calls_as_one),
 		TEST(of_a_batch_with_one_that_has_ended_nobody_is_held),
 		TEST(of_a_batch_the_driver_refuses_nobody_is_held),
+		TEST(what_the_driver_would_not_resume_is_tried_again),
 		TEST(the_last_reference_lets_go),
 		TEST(what_was_borrowed_of_a_process_that_ends_is_given_back_unasked),
 		TEST(who_takes_its_time_to_detach_from_the_dead_lives),

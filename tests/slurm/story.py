@@ -120,7 +120,7 @@ GPREEMPT_SOCKET=$(cat {folder}/socket) exec {HOOK} "$@" 2>>{self.log}
                        (train.job_class, train.priority, train.source) ==
                        (rig.OFFLINE, 3, 'request'), train)
             self.check("another user's job in the partition \"online\" is online and critical",
-                       (serve.job_class, serve.uid, serve.flags & 1) == (rig.ONLINE, NOBODY, 1),
+                       (serve.job_class, serve.uid, serve.critical) == (rig.ONLINE, NOBODY, True),
                        serve)
             held = events.event(rig.HELD)
             self.check('the online job preempts the offline one',
