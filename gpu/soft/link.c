@@ -8,10 +8,17 @@
 #include <sys/un.h>
 
 #include "gpu/soft/wire.h"
+#include "util/clock.h"
 #include "util/macros.h"
 
 #define MAX_OPEN 64 /* more calls than that wait for others */
 #define PATIENCE_S 30 /* a driver call takes 10 s at most */
+#define UNUSED_NS NSEC_PER_SEC /* then a connection is closed, if there are others */
+
+struct idle {
+	int fd;
+	uint64_t since_ns;
+};
 
 struct soft_link {
 	char path[sizeof(((struct sockaddr_un *)0)->sun_path)];
@@ -21,7 +28,7 @@ struct soft_link {
 	uint64_t client; /* what the device calls us; 0: not yet */
 	bool invented;
 	int n_open, n_idle;
-	int idle[MAX_OPEN];
+	struct idle idle[MAX_OPEN]; /* those unused longest first */
 };
 
 /* ---- one call ---- */
@@ -115,7 +122,7 @@ static void begin_anew_in_child(struct soft_link *l)
 	if (l->pid == getpid())
 		return;
 	while (l->n_idle)
-		close(l->idle[--l->n_idle]);
+		close(l->idle[--l->n_idle].fd);
 	l->n_open = 0;
 	l->client = 0;
 	l->pid = getpid();
@@ -162,9 +169,29 @@ static int take_connection(struct soft_link *l)
 	begin_anew_in_child(l);
 	while (!l->n_idle && l->n_open == MAX_OPEN)
 		pthread_cond_wait(&l->freed, &l->lock);
-	fd = l->n_idle ? l->idle[--l->n_idle] : add_connection(l);
+	fd = l->n_idle ? l->idle[--l->n_idle].fd : add_connection(l);
 	pthread_mutex_unlock(&l->lock);
 	return fd;
+}
+
+/* With the lock: of what many calls at once needed, one is left when they are over. */
+static void close_unused(struct soft_link *l, uint64_t now_ns)
+{
+	int n = 0;
+
+	while (l->n_idle - n > 1 && now_ns - l->idle[n].since_ns >= UNUSED_NS)
+		close(l->idle[n++].fd);
+	l->n_idle -= n;
+	l->n_open -= n;
+	memmove(l->idle, l->idle + n, (size_t)l->n_idle * sizeof(*l->idle));
+}
+
+static void add_idle(struct soft_link *l, int fd)
+{
+	uint64_t now_ns = monotonic_ns();
+
+	l->idle[l->n_idle++] = (struct idle){ fd, now_ns };
+	close_unused(l, now_ns);
 }
 
 static void give_connection(struct soft_link *l, int fd, bool broken)
@@ -174,7 +201,7 @@ static void give_connection(struct soft_link *l, int fd, bool broken)
 		close(fd);
 		l->n_open--;
 	} else {
-		l->idle[l->n_idle++] = fd;
+		add_idle(l, fd);
 	}
 	pthread_cond_signal(&l->freed);
 	pthread_mutex_unlock(&l->lock);
@@ -210,7 +237,7 @@ int soft_link_new(const char *path, struct soft_link **ret)
 	fd = add_connection(l);
 	if (fd < 0)
 		return fd == -ENODEV ? -EPROTO : fd;
-	l->idle[l->n_idle++] = fd;
+	add_idle(l, fd);
 	pthread_mutex_init(&l->lock, NULL);
 	pthread_cond_init(&l->freed, NULL);
 	*ret = steal_ptr(&l);
@@ -232,7 +259,7 @@ void soft_link_free(struct soft_link *l)
 	if (!l)
 		return;
 	while (l->n_idle)
-		hang_up(l, l->idle[--l->n_idle]);
+		hang_up(l, l->idle[--l->n_idle].fd);
 	pthread_cond_destroy(&l->freed);
 	pthread_mutex_destroy(&l->lock);
 	free(l);

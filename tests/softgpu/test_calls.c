@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The driver of a software GPU, called from other processes. */
+#include <dirent.h>
 #include <stdatomic.h>
 #include <sys/un.h>
 
@@ -101,12 +102,34 @@ static void *hold_it(void *arg)
 	return NULL;
 }
 
+static unsigned int count_descriptors(void)
+{
+	DIR *dir = opendir("/proc/self/fd");
+	unsigned int n = 0;
+
+	assert_non_null(dir);
+	while (readdir(dir))
+		n++;
+	closedir(dir);
+	return n;
+}
+
+/* The connection that the other call needed goes when it has not been used for a while. */
+static void await_descriptors(void *data, unsigned int most)
+{
+	uint64_t until_ns = now_ns() + SOON_MS * NSEC_PER_MSEC;
+
+	while (count_descriptors() > most && now_ns() < until_ns)
+		is_listed(data, 1);
+	assert_in_range(count_descriptors(), 1, most);
+}
+
 static void call_takes_its_time_and_others_go_on_meanwhile(void **state)
 {
 	struct rig *rig = *state;
 	struct job j = rig_job(rig, 0);
 	struct hold h = { .rig = rig, .pid = j.pid };
-	unsigned int answered = 0;
+	unsigned int answered = 0, before = count_descriptors();
 	pthread_t thread;
 
 	assert_true(rig_job_works(&j, SOON_MS)); /* there is something to unmap */
@@ -120,6 +143,7 @@ static void call_takes_its_time_and_others_go_on_meanwhile(void **state)
 	assert_true(h.ended_ns - h.began_ns >= SLOW_NS);
 	/* Whoever had to wait for the call would have been answered before it, and after. */
 	assert_true(answered > 2);
+	await_descriptors(rig->data, before + 2); /* rig_enable() keeps two */
 	rig_end_job(&j);
 }
 
