@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 #include <poll.h>
 #include <pthread.h>
+#include <signal.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "tests/backend/ground.h"
 #include "tests/kfd/counts.h"
@@ -11,18 +13,25 @@
 
 extern const struct ground_ops *ground_chosen;
 
-static void *nothing(void *arg)
+static void *tell_id(void *ret)
 {
-	return arg;
+	*(pid_t *)ret = gettid();
+	return NULL;
 }
 
-/* A sanitizer begins a thread of its own with the first of ours. */
+/*
+ * A sanitizer begins a thread of its own with the first of ours, which is still listed for a moment
+ * when it has been joined.
+ */
 static void begin_threads(void)
 {
 	pthread_t thread;
+	pid_t id = 0;
 
-	assert_int_equal(pthread_create(&thread, NULL, nothing, NULL), 0);
+	assert_int_equal(pthread_create(&thread, NULL, tell_id, &id), 0);
 	assert_int_equal(pthread_join(thread, NULL), 0);
+	while (tgkill(getpid(), id, 0) == 0)
+		sched_yield();
 }
 
 int ground_setup(void **state)
