@@ -38,6 +38,7 @@ enum wire_type {
 	WIRE_REARM, /* wire_request.from: a gpu -> wire_answer */
 	WIRE_RELEASE, /* wire_request.from: a pid, 0 all -> wire_answer.count: holds ended */
 	WIRE_RELOAD, /* wire_request -> wire_answer */
+	WIRE_TRIP, /* wire_request.from: a gpu -> wire_list of bytes of text, all of it */
 	WIRE_EVENT = 64,
 	WIRE_ERROR, /* wire_error, instead of any answer */
 };

@@ -114,6 +114,11 @@ EXPORT int gpreempt_daemon_get_jobs(struct gpreempt_daemon *d, struct gpreempt_d
 
 /* ---- text ---- */
 
+static int fail_memory(struct gpreempt_daemon *d)
+{
+	return daemon_fail(d, -ENOMEM, GPREEMPT_ERROR_FAILED, "free some memory", "out of memory");
+}
+
 /* The next piece of the text at @at: how long it is; -EAGAIN: it is another text by now. */
 static int read_piece(struct gpreempt_daemon *d, size_t at, char **text, size_t *total)
 {
@@ -130,8 +135,7 @@ static int read_piece(struct gpreempt_daemon *d, size_t at, char **text, size_t 
 		*total = p.list.total;
 	}
 	if (!*text)
-		return daemon_fail(d, -ENOMEM, GPREEMPT_ERROR_FAILED, "free some memory",
-				   "out of memory");
+		return fail_memory(d);
 	if (p.list.total != *total)
 		return -EAGAIN;
 	if (p.list.n > *total - at || (p.list.n == 0 && at < *total))
@@ -167,6 +171,22 @@ EXPORT int gpreempt_daemon_get_metrics(struct gpreempt_daemon *d, char **ret, si
 	}
 	return daemon_fail(d, -EAGAIN, GPREEMPT_ERROR_FAILED, "try again",
 			   "the metrics change faster than they can be read");
+}
+
+EXPORT int gpreempt_daemon_get_trip(struct gpreempt_daemon *d, uint32_t gpu_id, char **ret)
+{
+	struct wire_request request = { .from = gpu_id };
+	union wire_packet p;
+	char *text;
+	int r = daemon_ask(d, WIRE_TRIP, &request, sizeof(request), &p, NULL);
+
+	if (r < 0)
+		return r;
+	text = strndup((const char *)p.bytes + sizeof(p.list), p.list.n);
+	if (!text)
+		return fail_memory(d);
+	*ret = text;
+	return 0;
 }
 
 /* ---- policies ---- */

@@ -52,3 +52,15 @@ char *text_copy(const char *text, size_t len)
 	copy[len] = '\0';
 	return copy;
 }
+
+char *text_next_line(const char **text)
+{
+	size_t len = *text ? strcspn(*text, "\n") : 0;
+	char *line = *text && **text ? text_copy(*text, len) : NULL;
+
+	if (!line)
+		return NULL;
+	*text += len + ((*text)[len] == '\n');
+	text_clean(line);
+	return line;
+}

@@ -44,8 +44,8 @@ static const char *const types[] = {
 	[WIRE_POLICY] = "policy",	[WIRE_CLASS] = "class",		[WIRE_HINT] = "hint",
 	[WIRE_HINT_PAGE] = "hint-page", [WIRE_SUBSCRIBE] = "subscribe", [WIRE_METRICS] = "metrics",
 	[WIRE_PAUSE] = "pause",		[WIRE_CONTINUE] = "continue",	[WIRE_REARM] = "rearm",
-	[WIRE_RELEASE] = "release",	[WIRE_RELOAD] = "reload",	[WIRE_EVENT] = "event",
-	[WIRE_ERROR] = "error",
+	[WIRE_RELEASE] = "release",	[WIRE_RELOAD] = "reload",	[WIRE_TRIP] = "trip",
+	[WIRE_EVENT] = "event",		[WIRE_ERROR] = "error",
 };
 
 const struct wire_event_kind *wire_event_kind(uint32_t kind)

@@ -21,6 +21,7 @@ size_t wire_request_bytes(uint32_t type)
 	case WIRE_REARM:
 	case WIRE_RELEASE:
 	case WIRE_RELOAD:
+	case WIRE_TRIP:
 		return sizeof(struct wire_request);
 	case WIRE_POLICY:
 		return sizeof(struct wire_policy);
@@ -104,6 +105,7 @@ static const char *check_from(const struct wire_request *r)
 	case WIRE_METRICS:
 		return NULL;
 	case WIRE_REARM:
+	case WIRE_TRIP:
 		return r->from > UINT32_MAX ? "no such GPU" : NULL;
 	case WIRE_RELEASE:
 		return r->from > INT32_MAX ? "no such pid" : NULL;
@@ -238,7 +240,7 @@ static bool error_is_sane(const struct wire_error *e)
 
 static bool answer_is_sane(const union wire_packet *p)
 {
-	if (wire_record_of(p->h.type) || p->h.type == WIRE_METRICS)
+	if (wire_record_of(p->h.type) || p->h.type == WIRE_METRICS || p->h.type == WIRE_TRIP)
 		return list_is_sane(p);
 	if (p->h.type == WIRE_ERROR)
 		return error_is_sane(&p->error);
@@ -262,6 +264,14 @@ int wire_check_answer(const union wire_packet *p, size_t len, const char **ret_w
 void wire_list_begin(union wire_packet *p, uint32_t type, uint32_t seq)
 {
 	p->list = (struct wire_list){ .h = wire_header(type, sizeof(p->list), seq) };
+}
+
+void wire_list_text(union wire_packet *p, const char *text, size_t len)
+{
+	p->list.n = (uint32_t)MIN(len, WIRE_TEXT_MAX);
+	if (p->list.n)
+		memcpy(p->bytes + p->h.bytes, text, p->list.n);
+	p->h.bytes += p->list.n;
 }
 
 bool wire_list_add(union wire_packet *p, const void *entry)

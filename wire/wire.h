@@ -54,6 +54,8 @@ struct wire_header wire_header(uint32_t type, size_t bytes, uint32_t seq);
 /* What the answers of this type, or events, are lists of; NULL: they are none. */
 const struct wire_record *wire_record_of(uint32_t type);
 void wire_list_begin(union wire_packet *p, uint32_t type, uint32_t seq);
+/* Bytes of a text, as many as there is room for: list.n says how many that are. */
+void wire_list_text(union wire_packet *p, const char *text, size_t len);
 /* False: there is no room for it. */
 bool wire_list_add(union wire_packet *p, const void *entry);
 /* How many entries of this type a packet has room for. */

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -118,6 +119,16 @@ static void print_gpus(const struct daemon_view *v)
 	table_print(t);
 }
 
+static void print_trip(const char *trip)
+{
+	char *line;
+
+	while ((line = text_next_line(&trip))) {
+		printf("  | %s\n", line);
+		free(line);
+	}
+}
+
 static void print_tripped(struct cli *cli, const struct daemon_view *v)
 {
 	char head[64];
@@ -133,6 +144,7 @@ static void print_tripped(struct cli *cli, const struct daemon_view *v)
 		       "  hint: look at dmesg, then gpreempt rearm %u\n",
 		       bold(cli, "tripped", head, sizeof(head)), v->gpus[i].gpu_id,
 		       why[0] ? ": " : "", why, v->gpus[i].gpu_id);
+		print_trip(v->trips[i]);
 	}
 }
 
@@ -212,6 +224,32 @@ static int tripped_first(const void *a, const void *b)
 	return (x->gpu_id > y->gpu_id) - (x->gpu_id < y->gpu_id);
 }
 
+/* Of a GPU that is rearmed meanwhile, or by a daemon of before, there is nothing to tell. */
+static int read_trips(struct cli *cli, struct gpreempt_daemon *d, struct daemon_view *v)
+{
+	v->trips = calloc(v->n_gpus + 1, sizeof(*v->trips));
+	if (!v->trips)
+		return cli_fail(cli, EXIT_FAILED, "free some memory", "out of memory");
+	for (size_t i = 0; i < v->n_gpus && v->status.privileged; i++) {
+		int r = v->gpus[i].tripped ?
+				gpreempt_daemon_get_trip(d, v->gpus[i].gpu_id, &v->trips[i]) :
+				0;
+
+		if (r < 0 && r != -ENOENT && r != -EOPNOTSUPP)
+			return daemon_failed(cli, d);
+	}
+	return EXIT_DONE;
+}
+
+static void free_view(struct daemon_view *v)
+{
+	for (size_t i = 0; v->trips && i < v->n_gpus; i++)
+		free(v->trips[i]);
+	free(v->trips);
+	free(v->gpus);
+	free(v->jobs);
+}
+
 static int read_view(struct cli *cli, struct gpreempt_daemon *d, struct daemon_view *v)
 {
 	int status;
@@ -224,7 +262,7 @@ static int read_view(struct cli *cli, struct gpreempt_daemon *d, struct daemon_v
 		status = daemon_read_jobs(cli, d, &v->jobs, &v->n_jobs);
 	if (status == EXIT_DONE)
 		qsort(v->gpus, v->n_gpus, sizeof(*v->gpus), tripped_first);
-	return status;
+	return status == EXIT_DONE ? read_trips(cli, d, v) : status;
 }
 
 static int print_text(struct cli *cli, const struct daemon_view *v)
@@ -251,7 +289,6 @@ int cmd_status(struct cli *cli, int argc, char **argv)
 		status = read_view(cli, d, &v);
 	if (status == EXIT_DONE)
 		status = cli->json ? status_print_json(cli, &v) : print_text(cli, &v);
-	free(v.gpus);
-	free(v.jobs);
+	free_view(&v);
 	return status;
 }

@@ -8,6 +8,7 @@
 struct daemon_view {
 	struct gpreempt_daemon_status status;
 	struct gpreempt_daemon_gpu *gpus; /* those that tripped first */
+	char **trips; /* what happened on each of them when it tripped; NULL: it is not told */
 	size_t n_gpus;
 	struct gpreempt_daemon_job *jobs;
 	size_t n_jobs;

@@ -93,13 +93,28 @@ static void add_rest(struct json_object *o, const struct shown *s)
 	}
 }
 
-static struct json_object *gpu_to_json(const struct gpreempt_daemon_gpu *g, bool privileged)
+static struct json_object *trip_to_json(const char *trip)
+{
+	struct json_object *lines = json_object_new_array();
+	char *line;
+
+	while ((line = text_next_line(&trip))) {
+		json_object_array_add(lines, json_object_new_string(line));
+		free(line);
+	}
+	return lines;
+}
+
+static struct json_object *gpu_to_json(const struct gpreempt_daemon_gpu *g, const char *trip,
+				       bool privileged)
 {
 	const struct shown s = { &wire_gpu_record, g, privileged };
 	struct json_object *o = json_object_new_object();
 
 	add_fields(o, &s, "gpu_id name tripped slots tripped_by");
 	add_rest(o, &s);
+	if (trip)
+		json_add(o, "trip", trip_to_json(trip));
 	return o;
 }
 
@@ -141,7 +156,8 @@ int status_print_json(struct cli *cli, const struct daemon_view *v)
 
 	add_status(o, &v->status);
 	for (size_t i = 0; i < v->n_gpus; i++)
-		json_object_array_add(gpus, gpu_to_json(&v->gpus[i], v->status.privileged));
+		json_object_array_add(gpus,
+				      gpu_to_json(&v->gpus[i], v->trips[i], v->status.privileged));
 	json_add(o, "gpus", gpus);
 	for (size_t i = 0; i < v->n_jobs; i++)
 		json_object_array_add(jobs, job_to_json(&v->jobs[i]));

@@ -196,6 +196,23 @@ static void asked(struct scheduler *s, struct process *p, int r)
 		s->outstanding++;
 }
 
+/* For a dump, should it fail. */
+static void remember(struct scheduler *s, const struct call *c, uint64_t longest_ns)
+{
+	const struct job *urgent = job_find(s, c->because);
+	struct last_call *last = &c->process->last_call;
+
+	*last = (struct last_call){
+		.cookie = c->cookie,
+		.asked_ns = c->asked_ns,
+		.longest_ns = longest_ns,
+		.because = urgent ? urgent->process->pid : 0,
+		.n_ids = c->ids ? (uint32_t)c->n_ids : 0,
+	};
+	if (c->ids)
+		memcpy(last->ids, c->ids, MIN(c->n_ids, ARRAY_SIZE(last->ids)) * sizeof(*c->ids));
+}
+
 static void ask_suspend(struct scheduler *s, const struct call *c)
 {
 	struct process *p = c->process;
@@ -207,6 +224,7 @@ static void ask_suspend(struct scheduler *s, const struct call *c)
 		return;
 	}
 	note_leaving(s, c);
+	remember(s, c, longest_ns);
 	asked(s, p,
 	      ops(s)->suspend(p->target, &(struct gpu_hold){ c->ids, c->n_ids, longest_ns },
 			      c->cookie));
@@ -222,6 +240,7 @@ static void ask_resume(struct scheduler *s, const struct call *c)
 		j->returning = true;
 		job_set(s, j, j->works, false);
 	}
+	remember(s, c, 0);
 	asked(s, p, ops(s)->resume(p->target, c->ids, c->n_ids, c->cookie));
 }
 
@@ -298,34 +317,6 @@ void act_let_go(struct scheduler *s, struct process *p, const char *how)
 void act_forget(struct scheduler *s, struct process *p)
 {
 	bring_back(s, p, true, "left alone from now on");
-}
-
-static void trip(struct scheduler *s, struct process *p, struct gpu *g, const char *why)
-{
-	if (g->tripped)
-		return;
-	g->tripped = true;
-	g->trips++;
-	s->figures.trips++;
-	wire_text_set(g->tripped_by, sizeof(g->tripped_by), why);
-	process_tell(
-		s, p,
-		&(struct gpreempt_event){ .kind = GPREEMPT_EVENT_TRIPPED, .gpu_id = g->node.gpu },
-		"GPU %u: %.60s; no more preemptions on this GPU until: gpreempt rearm %u",
-		g->node.gpu, why, g->node.gpu);
-	for_each_process(s, other)
-		jobs_change(s, other);
-	s->attach_due = true;
-}
-
-void act_trip(struct scheduler *s, struct process *p, uint32_t gpu, const char *why)
-{
-	const char *text = why[0] ? why : "a preemption failed";
-
-	for_each_job(p, j) {
-		if (j->on && (!gpu || j->gpu == gpu))
-			trip(s, p, j->on, text);
-	}
 }
 
 static void tell_held(struct scheduler *s, struct process *p, const struct job *j, uint32_t jobs)
@@ -425,7 +416,7 @@ static void released(struct scheduler *s, struct process *p, const struct gpu_do
 	bool gone = process_find(s, p->pid) != p;
 
 	if (d->gpu_failed)
-		act_trip(s, p, d->gpu, d->why.message);
+		trip(s, p, d);
 	p->target = NULL;
 	p->tie = TIE_NONE;
 	s->targets--;
@@ -474,7 +465,7 @@ static void take(struct scheduler *s, const struct gpu_done *d)
 		lost(s, p, d);
 	} else {
 		if (d->gpu_failed)
-			act_trip(s, p, d->gpu, d->why.message);
+			trip(s, p, d);
 		(d->verb == GPU_SUSPEND ? suspend_done : resume_done)(s, p, d);
 	}
 }

@@ -231,7 +231,7 @@ void attach_done(struct scheduler *s, struct process *p, const struct gpu_done *
 		return;
 	s->attach_due = true;
 	if (d->gpu_failed)
-		act_trip(s, p, d->gpu, d->why.message);
+		trip(s, p, d);
 	if (d->result < 0) {
 		attach_later(s, p, d->why.message[0] ? d->why.message : strerror(-d->result));
 		attach_let_go(s, p);

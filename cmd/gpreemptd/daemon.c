@@ -244,6 +244,7 @@ static enum status make_scheduler(struct daemon *d)
 		.guard = d->guard,
 		.journal = d->journal,
 		.events = d->events,
+		.run_dir = d->dir.path,
 		.cgroup_root = "/sys/fs/cgroup",
 	};
 	int r;

@@ -14,6 +14,8 @@ struct events {
 	uint64_t held, let_go; /* times */
 	uint64_t held_ns, longest_ns; /* of those that were let go */
 	uint64_t job_lines, left_out; /* of the log */
+	uint64_t n_told;
+	struct gpreempt_event past[EVENTS_KEPT]; /* a ring */
 };
 
 static uint64_t clock_ns(clockid_t clock)
@@ -120,6 +122,14 @@ void events_tell(struct events *e, const struct gpreempt_event *event, const cha
 		level = wire_event_kind(told.kind)->warns ? LOG_LEVEL_WARNING : LOG_LEVEL_INFO;
 		log_line(is_left_out(e, &told) ? LOG_LEVEL_DEBUG : level, "%s", text);
 	}
+	e->past[e->n_told++ % EVENTS_KEPT] = told;
 	if (e->sink)
 		e->sink(e->user, &told);
+}
+
+const struct gpreempt_event *events_past(const struct events *e, unsigned int back)
+{
+	if (back >= MIN(e->n_told, EVENTS_KEPT))
+		return NULL;
+	return &e->past[(e->n_told - 1 - back) % EVENTS_KEPT];
 }

@@ -24,6 +24,10 @@ void events_set_sink(struct events *e, events_sink_fn sink, void *user);
 void events_tell(struct events *e, const struct gpreempt_event *event, const char *fmt, ...)
 	_printf_(3, 4);
 
+/* The last one told (0), the one before it (1), and so on; NULL: it is not kept. */
+#define EVENTS_KEPT 64u
+const struct gpreempt_event *events_past(const struct events *e, unsigned int back);
+
 /*
  * Holds are too many for the log: they are counted, and told together in one line, where there were
  * any since the last. To be called now and then, and at the end.

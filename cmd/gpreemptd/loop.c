@@ -286,7 +286,7 @@ void loop_write_metrics(struct daemon *d)
 
 	r = metrics_write(d->scheduler, d->control, &text, &len);
 	if (r == 0)
-		r = metrics_save(d->metrics_path, text, len);
+		r = run_dir_replace(d->metrics_path, text, len);
 	if (r < 0 && r != d->metrics_error)
 		log_line(LOG_LEVEL_WARNING, "cannot write %s: %s; it is tried again and again",
 			 d->metrics_path, strerror(-r));

@@ -2,9 +2,7 @@
 #include "cmd/gpreemptd/metrics.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #include "cmd/gpreemptd/prometheus.h"
 #include "util/macros.h"
@@ -254,52 +252,4 @@ int metrics_write(struct scheduler *s, const struct control *control, char **ret
 	write_gpus(text.out, gpus, n_gpus);
 	write_jobs(text.out, jobs, n_jobs);
 	return stream_close(&text, ret_text, ret_len);
-}
-
-static int write_all(int fd, const char *text, size_t len)
-{
-	while (len > 0) {
-		ssize_t n = write(fd, text, len);
-
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n < 0)
-			return -errno;
-		text += n;
-		len -= (size_t)n;
-	}
-	return 0;
-}
-
-/* A new file each time: one that was left lying there, or is somebody's link, is not written to. */
-static int write_beside(const char *path, const char *text, size_t len)
-{
-	_cleanup_close_ int fd = -1;
-
-	if (unlink(path) < 0 && errno != ENOENT)
-		return -errno;
-	fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
-	if (fd < 0)
-		return -errno;
-	/* Whatever the umask. It tells more of everybody's jobs than strangers may know. */
-	if (fchmod(fd, 0640) < 0)
-		return -errno;
-	return write_all(fd, text, len);
-}
-
-int metrics_save(const char *path, const char *text, size_t len)
-{
-	_cleanup_free_ char *beside = NULL;
-	int r;
-
-	if (asprintf(&beside, "%s.new", path) < 0) {
-		beside = NULL; /* asprintf leaves it undefined */
-		return -ENOMEM;
-	}
-	r = write_beside(beside, text, len);
-	if (r == 0 && rename(beside, path) < 0)
-		r = -errno;
-	if (r < 0)
-		unlink(beside);
-	return r;
 }

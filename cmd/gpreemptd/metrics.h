@@ -9,7 +9,5 @@
 /* *ret_text is the caller's to free. @control may be NULL. -ENOMEM. */
 int metrics_write(struct scheduler *s, const struct control *control, char **ret_text,
 		  size_t *ret_len);
-/* To a file beside it first, then renamed: a reader sees one or the other. */
-int metrics_save(const char *path, const char *text, size_t len);
 
 #endif

@@ -111,11 +111,23 @@ static int answer_metrics(struct client *client, const union wire_any_request *r
 				    "the metrics have no byte %llu", (unsigned long long)from);
 	wire_list_begin(&p, WIRE_METRICS, r->h.seq);
 	p.list.total = (uint32_t)client->metrics_len;
-	p.list.n = (uint32_t)MIN(client->metrics_len - from, WIRE_TEXT_MAX);
+	wire_list_text(&p, client->metrics + from, client->metrics_len - from);
 	p.list.next = from + p.list.n;
-	if (p.list.n)
-		memcpy(p.bytes + p.h.bytes, client->metrics + from, p.list.n);
-	p.h.bytes += p.list.n;
+	return client_send(client, &p, p.h.bytes);
+}
+
+static int answer_trip(struct client *client, const union wire_any_request *r)
+{
+	uint32_t gpu = (uint32_t)r->request.from;
+	const char *text = scheduler_trip(client->control->parts.scheduler, gpu);
+	union wire_packet p;
+
+	if (!text)
+		return answer_error(client, r->h.seq, ENOENT, "see the GPUs with: gpreempt status",
+				    "GPU %u has not tripped, or is not known", gpu);
+	wire_list_begin(&p, WIRE_TRIP, r->h.seq);
+	wire_list_text(&p, text, strlen(text));
+	p.list.total = p.list.n;
 	return client_send(client, &p, p.h.bytes);
 }
 
@@ -361,6 +373,7 @@ int request_answer(struct client *client, const union wire_any_request *request)
 		[WIRE_METRICS] = answer_metrics,     [WIRE_PAUSE] = begin_pause,
 		[WIRE_CONTINUE] = do_continue,	     [WIRE_REARM] = do_rearm,
 		[WIRE_RELEASE] = do_release,	     [WIRE_RELOAD] = do_reload,
+		[WIRE_TRIP] = answer_trip,
 	};
 	struct wire_error refusal;
 

@@ -19,6 +19,9 @@ void run_dir_done(struct run_dir *dir);
 /* The path of a file in it; the caller's to free. NULL: no memory. */
 char *run_dir_file(const struct run_dir *dir, const char *name);
 
+/* Puts that text in the place of the file, at once or not at all; -errno. */
+int run_dir_replace(const char *path, const char *text, size_t len);
+
 /*
  * Is it a zombie, or somebody whom SIGKILL has reached? Not one of its instructions is run any
  * more, but what it has open and locked stays so until the kernel is through with it.

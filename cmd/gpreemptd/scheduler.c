@@ -262,6 +262,7 @@ int scheduler_rearm(struct scheduler *s, uint32_t gpu)
 		log_line(LOG_LEVEL_WARNING, "the kernel's scheduler does not rearm GPU %u", gpu);
 	g->tripped = false;
 	g->tripped_by[0] = 0;
+	trip_forget(g);
 	for_each_process(s, p) {
 		jobs_change(s, p);
 		for_each_job(p, j) {
@@ -475,6 +476,8 @@ void scheduler_free(struct scheduler *s)
 	keep_guard(s);
 	newcomers_forget(s, true);
 	class_requests_done(s);
+	for (uint32_t i = 0; i < s->n_gpus; i++)
+		trip_forget(&s->gpus[i]);
 	if (s->epoll >= 0)
 		close(s->epoll);
 	free(s->engine_memory);

@@ -31,6 +31,7 @@ struct scheduler_parts {
 	struct guard *guard;
 	struct journal *journal;
 	struct events *events;
+	const char *run_dir; /* where a trip is written down; NULL: nowhere */
 	const char *cgroup_root; /* where hierarchies are mounted; NULL: nobody looks there */
 };
 
@@ -135,6 +136,8 @@ void scheduler_status(struct scheduler *s,
 /* Entries from the index @from on; how many were written. */
 size_t scheduler_gpus(struct scheduler *s, uint64_t from, struct gpreempt_daemon_gpu *ret,
 		      size_t max, uint32_t *ret_total);
+/* What happened when it tripped, for people, a line each; NULL: it has not. */
+const char *scheduler_trip(struct scheduler *s, uint32_t gpu);
 #define SCHEDULER_ANYBODY ((uid_t)-1)
 /* The same from where *from, which begins as 0, says; it is where the next page begins then. */
 size_t scheduler_jobs(struct scheduler *s, uint64_t *from, uid_t of,

@@ -13,6 +13,7 @@
  *   observe.c         what waits in the queues
  *   hint_pages.c      hints without a system call
  *   act.c             what the engine wants done, and what came of it
+ *   trip.c            what happened when a preemption failed
  *   native.c          handing over to a scheduler inside the driver, and taking back
  *   report.c          all of it for people
  *   scheduler.c       the turns, and what binds these together
@@ -88,6 +89,14 @@ struct asked {
 	bool keep_priority;
 };
 
+/* What was asked of a process last. */
+struct last_call {
+	uint64_t cookie, asked_ns, longest_ns;
+	pid_t because; /* 0: nobody */
+	uint32_t n_ids; /* of which the first are here; 0: all queues */
+	uint32_t ids[16];
+};
+
 enum tie { TIE_NONE, TIE_ATTACHING, TIE_ATTACHED, TIE_RELEASING };
 
 /* A process that uses a GPU; who it is was asked. */
@@ -145,6 +154,7 @@ struct process {
 	bool slice_told; /* that it could not be given what it should have */
 	int journal_slot; /* -1: none */
 	struct tickets tickets;
+	struct last_call last_call;
 
 	struct gpu_native_job native_job; /* as the driver's scheduler was told, */
 	bool native_told; /* once it was */
@@ -173,6 +183,7 @@ struct gpu {
 	bool tripped;
 	uint64_t trips;
 	char tripped_by[sizeof(((struct gpreempt_daemon_gpu *)0)->tripped_by)];
+	char *trip; /* what happened then; NULL: it has not tripped, or there was no memory */
 };
 
 struct refused { /* processes for which there is no room; of the last scan, and of this one */
@@ -406,6 +417,12 @@ void hint_page_look(struct scheduler *s, struct process *p);
 void hint_page_close(struct process *p);
 int hint_take(struct scheduler *s, struct process *p, uint64_t at_ns, uint64_t for_ns);
 
+/* ---- trip.c ---- */
+
+/* @d failed in a way that the GPUs it was about are left alone from now on. */
+void trip(struct scheduler *s, struct process *p, const struct gpu_done *d);
+void trip_forget(struct gpu *g);
+
 /* ---- native.c ---- */
 
 /* Hands over where the configuration says so, and takes back where the other has gone. */
@@ -428,7 +445,6 @@ uint64_t act_cookie(struct scheduler *s, const struct process *p);
 void act_let_go(struct scheduler *s, struct process *p, const char *how);
 /* Its release is under way, and its jobs are forgotten before that is done: it is told. */
 void act_forget(struct scheduler *s, struct process *p);
-void act_trip(struct scheduler *s, struct process *p, uint32_t gpu, const char *why);
 /* Before something is done to it that our death would not undo. False: there is no more room. */
 bool act_write_down(struct scheduler *s, struct process *p);
 /* Unless something still is done to it. */

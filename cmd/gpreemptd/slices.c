@@ -107,7 +107,7 @@ bool slices_wants_tie(const struct scheduler *s, const struct process *p)
 void slices_done(struct scheduler *s, struct process *p, const struct gpu_done *d)
 {
 	if (d->gpu_failed)
-		act_trip(s, p, d->gpu, d->why.message);
+		trip(s, p, d);
 	if (d->result < 0 && d->result != -ESRCH)
 		tell_failure(p, d->why.message[0] ? d->why.message : strerror(-d->result));
 	else if (d->result == 0 && p->slice == GPU_SLICE_OWN && d->cookie == p->slice_cookie)

@@ -143,6 +143,13 @@ struct gpreempt_daemon_gpu {
 int gpreempt_daemon_get_gpus(struct gpreempt_daemon *d, struct gpreempt_daemon_gpu *ret,
 			     size_t max); /* Since: 0.1 */
 
+/*
+ * What happened when the GPU tripped, for people: what was asked, of whom, what the driver said,
+ * who else was there, and the last events. *ret is the caller's to free. -ENOENT: it has not.
+ * Since: 0.1
+ */
+int gpreempt_daemon_get_trip(struct gpreempt_daemon *d, uint32_t gpu_id, char **ret);
+
 #define GPREEMPT_JOB_HISTORY 14
 
 /* A process on one GPU. */

@@ -78,6 +78,7 @@ PROTOTYPES: Dict[str, Tuple[Any, List[Any]]] = {
     'daemon_get_status': (c_int, [_handle, _p(_abi.DaemonStatus)]),
     'daemon_get_gpus': (c_int, [_handle, _p(_abi.DaemonGpu), c_size_t]),
     'daemon_get_jobs': (c_int, [_handle, _p(_abi.DaemonJob), c_size_t]),
+    'daemon_get_trip': (c_int, [_handle, c_uint32, _p(c_void_p)]),
     'daemon_get_metrics': (c_int, [_handle, _p(c_void_p), _p(c_size_t)]),
     'daemon_get_policy': (c_int, [_handle, _p(_abi.Policy)]),
     'daemon_set_policy': (c_int, [_handle, c_char_p]),

@@ -179,6 +179,15 @@ class Daemon(_Connection):
     def jobs(self) -> List[Job]:
         return [_record(Job, j) for j in self._list(_abi.DaemonJob, 'get_jobs')]
 
+    def trip(self, gpu_id: int) -> str:
+        """What happened when that GPU tripped; AbsentError: it has not."""
+        text = ctypes.c_void_p()
+        self._call('get_trip', gpu_id, ctypes.byref(text))
+        try:
+            return decode(ctypes.string_at(text.value or 0))
+        finally:
+            _free(text)
+
     def metrics(self) -> str:
         """Everything counted, as Prometheus text."""
         text, size = ctypes.c_void_p(), ctypes.c_size_t()

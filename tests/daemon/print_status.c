@@ -89,9 +89,13 @@ int main(void)
 	struct cli cli = { .program = "print_status", .json = true };
 
 	for (int privileged = 1; privileged >= 0; privileged--) {
+		char *trips[ARRAY_SIZE(gpus)] = {
+			privileged ? (char *)"GPU 51110 tripped\n  asked: \x1b[1m\n" : NULL
+		};
 		const struct daemon_view v = {
 			.status = a_status(privileged),
 			.gpus = (struct gpreempt_daemon_gpu *)gpus,
+			.trips = trips,
 			.n_gpus = ARRAY_SIZE(gpus),
 			.jobs = (struct gpreempt_daemon_job *)jobs,
 			.n_jobs = ARRAY_SIZE(jobs),

@@ -58,8 +58,10 @@ static void make_journal(struct rig *r)
 	r->fake.journal = r->journal;
 }
 
-static void make_cgroups(struct rig *r)
+static void make_dirs(struct rig *r)
 {
+	snprintf(r->run_dir, sizeof(r->run_dir), "/tmp/gpreempt-test-XXXXXX");
+	assert_non_null(mkdtemp(r->run_dir));
 	snprintf(r->cgroups, sizeof(r->cgroups), "/tmp/gpreempt-test-XXXXXX");
 	assert_non_null(mkdtemp(r->cgroups));
 }
@@ -81,7 +83,7 @@ static struct rig *make(size_t processes, bool contexts)
 	};
 	set_rules(r);
 	make_journal(r);
-	make_cgroups(r);
+	make_dirs(r);
 	assert_int_equal(events_new(&r->events), 0);
 	events_set_sink(r->events, note_event, r);
 	parts = (struct scheduler_parts){
@@ -89,6 +91,7 @@ static struct rig *make(size_t processes, bool contexts)
 		.guard = &r->guard,
 		.journal = r->journal,
 		.events = r->events,
+		.run_dir = r->run_dir,
 		.cgroup_root = r->cgroups,
 	};
 	assert_int_equal(scheduler_new(&parts, &r->config, &r->s), 0);
@@ -105,6 +108,17 @@ struct rig *rig_new_contexts(size_t processes)
 	return make(processes, true);
 }
 
+static void remove_trips(const struct rig *r)
+{
+	char path[96];
+
+	for (int gpu = 1; gpu <= 2; gpu++) {
+		snprintf(path, sizeof(path), "%s/trip-%d", r->run_dir, gpu);
+		unlink(path);
+	}
+	assert_int_equal(rmdir(r->run_dir), 0);
+}
+
 void rig_free(struct rig *r)
 {
 	scheduler_free(r->s);
@@ -113,6 +127,7 @@ void rig_free(struct rig *r)
 	journal_close(r->journal);
 	unlink(r->path);
 	rmdir(r->cgroups);
+	remove_trips(r);
 	close(r->guard.fd);
 	free(r);
 }

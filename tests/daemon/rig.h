@@ -25,6 +25,7 @@ struct rig {
 	struct events *events;
 	struct scheduler *s;
 	char path[64];
+	char run_dir[64];
 	char cgroups[64]; /* in place of the folder of hierarchies; tests empty it */
 	uint32_t told[GPREEMPT_EVENT_SEES + 1]; /* by kind */
 	struct gpreempt_event last[GPREEMPT_EVENT_SEES + 1];

@@ -23,7 +23,7 @@ STRANGER = 65534  # a user and a group with nothing to say here
 WAIT_S = 30  # for what must come; a test that waits so long has failed
 
 (STATUS, GPUS, JOBS, POLICY, CLASS, HINT, HINT_PAGE, SUBSCRIBE, METRICS, PAUSE, CONTINUE, REARM,
- RELEASE, RELOAD) = range(1, 15)
+ RELEASE, RELOAD, TRIP) = range(1, 16)
 EVENT, ERROR = 64, 65
 NONE, ONLINE, OFFLINE = range(3)
 BY_PID, BY_CGROUP, BY_NAME, BY_CONTAINER = range(1, 5)

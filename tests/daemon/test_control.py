@@ -17,7 +17,8 @@ import unittest
 import rig
 from rig import (ABSENT, CLASS, CLASS_BODY, CONTINUE, CONTINUED, DONE, ERROR, FAILED, HINT_PAGE,
                  KEEP, METRICS, MISSED, NONE, OFFLINE, ONLINE, PAUSE, POLICY_SET, REARM, REFUSED,
-                 RELEASE, RELOAD, RELOADED, STATUS, STRANGER, SUBSCRIBE, USAGE, WAS_PAUSED)
+                 RELEASE, RELOAD, RELOADED, STATUS, STRANGER, SUBSCRIBE, TRIP, USAGE,
+                 WAS_PAUSED)
 
 ROOT = os.geteuid() == 0
 SEED = 20240607
@@ -93,6 +94,7 @@ class Owner(Known):
             self.assertIn('rotate', self.refused(USAGE, c.policy, 'fairest').message)
             self.refused(ABSENT, c.count, REARM, 4242)
             self.refused(ABSENT, c.count, RELEASE, 2 ** 22 + 1)
+            self.refused(ABSENT, c.count, TRIP, 4242)
             self.refused(USAGE, c.ask, METRICS, rig.REQUEST.pack(10 ** 9))
             c.set_class(self.ours.pid, ONLINE)
             self.refused(USAGE, c.hint, self.ours.pid, ahead_ns=2 ** 63)
@@ -233,7 +235,7 @@ class Stranger(Known):
         def command(c):
             self.assertEqual(c.policy()[0], 'priority')
             self.no(c, c.policy, 'none')
-            for kind in (METRICS, PAUSE, CONTINUE, REARM, RELOAD, RELEASE):
+            for kind in (METRICS, PAUSE, CONTINUE, REARM, RELOAD, RELEASE, TRIP):
                 self.no(c, c.count, kind)
             for job in (self.ours, self.theirs):  # it is not held again for a while
                 self.no(c, c.count, RELEASE, job.pid)

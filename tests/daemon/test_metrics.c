@@ -12,6 +12,7 @@
 #include <sys/stat.h>
 
 #include "cmd/gpreemptd/metrics.h"
+#include "cmd/gpreemptd/run_dir.h"
 #include "tests/daemon/fake_figures.h"
 #include "util/macros.h"
 
@@ -143,9 +144,9 @@ static void a_reader_keeps_the_file_it_has_open(void **state)
 	struct stat st;
 
 	umask(077);
-	assert_int_equal(metrics_save(path, "old\n", 4), 0);
+	assert_int_equal(run_dir_replace(path, "old\n", 4), 0);
 	fd = open(path, O_RDONLY | O_CLOEXEC);
-	assert_int_equal(metrics_save(path, "new\n", 4), 0);
+	assert_int_equal(run_dir_replace(path, "new\n", 4), 0);
 	assert_int_equal(read(fd, text, sizeof(text)), 4);
 	assert_string_equal(text, "old\n");
 	assert_int_equal(stat(path, &st), 0);
@@ -160,16 +161,16 @@ static void a_link_in_its_way_is_not_written_through(void **state)
 	snprintf(beside, sizeof(beside), "%s.new", path);
 	snprintf(victim, sizeof(victim), "%s/victim", dir);
 	assert_int_equal(symlink(victim, beside), 0);
-	assert_int_equal(metrics_save(path, "new\n", 4), 0);
+	assert_int_equal(run_dir_replace(path, "new\n", 4), 0);
 	assert_int_equal(lstat(victim, &st), -1);
 	assert_int_equal(lstat(beside, &st), -1);
 }
 
 static void what_cannot_be_written_leaves_nothing_behind(void **state)
 {
-	assert_int_equal(metrics_save("/nonexistent/metrics.prom", "x", 1), -ENOENT);
+	assert_int_equal(run_dir_replace("/nonexistent/metrics.prom", "x", 1), -ENOENT);
 	assert_int_equal(mkdir(path, 0700), 0);
-	assert_int_equal(metrics_save(path, "x", 1), -EISDIR);
+	assert_int_equal(run_dir_replace(path, "x", 1), -EISDIR);
 	assert_int_equal(rmdir(path), 0);
 }
 

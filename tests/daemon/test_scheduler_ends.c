@@ -7,7 +7,10 @@
 
 #include <cmocka.h>
 #include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "tests/daemon/rig.h"
 
@@ -52,6 +55,63 @@ static void a_failed_suspend_trips_its_gpu(void **state)
 	assert_non_null(strstr(gpu.tripped_by, "the test says"));
 	assert_false(is_tripped(r, 1, &gpu));
 	assert_int_equal(scheduler_figures(r->s)->trips, 1);
+	rig_end(r);
+}
+
+static bool says(const char *text, const char *wanted)
+{
+	return text && strstr(text, wanted);
+}
+
+static void a_trip_tells_what_happened(void **state)
+{
+	char path[96], *text = NULL, where[64];
+	struct rig *r = rig_new(8);
+	size_t room = 0;
+	FILE *file;
+
+	rig_offline(r, 300, 2);
+	trip_gpu(r);
+	snprintf(where, sizeof(where), "asked: suspend process %d (", OFFLINE_PID);
+	assert_true(says(scheduler_trip(r->s, 1), where));
+	snprintf(where, sizeof(where), "for: process %d (", ONLINE_PID);
+	assert_true(says(scheduler_trip(r->s, 1), where));
+	assert_true(says(scheduler_trip(r->s, 1), "by policy priority"));
+	assert_true(says(scheduler_trip(r->s, 1), "queues: all"));
+	assert_true(says(scheduler_trip(r->s, 1), "result: -62 (Timer expired)"));
+	assert_true(says(scheduler_trip(r->s, 1), "because: the test says"));
+	assert_true(says(scheduler_trip(r->s, 1), "on it: 1 online and 1 offline"));
+	assert_true(says(scheduler_trip(r->s, 1), "online, 1 queue, working"));
+	assert_true(says(scheduler_trip(r->s, 1), "offline, 1 queue, being held, attached"));
+	assert_false(says(scheduler_trip(r->s, 1), "    process 300 ("));
+	assert_true(says(scheduler_trip(r->s, 1), "job-attached: "));
+	assert_true(says(scheduler_trip(r->s, 1), "-0 us tripped: GPU 1: "));
+	assert_null(scheduler_trip(r->s, 2));
+	assert_null(scheduler_trip(r->s, 9));
+
+	snprintf(path, sizeof(path), "%s/trip-1", r->run_dir);
+	file = fopen(path, "re");
+	assert_non_null(file);
+	assert_true(getdelim(&text, &room, '\0', file) > 0);
+	fclose(file);
+	assert_string_equal(text, scheduler_trip(r->s, 1));
+	free(text);
+	assert_int_equal(scheduler_rearm(r->s, 1), 0);
+	assert_null(scheduler_trip(r->s, 1));
+	assert_int_equal(access(path, F_OK), 0); /* for who comes later */
+	rig_end(r);
+}
+
+/* However many there are, one packet has room for it. */
+static void a_trip_among_many_is_told_in_one_packet(void **state)
+{
+	struct rig *r = rig_new(64);
+
+	for (pid_t pid = 300; pid < 350; pid++)
+		rig_online(r, pid, 1);
+	trip_gpu(r);
+	assert_true(says(scheduler_trip(r->s, 1), "    and 28 others\n"));
+	assert_true(strlen(scheduler_trip(r->s, 1)) < WIRE_TEXT_MAX);
 	rig_end(r);
 }
 
@@ -569,6 +629,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_failed_suspend_trips_its_gpu),
+		cmocka_unit_test(a_trip_tells_what_happened),
+		cmocka_unit_test(a_trip_among_many_is_told_in_one_packet),
 		cmocka_unit_test(a_rearmed_gpu_sees_preemptions_again),
 		cmocka_unit_test(a_trip_lets_go_of_everybody_on_that_gpu_only),
 		cmocka_unit_test(a_failure_on_one_gpu_of_a_process_trips_that_one),

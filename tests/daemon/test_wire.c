@@ -95,7 +95,7 @@ static void what_is_missing_is_zero_and_what_is_added_refused(void **state)
 
 static void types_nobody_asks_with_are_no_requests(void **state)
 {
-	static const uint16_t types[] = { 0, WIRE_RELOAD + 1, WIRE_EVENT, WIRE_ERROR, 65535 };
+	static const uint16_t types[] = { 0, WIRE_TRIP + 1, WIRE_EVENT, WIRE_ERROR, 65535 };
 
 	for (size_t i = 0; i < ARRAY_SIZE(types); i++) {
 		struct wire_request r = MAKE(types[i], wire_request);

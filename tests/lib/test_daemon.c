@@ -186,16 +186,33 @@ static void what_does_not_fit_is_counted_and_not_asked_for(void **state)
 	heard_nothing(p);
 }
 
-static void say_text(struct pair *p, uint32_t seq, const char *text, uint32_t n, uint32_t total)
+static void say_text_of(struct pair *p, uint32_t type, uint32_t seq, const char *text, uint32_t n,
+			uint32_t total)
 {
 	union wire_packet a;
 
-	wire_list_begin(&a, WIRE_METRICS, seq);
-	a.list.n = n;
+	wire_list_begin(&a, type, seq);
+	wire_list_text(&a, text, n);
 	a.list.total = total;
-	memcpy(a.bytes + sizeof(a.list), text, n);
-	a.h.bytes += n;
 	say(p, &a, a.h.bytes);
+}
+
+static void say_text(struct pair *p, uint32_t seq, const char *text, uint32_t n, uint32_t total)
+{
+	say_text_of(p, WIRE_METRICS, seq, text, n, total);
+}
+
+static void what_happened_at_a_trip_is_one_text(void **state)
+{
+	struct pair *p = *state;
+	_cleanup_free_ char *text = NULL;
+	struct wire_request request;
+
+	say_text_of(p, WIRE_TRIP, 1, "asked: x\n", 9, 9);
+	assert_int_equal(gpreempt_daemon_get_trip(p->d, 51110, &text), 0);
+	assert_string_equal(text, "asked: x\n");
+	heard(p, WIRE_TRIP, &request, sizeof(request));
+	assert_int_equal(request.from, 51110);
 }
 
 static void a_text_is_put_together_and_begun_again_when_it_changed(void **state)
@@ -667,6 +684,7 @@ int main(void)
 		PAIR_TEST(a_list_comes_in_pages_and_each_says_where_the_next_begins),
 		PAIR_TEST(what_does_not_fit_is_counted_and_not_asked_for),
 		PAIR_TEST(a_text_is_put_together_and_begun_again_when_it_changed),
+		PAIR_TEST(what_happened_at_a_trip_is_one_text),
 		PAIR_TEST(an_empty_text_is_a_text),
 		PAIR_TEST(a_refusal_is_the_daemons_own_words),
 		PAIR_TEST(selectors_become_what_the_daemon_matches),

@@ -173,7 +173,7 @@ scheduler_dies()
 	check "$name: the GPU trips" tripped 1
 	check "$name: said in the log" \
 		grep -q "no more preemptions on this GPU until: gpreempt rearm" "$TMPDIR/daemon.log"
-	check "$name: the daemon still answers" "$gpreempt" status
+	check "$name: the daemon still answers, and tells what happened" tells_what_happened
 	check "$name: and makes no more preemptions" no_more_preemptions
 	resets=$(counter resets)
 	check "$name: nor again" no_more_preemptions
@@ -193,6 +193,20 @@ tripped()
 	done
 	"$gpreempt" status
 	return 1
+}
+
+tells_what_happened()
+{
+	local file
+	"$gpreempt" status >"$TMPDIR/status"
+	cat "$TMPDIR/status"
+	grep -q "^  |   asked: suspend process $job " "$TMPDIR/status" &&
+		grep -q "^  |   result: -[0-9]* (.*)" "$TMPDIR/status" &&
+		grep -q "^  |     process $job .*offline" "$TMPDIR/status" &&
+		grep -q "^gpreemptd: trip:   asked: suspend process $job " \
+			"$TMPDIR/daemon.log" || return
+	file=$(sed -n 's/.* trip: this is also in //p' "$TMPDIR/daemon.log")
+	grep -q "asked: suspend process $job " "$file"
 }
 
 no_more_preemptions()
