@@ -19,40 +19,23 @@ static bool size_makes_sense(size_t size, size_t first)
 	return size >= first && size <= LARGEST;
 }
 
-const char *size_mistake(int r)
+static int fail_size(struct gpreempt_error *e)
 {
-	return r == -E2BIG ? "a struct has fields set that this library does not know" :
-			     "a struct says a size it cannot have";
-}
-
-const char *size_hint(int r)
-{
-	return r == -E2BIG ? "the program is for a later libgpreempt: install that" :
-			     "set .size to sizeof of the struct; of an array, of the first entry";
-}
-
-static int fail_size(struct gpreempt_ctx *ctx, int r)
-{
-	return ctx_fail(ctx, -EINVAL, GPREEMPT_ERROR_USAGE, size_hint(r), "%s", size_mistake(r));
+	return error_note(e, -EINVAL, GPREEMPT_ERROR_USAGE,
+			  "set .size to sizeof of the struct; of an array, of the first entry",
+			  "a struct says a size it cannot have");
 }
 
 /* ---- results ---- */
 
-int out_array_begin(struct out_array *a, void *ret, size_t max, size_t first)
+int out_array_init(struct gpreempt_error *e, struct out_array *a, void *ret, size_t max,
+		   size_t first)
 {
 	*a = (struct out_array){ .base = ret, .max = max };
 	if (max == 0)
 		return 0;
 	a->stride = size_of(ret);
-	return !size_makes_sense(a->stride, first) || a->stride % sizeof(size_t) ? -EINVAL : 0;
-}
-
-int out_array_init(struct gpreempt_ctx *ctx, struct out_array *a, void *ret, size_t max,
-		   size_t first)
-{
-	int r = out_array_begin(a, ret, max, first);
-
-	return r < 0 ? fail_size(ctx, r) : 0;
+	return !size_makes_sense(a->stride, first) || a->stride % sizeof(size_t) ? fail_size(e) : 0;
 }
 
 static void copy_sized(void *ret, size_t room, const void *entry)
@@ -71,22 +54,16 @@ void out_array_add(struct out_array *a, const void *entry)
 	a->n++;
 }
 
-int out_check(const void *ret, size_t first)
+int out_check(struct gpreempt_error *e, const void *ret, size_t first)
 {
-	return ret && !size_makes_sense(size_of(ret), first) ? -EINVAL : 0;
+	return ret && !size_makes_sense(size_of(ret), first) ? fail_size(e) : 0;
 }
 
-int ctx_check_out(struct gpreempt_ctx *ctx, const void *ret, size_t first)
-{
-	int r = out_check(ret, first);
-
-	return r < 0 ? fail_size(ctx, r) : 0;
-}
-
-void out_struct(void *ret, const void *entry)
+int out_struct(void *ret, const void *entry)
 {
 	if (ret)
 		copy_sized(ret, size_of(ret), entry);
+	return 0;
 }
 
 /* ---- options ---- */
@@ -99,40 +76,33 @@ static bool is_zero(const char *bytes, size_t n)
 	return true;
 }
 
-static int take(void *defaults, const char *given, size_t size)
+static int take(struct gpreempt_error *e, void *defaults, const char *given, size_t size)
 {
 	size_t known = size_of(defaults);
 
 	if (size > known && !is_zero(given + known, size - known))
-		return -E2BIG;
+		return error_note(e, -EINVAL, GPREEMPT_ERROR_USAGE,
+				  "the program is for a later libgpreempt: install that",
+				  "a struct has fields set that this library does not know");
 	memcpy(defaults, given, MIN(known, size));
 	memcpy(defaults, &known, sizeof(known));
 	return 0;
 }
 
-int in_struct(void *defaults, const void *given, size_t first)
+int in_struct(struct gpreempt_error *e, void *defaults, const void *given, size_t first)
 {
 	if (!given)
 		return 0;
 	if (!size_makes_sense(size_of(given), first))
-		return -EINVAL;
-	return take(defaults, given, size_of(given));
+		return fail_size(e);
+	return take(e, defaults, given, size_of(given));
 }
 
-int ctx_take(struct gpreempt_ctx *ctx, void *defaults, const void *given, size_t first)
-{
-	int r = in_struct(defaults, given, first);
-
-	return r < 0 ? fail_size(ctx, r) : 0;
-}
-
-int ctx_take_entry(struct gpreempt_ctx *ctx, void *defaults, const void *array, size_t i,
-		   size_t first)
+int in_entry(struct gpreempt_error *e, void *defaults, const void *array, size_t i, size_t first)
 {
 	size_t stride = size_of(array);
-	int r = -EINVAL;
 
-	if (size_makes_sense(stride, first) && stride % sizeof(size_t) == 0)
-		r = take(defaults, (const char *)array + i * stride, stride);
-	return r < 0 ? fail_size(ctx, r) : 0;
+	if (!size_makes_sense(stride, first) || stride % sizeof(size_t))
+		return fail_size(e);
+	return take(e, defaults, (const char *)array + i * stride, stride);
 }

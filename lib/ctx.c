@@ -148,8 +148,7 @@ EXPORT int gpreempt_open(const char *device, struct gpreempt_ctx **ret,
 	if (r < 0) {
 		if (ctx->last.kind == GPREEMPT_ERROR_NONE)
 			ctx_fail_errno(ctx, r, "opening the device");
-		if (ret_error)
-			gpreempt_get_error(ctx, ret_error);
+		gpreempt_get_error(ctx, ret_error);
 		gpreempt_unref(ctx);
 		return r;
 	}

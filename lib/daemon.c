@@ -14,27 +14,11 @@
 static const char hint_start[] =
 	"start it with: systemctl start gpreemptd; without a GPU: gpreemptd --device model";
 
-int daemon_fail(struct gpreempt_daemon *d, int r, enum gpreempt_error_kind kind, const char *hint,
-		const char *fmt, ...)
-{
-	va_list ap;
-
-	va_start(ap, fmt);
-	error_note(&d->last, r, kind, hint, fmt, ap);
-	va_end(ap);
-	return r;
-}
-
 int daemon_fail_nonsense(struct gpreempt_daemon *d)
 {
 	return daemon_fail(d, -EPROTO, GPREEMPT_ERROR_FAILED,
 			   "are gpreemptd and this program of the same version?",
 			   "what answers on the daemon's socket makes no sense");
-}
-
-int daemon_fail_size(struct gpreempt_daemon *d, int r)
-{
-	return daemon_fail(d, -EINVAL, GPREEMPT_ERROR_USAGE, size_hint(r), "%s", size_mistake(r));
 }
 
 /* ---- opening ---- */
@@ -130,8 +114,7 @@ EXPORT int gpreempt_daemon_open(const char *path, struct gpreempt_daemon **ret,
 		path = secure_getenv("GPREEMPT_SOCKET");
 	r = path ? connect_to(d, path) : connect_somewhere(d);
 	if (r < 0) {
-		if (ret_error)
-			gpreempt_daemon_get_error(d, ret_error);
+		gpreempt_daemon_get_error(d, ret_error);
 		return r;
 	}
 	*ret = steal_ptr(&d);

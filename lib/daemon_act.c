@@ -50,26 +50,29 @@ static int take_selector(struct wire_class *w, const char *text)
 	return 0;
 }
 
-static int fail_selector(struct gpreempt_daemon *d, int r, const char *text)
+static int select_jobs(struct gpreempt_error *e, struct wire_class *w, const char *text)
 {
+	int r = take_selector(w, text);
+
 	if (r == -ENAMETOOLONG)
-		return daemon_fail(d, r, GPREEMPT_ERROR_USAGE, "use a glob: cgroup:/kubepods*",
-				   "the selector is too long");
-	return daemon_fail(d, r, GPREEMPT_ERROR_USAGE,
-			   "a pid, cgroup:PATH, name:GLOB, or 12 or more digits of a container",
-			   "'%.64s' selects nothing", text);
+		return error_note(e, r, GPREEMPT_ERROR_USAGE, "use a glob: cgroup:/kubepods*",
+				  "the selector is too long");
+	if (r < 0)
+		return error_note(
+			e, r, GPREEMPT_ERROR_USAGE,
+			"a pid, cgroup:PATH, name:GLOB, or 12 or more digits of a container",
+			"'%.64s' selects nothing", text);
+	return 0;
 }
 
 EXPORT int gpreempt_check_selector(const char *selector, struct gpreempt_error *ret_error)
 {
-	struct gpreempt_daemon nobody = { .last = { .size = sizeof(nobody.last) } };
+	struct gpreempt_error e = { .size = sizeof(e) };
 	struct wire_class w = { 0 };
-	int r = take_selector(&w, selector);
+	int r = select_jobs(&e, &w, selector);
 
-	if (r < 0 && ret_error) {
-		fail_selector(&nobody, r, selector);
-		gpreempt_daemon_get_error(&nobody, ret_error);
-	}
+	if (r < 0)
+		error_tell(&e, ret_error);
 	return r;
 }
 
@@ -93,16 +96,16 @@ EXPORT int gpreempt_daemon_set_class(struct gpreempt_daemon *d, const char *sele
 	union wire_packet answer;
 	int r;
 
-	r = in_struct(&q, request, UP_TO(struct gpreempt_class_request, withdraw));
+	r = in_struct(&d->last, &q, request, UP_TO(struct gpreempt_class_request, withdraw));
 	if (r < 0)
-		return daemon_fail_size(d, r);
+		return r;
 	if (q.priority < -1 || q.priority > 255)
 		return daemon_fail(d, -EINVAL, GPREEMPT_ERROR_USAGE, "0 to 255",
 				   "%d is not a priority", q.priority);
 	fill_class(&w, &q);
-	r = take_selector(&w, selector);
+	r = select_jobs(&d->last, &w, selector);
 	if (r < 0)
-		return fail_selector(d, r, selector);
+		return r;
 	r = daemon_ask(d, WIRE_CLASS, &w, sizeof(w), &answer, NULL);
 	return r < 0 ? r : (int)MIN(answer.answer.count, (uint64_t)INT_MAX);
 }
@@ -182,9 +185,10 @@ EXPORT int gpreempt_daemon_next_event(struct gpreempt_daemon *d, struct gpreempt
 	if (!d->subscribed)
 		return daemon_fail(d, -EINVAL, GPREEMPT_ERROR_USAGE, "subscribe first",
 				   "this connection is not for events");
-	r = out_check(ret, UP_TO(struct gpreempt_event, text)); /* else it would be lost */
+	r = out_check(&d->last, ret,
+		      UP_TO(struct gpreempt_event, text)); /* else it would be lost */
 	if (r < 0)
-		return daemon_fail_size(d, r);
+		return r;
 	do {
 		r = daemon_receive(d, &p);
 		if (r <= 0)

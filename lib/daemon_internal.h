@@ -17,10 +17,8 @@ struct gpreempt_daemon {
 	struct gpreempt_error last;
 };
 
-int daemon_fail(struct gpreempt_daemon *d, int r, enum gpreempt_error_kind kind, const char *hint,
-		const char *fmt, ...) _printf_(5, 6);
+#define daemon_fail(d, ...) error_note(&(d)->last, __VA_ARGS__)
 int daemon_fail_nonsense(struct gpreempt_daemon *d); /* -EPROTO */
-int daemon_fail_size(struct gpreempt_daemon *d, int r); /* -EINVAL; @r: what was found */
 
 /*
  * One request and its answer, which is of the type that was asked for and checked. @request begins

@@ -20,16 +20,15 @@ static int get_one(struct gpreempt_daemon *d, enum wire_type type, void *request
 	} record;
 	union wire_packet answer;
 	size_t at = 0;
-	int r = out_check(ret, first);
+	int r = out_check(&d->last, ret, first);
 
 	if (r < 0)
-		return daemon_fail_size(d, r);
+		return r;
 	r = daemon_ask(d, type, request, bytes, &answer, NULL);
 	if (r < 0)
 		return r;
 	wire_list_next(&answer, &at, &record);
-	out_struct(ret, &record);
-	return 0;
+	return out_struct(ret, &record);
 }
 
 EXPORT int gpreempt_daemon_get_status(struct gpreempt_daemon *d, struct gpreempt_daemon_status *ret)
@@ -86,9 +85,9 @@ static int read_list(struct gpreempt_daemon *d, enum wire_type type, void *ret, 
 	struct out_array out;
 	int r;
 
-	r = out_array_begin(&out, ret, max, first);
+	r = out_array_init(&d->last, &out, ret, max, first);
 	if (r < 0)
-		return daemon_fail_size(d, r);
+		return r;
 	do {
 		r = read_page(d, type, page.next, &out, &page);
 		if (r < 0)

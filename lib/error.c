@@ -8,30 +8,26 @@
 #include "lib/internal.h"
 #include "util/advice.h"
 
-void error_note(struct gpreempt_error *e, int r, enum gpreempt_error_kind kind, const char *hint,
-		const char *fmt, va_list ap)
+int error_note(struct gpreempt_error *e, int r, enum gpreempt_error_kind kind, const char *hint,
+	       const char *fmt, ...)
 {
+	va_list ap;
+
 	e->kind = kind;
 	e->error = r;
+	va_start(ap, fmt);
 	vsnprintf(e->message, sizeof(e->message), fmt, ap);
+	va_end(ap);
 	snprintf(e->hint, sizeof(e->hint), "%s", hint ? hint : "");
+	return r;
 }
 
 void error_tell(const struct gpreempt_error *e, struct gpreempt_error *ret)
 {
-	if (out_check(ret, UP_TO(struct gpreempt_error, hint)) >= 0)
+	struct gpreempt_error nobodys;
+
+	if (out_check(&nobodys, ret, UP_TO(struct gpreempt_error, hint)) >= 0)
 		out_struct(ret, e);
-}
-
-int ctx_fail(struct gpreempt_ctx *ctx, int r, enum gpreempt_error_kind kind, const char *hint,
-	     const char *fmt, ...)
-{
-	va_list ap;
-
-	va_start(ap, fmt);
-	error_note(&ctx->last, r, kind, hint, fmt, ap);
-	va_end(ap);
-	return r;
 }
 
 int ctx_fail_errno(struct gpreempt_ctx *ctx, int r, const char *what)

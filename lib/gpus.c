@@ -73,7 +73,7 @@ EXPORT int gpreempt_get_gpus(struct gpreempt_ctx *ctx, struct gpreempt_gpu *ret,
 	struct out_array out;
 	int r;
 
-	r = out_array_init(ctx, &out, ret, max, UP_TO(struct gpreempt_gpu, mig));
+	r = out_array_init(&ctx->last, &out, ret, max, UP_TO(struct gpreempt_gpu, mig));
 	if (r >= 0)
 		r = ctx->vendor->gpus(ctx, &out);
 	return r < 0 ? r : (int)out.n;
@@ -171,7 +171,7 @@ EXPORT int gpreempt_get_device_info(struct gpreempt_ctx *ctx, struct gpreempt_de
 	char freezer[FREEZER_PATH_SIZE];
 	int r;
 
-	r = ctx_check_out(ctx, ret, UP_TO(struct gpreempt_device_info, signed_modules_only));
+	r = out_check(&ctx->last, ret, UP_TO(struct gpreempt_device_info, signed_modules_only));
 	if (r < 0)
 		return r;
 	snprintf(info.backend, sizeof(info.backend), "%s", ctx->backend);
@@ -181,6 +181,5 @@ EXPORT int gpreempt_get_device_info(struct gpreempt_ctx *ctx, struct gpreempt_de
 	if (!gpreempt_is_modelled(ctx) && freezer_group(freezer))
 		snprintf(info.freezer, sizeof(info.freezer), "%.*s", (int)sizeof(info.freezer) - 1,
 			 freezer);
-	out_struct(ret, &info);
-	return 0;
+	return out_struct(ret, &info);
 }

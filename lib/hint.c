@@ -64,7 +64,7 @@ struct gpreempt_hint *hint_from(struct gpreempt_daemon *d, struct gpreempt_error
 		       daemon_fail(d, -ENOMEM, GPREEMPT_ERROR_FAILED, "free some memory",
 				   "out of memory");
 
-	if (r < 0 && ret_error)
+	if (r < 0)
 		gpreempt_daemon_get_error(d, ret_error);
 	gpreempt_daemon_close(d);
 	return r < 0 ? NULL : steal_ptr(&hint);

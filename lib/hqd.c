@@ -169,7 +169,7 @@ EXPORT int gpreempt_get_hqd_status(struct gpreempt_ctx *ctx, struct gpreempt_hqd
 	struct out_array out;
 	int r;
 
-	r = out_array_init(ctx, &out, ret, max, UP_TO(struct gpreempt_hqd_status, stopped));
+	r = out_array_init(&ctx->last, &out, ret, max, UP_TO(struct gpreempt_hqd_status, stopped));
 	if (r >= 0)
 		r = ctx_needs(ctx, HAS_SLOTS, "hardware queue slots to be told",
 			      "see who uses the GPUs with: gpreempt list");

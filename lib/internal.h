@@ -66,14 +66,13 @@ struct gpreempt_ctx {
 
 /* ---- error.c ---- */
 
-void error_note(struct gpreempt_error *e, int r, enum gpreempt_error_kind kind, const char *hint,
-		const char *fmt, va_list ap);
-/* To a caller, who has no way to hear that the size of *ret makes no sense. */
+/* Notes a failure and returns @r. @hint may be NULL. */
+int error_note(struct gpreempt_error *e, int r, enum gpreempt_error_kind kind, const char *hint,
+	       const char *fmt, ...) _printf_(5, 6);
+#define ctx_fail(ctx, ...) error_note(&(ctx)->last, __VA_ARGS__)
+/* To a caller, who has no way to hear that the size of *ret makes no sense. @ret may be NULL. */
 void error_tell(const struct gpreempt_error *e, struct gpreempt_error *ret);
-/* Notes a failure in @ctx and returns @r. @hint may be NULL. */
-int ctx_fail(struct gpreempt_ctx *ctx, int r, enum gpreempt_error_kind kind, const char *hint,
-	     const char *fmt, ...) _printf_(5, 6);
-/* The same for a step that failed with nothing to add to errno. */
+/* For a step that failed with nothing to add to errno. */
 int ctx_fail_errno(struct gpreempt_ctx *ctx, int r, const char *what);
 int ctx_fail_why(struct gpreempt_ctx *ctx, int r, const struct gpu_why *why);
 int ctx_fail_target(struct gpreempt_ctx *ctx, int r, pid_t pid, const struct gkfd_failure *f);
@@ -107,30 +106,23 @@ struct out_array {
 	size_t stride, max, n;
 };
 
-/* -EINVAL: the caller's size makes no sense, or leaves entries unaligned. */
-int out_array_begin(struct out_array *a, void *ret, size_t max, size_t first);
-int out_array_init(struct gpreempt_ctx *ctx, struct out_array *a, void *ret, size_t max,
+/* The caller's size makes no sense, or leaves entries unaligned: -EINVAL, noted in *e. */
+int out_array_init(struct gpreempt_error *e, struct out_array *a, void *ret, size_t max,
 		   size_t first);
 /* Counts an entry, and copies what fits of it. @entry begins with its size. */
 void out_array_add(struct out_array *a, const void *entry);
 /* Whether there is a struct to be filled, before anything is done for it. @ret may be NULL. */
-int out_check(const void *ret, size_t first);
-int ctx_check_out(struct gpreempt_ctx *ctx, const void *ret, size_t first);
-/* One struct that was checked: its size says how much of @entry fits. @ret may be NULL. */
-void out_struct(void *ret, const void *entry);
+int out_check(struct gpreempt_error *e, const void *ret, size_t first);
+/* One struct that was checked: its size says how much of @entry fits. @ret may be NULL. 0. */
+int out_struct(void *ret, const void *entry);
 /*
  * The caller's options over @defaults, which have their full size: fields it lacks stay, and all
- * of them where @given is NULL. -EINVAL: its size makes no sense; -E2BIG: it has set fields that
+ * of them where @given is NULL. -EINVAL, noted: its size makes no sense, or it has set fields that
  * are not known here, and what it wants by them would not be done.
  */
-int in_struct(void *defaults, const void *given, size_t first);
-/* The same, and one entry of an array, whose first entry's size counts; -EINVAL in both cases. */
-int ctx_take(struct gpreempt_ctx *ctx, void *defaults, const void *given, size_t first);
-int ctx_take_entry(struct gpreempt_ctx *ctx, void *defaults, const void *array, size_t i,
-		   size_t first);
-/* What such a failure is for people. */
-const char *size_mistake(int r);
-const char *size_hint(int r);
+int in_struct(struct gpreempt_error *e, void *defaults, const void *given, size_t first);
+/* The same of one entry of an array, whose first entry's size counts. */
+int in_entry(struct gpreempt_error *e, void *defaults, const void *array, size_t i, size_t first);
 
 /* ---- what differs between vendors and ways ---- */
 

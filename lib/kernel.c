@@ -161,7 +161,8 @@ EXPORT int gpreempt_kernel_on(struct gpreempt_ctx *ctx, uint32_t gpu_id,
 	uint32_t line;
 	int r;
 
-	r = ctx_take(ctx, &o, options, UP_TO(struct gpreempt_kernel_options, offline_percent));
+	r = in_struct(&ctx->last, &o, options,
+		      UP_TO(struct gpreempt_kernel_options, offline_percent));
 	if (r >= 0)
 		r = kernel_open(ctx, "scheduler in the kernel", &version);
 	if (r >= 0)
@@ -295,7 +296,7 @@ EXPORT int gpreempt_kernel_get_gpus(struct gpreempt_ctx *ctx, struct gpreempt_ke
 	uint32_t line;
 	int r;
 
-	r = out_array_init(ctx, &out, ret, max, UP_TO(struct gpreempt_kernel_gpu, failures));
+	r = out_array_init(&ctx->last, &out, ret, max, UP_TO(struct gpreempt_kernel_gpu, failures));
 	if (r >= 0)
 		r = kernel_open(ctx, "scheduler in the kernel", &version);
 	if (r < 0)
@@ -357,7 +358,7 @@ EXPORT int gpreempt_kernel_set_class(struct gpreempt_ctx *ctx, pid_t pid,
 	struct named who;
 	int r;
 
-	r = ctx_take(ctx, &req, request, UP_TO(struct gpreempt_class_request, withdraw));
+	r = in_struct(&ctx->last, &req, request, UP_TO(struct gpreempt_class_request, withdraw));
 	if (r >= 0)
 		r = name(ctx, pid, "class in the kernel's scheduler", &who);
 	if (r < 0)

@@ -10,12 +10,9 @@ EXPORT int gpreempt_self_test(struct gpreempt_ctx *ctx, uint32_t index,
 	struct gpreempt_self_test test = { .size = sizeof(test) };
 	int r;
 
-	r = ctx_check_out(ctx, ret, UP_TO(struct gpreempt_self_test, running_ns));
+	r = out_check(&ctx->last, ret, UP_TO(struct gpreempt_self_test, running_ns));
 	if (r < 0)
 		return r;
 	r = ctx->vendor->self_test(ctx, index, &test);
-	if (r < 0)
-		return r;
-	out_struct(ret, &test);
-	return 0;
+	return r < 0 ? r : out_struct(ret, &test);
 }

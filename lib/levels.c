@@ -202,7 +202,7 @@ EXPORT int gpreempt_get_levels(struct gpreempt_ctx *ctx, struct gpreempt_level *
 	struct out_array out;
 	int r;
 
-	r = out_array_init(ctx, &out, ret, max, UP_TO(struct gpreempt_level, reason));
+	r = out_array_init(&ctx->last, &out, ret, max, UP_TO(struct gpreempt_level, reason));
 	if (r >= 0)
 		r = ctx->vendor->levels(ctx, &out);
 	return r < 0 ? r : (int)out.n;

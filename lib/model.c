@@ -47,7 +47,7 @@ EXPORT int gpreempt_model_submit(struct gpreempt_ctx *ctx, pid_t pid, uint32_t q
 	uint64_t index = 0;
 	int r;
 
-	r = ctx_take(ctx, &w, work, UP_TO(struct gpreempt_model_work, wg_ns));
+	r = in_struct(&ctx->last, &w, work, UP_TO(struct gpreempt_model_work, wg_ns));
 	if (r < 0)
 		return r;
 	m = model_take(ctx);
@@ -74,7 +74,7 @@ EXPORT int gpreempt_model_get_queue(struct gpreempt_ctx *ctx, pid_t pid, uint32_
 	struct model_queue_stats stats;
 	int r;
 
-	r = ctx_check_out(ctx, ret, UP_TO(struct gpreempt_model_queue, suspended));
+	r = out_check(&ctx->last, ret, UP_TO(struct gpreempt_model_queue, suspended));
 	if (r < 0)
 		return r;
 	m = model_take(ctx);
@@ -86,12 +86,11 @@ EXPORT int gpreempt_model_get_queue(struct gpreempt_ctx *ctx, pid_t pid, uint32_
 		return ctx_fail_target(ctx, r, pid,
 				       &(struct gkfd_failure){ .why = GKFD_WHY_NO_SUCH_QUEUE,
 							       .queue_id = queue_id });
-	out_struct(ret, &(struct gpreempt_model_queue){ .size = sizeof(*ret),
-							.completed = stats.completed,
-							.resident = stats.resident,
-							.saved = stats.saved,
-							.suspended = stats.suspended });
-	return 0;
+	return out_struct(ret, &(struct gpreempt_model_queue){ .size = sizeof(*ret),
+							       .completed = stats.completed,
+							       .resident = stats.resident,
+							       .saved = stats.saved,
+							       .suspended = stats.suspended });
 }
 
 EXPORT int gpreempt_model_get_gpu(struct gpreempt_ctx *ctx, uint32_t index,
@@ -101,7 +100,7 @@ EXPORT int gpreempt_model_get_gpu(struct gpreempt_ctx *ctx, uint32_t index,
 	struct model_gpu_stats stats;
 	int r;
 
-	r = ctx_check_out(ctx, ret, UP_TO(struct gpreempt_model_gpu, save_ns));
+	r = out_check(&ctx->last, ret, UP_TO(struct gpreempt_model_gpu, save_ns));
 	if (r < 0)
 		return r;
 	m = model_take(ctx);
@@ -112,11 +111,10 @@ EXPORT int gpreempt_model_get_gpu(struct gpreempt_ctx *ctx, uint32_t index,
 	if (r < 0)
 		return ctx_fail(ctx, r, GPREEMPT_ERROR_ABSENT, NULL, "the model has no GPU %u",
 				index);
-	out_struct(ret, &(struct gpreempt_model_gpu){ .size = sizeof(*ret),
-						      .cycles = stats.cycles,
-						      .saved_bytes = stats.saved_bytes,
-						      .save_ns = stats.save_ns });
-	return 0;
+	return out_struct(ret, &(struct gpreempt_model_gpu){ .size = sizeof(*ret),
+							     .cycles = stats.cycles,
+							     .saved_bytes = stats.saved_bytes,
+							     .save_ns = stats.save_ns });
 }
 
 static struct gpreempt_model_packet packet_of(const struct model_packet *p)
@@ -143,7 +141,7 @@ EXPORT int gpreempt_model_get_packets(struct gpreempt_ctx *ctx, pid_t pid, uint3
 	size_t n;
 	int r;
 
-	r = out_array_init(ctx, &out, ret, max, UP_TO(struct gpreempt_model_packet, saves));
+	r = out_array_init(&ctx->last, &out, ret, max, UP_TO(struct gpreempt_model_packet, saves));
 	if (r < 0)
 		return r;
 	packets = calloc(max ? max : 1, sizeof(*packets));

@@ -62,13 +62,12 @@ EXPORT int gpreempt_monitor_stats(struct gpreempt_monitor *mon, struct gpreempt_
 	struct gpreempt_stats stats;
 	int r;
 
-	r = ctx_check_out(mon->process->ctx, ret, UP_TO(struct gpreempt_stats, advice));
+	r = out_check(&mon->process->ctx->last, ret, UP_TO(struct gpreempt_stats, advice));
 	if (r < 0)
 		return r;
 	if (mon->analysis.samples == 0)
 		return ctx_fail(mon->process->ctx, -ENODATA, GPREEMPT_ERROR_USAGE,
 				"take a sample first", "there is no sample yet");
 	analysis_stats(&mon->analysis, &stats);
-	out_struct(ret, &stats);
-	return 0;
+	return out_struct(ret, &stats);
 }

@@ -23,8 +23,8 @@ static int copy_queues(struct gpreempt_ctx *ctx, const struct gpreempt_own_queue
 	for (size_t i = 0; i < n; i++) {
 		struct gpreempt_own_queue q = { .size = sizeof(q) };
 
-		r = ctx_take_entry(ctx, &q, queues, i,
-				   UP_TO(struct gpreempt_own_queue, ring_bytes));
+		r = in_entry(&ctx->last, &q, queues, i,
+			     UP_TO(struct gpreempt_own_queue, ring_bytes));
 		if (r < 0)
 			return r;
 		copy[i] = (struct gkfd_own_queue){
@@ -68,8 +68,7 @@ EXPORT int gpreempt_suspend_own(struct gpreempt_ctx *ctx, const struct gpreempt_
 		return ctx_fail_target(ctx, r, ctx_own_pid(ctx), &failure);
 	timing.call_ns = hold.done_ns - hold.began_ns;
 	timing.queues = hold.n;
-	out_struct(ret, &timing);
-	return 0;
+	return out_struct(ret, &timing);
 }
 
 EXPORT int gpreempt_resume_own(struct gpreempt_ctx *ctx, struct gpreempt_timing *ret)
@@ -89,8 +88,5 @@ EXPORT int gpreempt_resume_own(struct gpreempt_ctx *ctx, struct gpreempt_timing 
 		timing.queues = resumed.n;
 	}
 	r = suspend_check_timing(ctx, ret); /* nothing stays held for that */
-	if (r < 0)
-		return r;
-	out_struct(ret, &timing);
-	return 0;
+	return r < 0 ? r : out_struct(ret, &timing);
 }

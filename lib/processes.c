@@ -156,7 +156,7 @@ EXPORT int gpreempt_list_processes(struct gpreempt_ctx *ctx, struct gpreempt_pro
 	struct out_array out;
 	int r;
 
-	r = out_array_init(ctx, &out, ret, max, UP_TO(struct gpreempt_process_info, hidden));
+	r = out_array_init(&ctx->last, &out, ret, max, UP_TO(struct gpreempt_process_info, hidden));
 	if (r < 0)
 		return r;
 	r = ctx->vendor->processes(ctx, &out);

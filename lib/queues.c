@@ -100,7 +100,7 @@ static int search(struct gpreempt_ctx *ctx, const struct gpreempt_queue_filter *
 		  bool only_idle, struct gpreempt_queue *ret, size_t max)
 {
 	struct out_array out;
-	int r = out_array_init(ctx, &out, ret, max, UP_TO(struct gpreempt_queue, slice_us));
+	int r = out_array_init(&ctx->last, &out, ret, max, UP_TO(struct gpreempt_queue, slice_us));
 
 	if (r >= 0)
 		r = ctx->vendor->queues(ctx, filter, only_idle, &out);
@@ -114,7 +114,8 @@ EXPORT int gpreempt_get_all_queues(struct gpreempt_ctx *ctx,
 	struct gpreempt_queue_filter f = { .size = sizeof(f),
 					   .min_priority = -1,
 					   .max_priority = -1 };
-	int r = ctx_take(ctx, &f, filter, UP_TO(struct gpreempt_queue_filter, max_priority));
+	int r = in_struct(&ctx->last, &f, filter,
+			  UP_TO(struct gpreempt_queue_filter, max_priority));
 
 	return r < 0 ? r : search(ctx, &f, false, ret, max);
 }

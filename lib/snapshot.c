@@ -176,7 +176,7 @@ EXPORT int gpreempt_snapshot(struct gpreempt_process *p, struct gpreempt_queue *
 	size_t n = 0;
 	int r;
 
-	r = out_array_init(p->ctx, &out, ret, max, UP_TO(struct gpreempt_queue, slice_us));
+	r = out_array_init(&p->ctx->last, &out, ret, max, UP_TO(struct gpreempt_queue, slice_us));
 	if (r < 0)
 		return r;
 	r = process_snapshot(p, &queues, &n);

@@ -12,7 +12,7 @@
 
 int suspend_check_timing(struct gpreempt_ctx *ctx, const struct gpreempt_timing *ret)
 {
-	return ctx_check_out(ctx, ret, UP_TO(struct gpreempt_timing, save_ns));
+	return out_check(&ctx->last, ret, UP_TO(struct gpreempt_timing, save_ns));
 }
 
 int suspend_options(struct gpreempt_ctx *ctx, struct gpreempt_suspend_options *o,
@@ -21,7 +21,7 @@ int suspend_options(struct gpreempt_ctx *ctx, struct gpreempt_suspend_options *o
 	int r;
 
 	*o = (struct gpreempt_suspend_options){ .size = sizeof(*o) };
-	r = ctx_take(ctx, o, given, UP_TO(struct gpreempt_suspend_options, want_saved));
+	r = in_struct(&ctx->last, o, given, UP_TO(struct gpreempt_suspend_options, want_saved));
 	if (r < 0 || o->grace_kclk == 0)
 		return r;
 	r = ctx_needs(ctx, HAS_GRACE, "grace period", "leave it out: what runs is saved at once");
@@ -144,10 +144,7 @@ EXPORT int gpreempt_suspend_queues(struct gpreempt_process *p, const uint32_t *i
 
 	if (r >= 0)
 		r = suspend(&p, 1, ids, n, options, &timing);
-	if (r < 0)
-		return r;
-	out_struct(ret, &timing);
-	return 0;
+	return r < 0 ? r : out_struct(ret, &timing);
 }
 
 static int resume(struct gpreempt_process *const *procs, size_t n, struct gpreempt_timing *timing)
@@ -167,10 +164,7 @@ EXPORT int gpreempt_resume_queues(struct gpreempt_process *p, struct gpreempt_ti
 
 	if (r >= 0)
 		r = suspend_check_timing(p->ctx, ret); /* nobody stays held for that */
-	if (r < 0)
-		return r;
-	out_struct(ret, &timing);
-	return 0;
+	return r < 0 ? r : out_struct(ret, &timing);
 }
 
 EXPORT int gpreempt_held_queues(const struct gpreempt_process *p, uint32_t *ret, size_t max)

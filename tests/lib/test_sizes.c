@@ -66,14 +66,15 @@ static void options_of_an_older_program_leave_the_rest_as_it_is(void **state)
 {
 	struct first given = { .size = FIRST, .a = 7 };
 	struct known o = defaults();
+	struct gpreempt_error e;
 
-	assert_int_equal(in_struct(&o, &given, FIRST), 0);
+	assert_int_equal(in_struct(&e, &o, &given, FIRST), 0);
 	assert_int_equal(o.size, sizeof(o));
 	assert_int_equal(o.a, 7);
 	assert_int_equal(o.b, 2);
 	assert_int_equal(o.c, 3);
 	o = defaults();
-	assert_int_equal(in_struct(&o, NULL, FIRST), 0);
+	assert_int_equal(in_struct(&e, &o, NULL, FIRST), 0);
 	assert_int_equal(o.a, 1);
 }
 
@@ -81,13 +82,17 @@ static void options_of_a_later_program_count_unless_they_ask_for_more(void **sta
 {
 	struct later given = { .size = sizeof(given), .a = 7, .b = 8, .c = 9 };
 	struct known o = defaults();
+	struct gpreempt_error e;
 
-	assert_int_equal(in_struct(&o, &given, FIRST), 0);
+	assert_int_equal(in_struct(&e, &o, &given, FIRST), 0);
 	assert_int_equal(o.size, sizeof(o));
 	assert_int_equal(o.c, 9);
 	o = defaults();
 	given.d = 1ull << 63;
-	assert_int_equal(in_struct(&o, &given, FIRST), -E2BIG);
+	assert_int_equal(in_struct(&e, &o, &given, FIRST), -EINVAL);
+	assert_int_equal(e.kind, GPREEMPT_ERROR_USAGE);
+	assert_non_null(strstr(e.message, "fields set"));
+	assert_non_null(strstr(e.hint, "later libgpreempt"));
 	assert_int_equal(o.c, 3); /* untouched */
 }
 
@@ -95,18 +100,20 @@ static void sizes_that_cannot_be_are_refused(void **state)
 {
 	const size_t sizes[] = { 0, 1, sizeof(size_t), FIRST - 1, 4097, SIZE_MAX };
 	struct known o = defaults(), given = defaults();
+	struct gpreempt_error e;
 	struct out_array out;
 
 	for (size_t i = 0; i < ARRAY_SIZE(sizes); i++) {
 		given.size = sizes[i];
-		assert_int_equal(in_struct(&o, &given, FIRST), -EINVAL);
-		assert_int_equal(out_check(&given, FIRST), -EINVAL);
-		assert_int_equal(out_array_begin(&out, &given, 1, FIRST), -EINVAL);
+		assert_int_equal(in_struct(&e, &o, &given, FIRST), -EINVAL);
+		assert_non_null(strstr(e.message, "a size it cannot have"));
+		assert_int_equal(out_check(&e, &given, FIRST), -EINVAL);
+		assert_int_equal(out_array_init(&e, &out, &given, 1, FIRST), -EINVAL);
 	}
 	given.size = sizeof(given) + 1; /* would leave the next entry unaligned */
-	assert_int_equal(out_array_begin(&out, &given, 1, FIRST), -EINVAL);
-	assert_int_equal(out_array_begin(&out, NULL, 0, FIRST), 0);
-	assert_int_equal(out_check(NULL, FIRST), 0);
+	assert_int_equal(out_array_init(&e, &out, &given, 1, FIRST), -EINVAL);
+	assert_int_equal(out_array_init(&e, &out, NULL, 0, FIRST), 0);
+	assert_int_equal(out_check(&e, NULL, FIRST), 0);
 }
 
 static void results_fill_what_the_program_knows_and_no_more(void **state)
@@ -114,16 +121,17 @@ static void results_fill_what_the_program_knows_and_no_more(void **state)
 	struct known entry = defaults();
 	struct first old[3] = { { .size = sizeof(old[0]) }, { .a = 0x5a }, { .a = 0x5a } };
 	struct later late = { .size = sizeof(late), .d = 0x5a };
+	struct gpreempt_error e;
 	struct out_array out;
 
-	assert_int_equal(out_array_begin(&out, old, 2, FIRST), 0);
+	assert_int_equal(out_array_init(&e, &out, old, 2, FIRST), 0);
 	for (int i = 0; i < 3; i++)
 		out_array_add(&out, &entry);
 	assert_int_equal(out.n, 3);
 	assert_int_equal(old[1].size, sizeof(old[1]));
 	assert_int_equal(old[1].a, 1);
 	assert_int_equal(old[2].a, 0x5a);
-	assert_int_equal(out_check(&late, FIRST), 0);
+	assert_int_equal(out_check(&e, &late, FIRST), 0);
 	out_struct(&late, &entry);
 	assert_int_equal(late.size, sizeof(late));
 	assert_int_equal(late.c, 3);
@@ -243,13 +251,14 @@ static void results_without_a_size_are_refused(void **state)
 static void an_error_without_a_size_is_not_filled(void **state)
 {
 	struct gpreempt_error e = { .size = UP_TO(struct gpreempt_error, hint) - 1 };
+	struct gpreempt_ctx *ctx = *state;
 
-	refused(*state, gpreempt_get_gpus(*state, &(struct gpreempt_gpu){ .size = 0 }, 1));
-	ctx_fail(*state, -EIO, GPREEMPT_ERROR_FAILED, "hint", "message");
-	gpreempt_get_error(*state, &e);
+	refused(ctx, gpreempt_get_gpus(ctx, &(struct gpreempt_gpu){ .size = 0 }, 1));
+	ctx_fail(ctx, -EIO, GPREEMPT_ERROR_FAILED, "hint", "message");
+	gpreempt_get_error(ctx, &e);
 	assert_int_equal(e.error, 0);
 	e.size++;
-	gpreempt_get_error(*state, &e);
+	gpreempt_get_error(ctx, &e);
 	assert_int_equal(e.error, -EIO);
 }
 
