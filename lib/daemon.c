@@ -6,10 +6,10 @@
 #include <sys/socket.h>
 #include <sys/time.h>
 #include <sys/un.h>
-#include <time.h>
 
 #include "lib/daemon_internal.h"
 #include "lib/internal.h"
+#include "util/clock.h"
 
 static const char hint_start[] =
 	"start it with: systemctl start gpreemptd; without a GPU: gpreemptd --device model";
@@ -148,14 +148,6 @@ EXPORT int gpreempt_daemon_fd(const struct gpreempt_daemon *d)
 
 /* ---- packets ---- */
 
-static uint64_t clock_ns(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (uint64_t)ts.tv_sec * NSEC_PER_SEC + (uint64_t)ts.tv_nsec;
-}
-
 static int fail_gone(struct gpreempt_daemon *d)
 {
 	return daemon_fail(d, -ECONNRESET, GPREEMPT_ERROR_ABSENT,
@@ -243,7 +235,7 @@ int daemon_receive(struct gpreempt_daemon *d, union wire_packet *ret)
 static int wait_readable(struct gpreempt_daemon *d, uint64_t until_ns)
 {
 	struct pollfd p = { .fd = d->fd, .events = POLLIN };
-	uint64_t now = clock_ns();
+	uint64_t now = monotonic_ns();
 	uint64_t left = until_ns > now ? until_ns - now : 0;
 	struct timespec ts = {
 		.tv_sec = (time_t)(left / NSEC_PER_SEC),
@@ -275,7 +267,7 @@ static int receive_answer(struct gpreempt_daemon *d, uint64_t until_ns, union wi
 			return r;
 		closep(ret_fd);
 		*ret_fd = -1;
-		if (r > 0 && clock_ns() >= until_ns)
+		if (r > 0 && monotonic_ns() >= until_ns)
 			return fail_silent(d);
 		if (r == 0)
 			r = wait_readable(d, until_ns);
@@ -313,7 +305,7 @@ static uint64_t patience(const struct gpreempt_daemon *d, enum wire_type type)
 int daemon_ask(struct gpreempt_daemon *d, enum wire_type type, void *request, size_t bytes,
 	       union wire_packet *ret, int *ret_fd)
 {
-	uint64_t now = clock_ns(), wait = patience(d, type);
+	uint64_t now = monotonic_ns(), wait = patience(d, type);
 	_cleanup_close_ int fd = -1;
 	int r;
 

@@ -5,11 +5,11 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
-#include <time.h>
 
 #include "gpreempt/kernel.h"
 #include "lib/daemon_internal.h"
 #include "lib/internal.h"
+#include "util/clock.h"
 
 struct gpreempt_hint {
 	struct wire_hint_page *page;
@@ -98,13 +98,11 @@ EXPORT void gpreempt_hint_in(struct gpreempt_hint *hint, uint64_t ahead_ns)
 
 EXPORT void gpreempt_hint_for(struct gpreempt_hint *hint, uint64_t ahead_ns, uint64_t for_ns)
 {
-	struct timespec ts;
 	uint64_t now;
 
 	if (!hint)
 		return;
-	clock_gettime(CLOCK_MONOTONIC, &ts); /* of the vDSO: no system call */
-	now = (uint64_t)ts.tv_sec * NSEC_PER_SEC + (uint64_t)ts.tv_nsec;
+	now = monotonic_ns(); /* of the vDSO: no system call */
 	store(hint, ahead_ns > UINT64_MAX - now ? UINT64_MAX : now + ahead_ns, for_ns);
 }
 
