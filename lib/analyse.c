@@ -1,85 +1,47 @@
 /* SPDX-License-Identifier: MIT */
-/* Statistics over samples: by sorting and merging, so that a thousand queues cost little. */
-#include <errno.h>
+/* Statistics over samples: in sorted tallies, so that a thousand queues cost little. */
+#include <string.h>
 
 #include "lib/internal.h"
 #include "util/array.h"
 
-static size_t count_new(const struct tally *t, const uint32_t *keys, size_t n)
+static int count(struct tally *t, uint32_t key)
 {
-	size_t fresh = 0, at = 0;
+	size_t at = 0, end = t->n;
+	int r;
 
-	for (size_t i = 0; i < n; i++) {
-		if (i > 0 && keys[i] == keys[i - 1])
-			continue;
-		while (at < t->n && t->counts[at].key < keys[i])
-			at++;
-		if (at == t->n || t->counts[at].key != keys[i])
-			fresh++;
+	while (at < end) {
+		size_t middle = at + (end - at) / 2;
+
+		if (t->counts[middle].key < key)
+			at = middle + 1;
+		else
+			end = middle;
 	}
-	return fresh;
-}
-
-/* Counts @keys, which are sorted, into @t from the back, where there is room for new ones. */
-static int tally_add(struct tally *t, const uint32_t *keys, size_t n)
-{
-	size_t fresh = count_new(t, keys, n);
-	size_t from = t->n, to = t->n + fresh;
-	int r = array_reserve(&t->counts, to ? to : 1, &t->room, sizeof(*t->counts));
-
+	if (at < t->n && t->counts[at].key == key) {
+		t->counts[at].count++;
+		return 0;
+	}
+	r = array_reserve(&t->counts, t->n + 1, &t->room, sizeof(*t->counts));
 	if (r < 0)
 		return r;
-	t->n = to;
-	while (n > 0) {
-		uint32_t key = keys[n - 1];
-		uint64_t seen = 0;
-
-		for (; n > 0 && keys[n - 1] == key; n--)
-			seen++;
-		while (from > 0 && t->counts[from - 1].key > key)
-			t->counts[--to] = t->counts[--from];
-		if (from > 0 && t->counts[from - 1].key == key)
-			seen += t->counts[--from].count;
-		t->counts[--to] = (struct gpreempt_count){ .key = key, .count = seen };
-	}
+	memmove(t->counts + at + 1, t->counts + at, (t->n - at) * sizeof(*t->counts));
+	t->counts[at] = (struct gpreempt_count){ .key = key, .count = 1 };
+	t->n++;
 	return 0;
-}
-
-enum key { KEY_ID, KEY_GPU, KEY_TYPE };
-
-static uint32_t key_of(const struct gpreempt_queue *q, enum key which)
-{
-	switch (which) {
-	case KEY_ID:
-		return q->queue_id;
-	case KEY_GPU:
-		return q->gpu_id;
-	case KEY_TYPE:
-	default:
-		return (uint32_t)q->type;
-	}
-}
-
-static int add_keys(struct analysis *a, struct tally *t, enum key which,
-		    const struct gpreempt_queue *queues, size_t n)
-{
-	for (size_t i = 0; i < n; i++)
-		a->keys[i] = key_of(&queues[i], which);
-	if (n)
-		qsort(a->keys, n, sizeof(*a->keys), compare_u32);
-	return tally_add(t, a->keys, n);
 }
 
 int analysis_add(struct analysis *a, const struct gpreempt_queue *queues, size_t n)
 {
-	int r = array_reserve(&a->keys, n ? n : 1, &a->room, sizeof(*a->keys));
+	int r = 0;
 
-	if (r >= 0)
-		r = add_keys(a, &a->ids, KEY_ID, queues, n);
-	if (r >= 0)
-		r = add_keys(a, &a->gpus, KEY_GPU, queues, n);
-	if (r >= 0)
-		r = add_keys(a, &a->types, KEY_TYPE, queues, n);
+	for (size_t i = 0; i < n && r >= 0; i++) {
+		r = count(&a->ids, queues[i].queue_id);
+		if (r >= 0)
+			r = count(&a->gpus, queues[i].gpu_id);
+		if (r >= 0)
+			r = count(&a->types, (uint32_t)queues[i].type);
+	}
 	if (r < 0)
 		return r;
 	if (a->samples == 0 || n < a->min)
@@ -91,20 +53,18 @@ int analysis_add(struct analysis *a, const struct gpreempt_queue *queues, size_t
 	return 0;
 }
 
-static bool is_stable(const struct analysis *a)
+/* How many ids were in every sample. */
+static size_t count_steady(const struct analysis *a)
 {
+	size_t n = 0;
+
 	for (size_t i = 0; i < a->ids.n; i++)
-		if (a->ids.counts[i].count != a->samples)
-			return false;
-	return true;
+		n += a->ids.counts[i].count == a->samples;
+	return n;
 }
 
 static void advise(const struct analysis *a, struct gpreempt_stats *s)
 {
-	size_t steady = 0;
-
-	for (size_t i = 0; i < a->ids.n; i++)
-		steady += a->ids.counts[i].count == a->samples;
 	if (a->max == 0)
 		snprintf(s->advice, sizeof(s->advice),
 			 "no queue was seen: the process does not use the GPU now");
@@ -119,7 +79,7 @@ static void advise(const struct analysis *a, struct gpreempt_stats *s)
 		snprintf(s->advice, sizeof(s->advice),
 			 "queues come and go (%zu of %zu ids were always there): hold the whole "
 			 "process rather than single ids",
-			 steady, a->ids.n);
+			 count_steady(a), a->ids.n);
 }
 
 void analysis_stats(const struct analysis *a, struct gpreempt_stats *ret)
@@ -130,7 +90,7 @@ void analysis_stats(const struct analysis *a, struct gpreempt_stats *ret)
 		.min = a->min,
 		.max = a->max,
 		.avg = a->samples ? (double)a->queues / (double)a->samples : 0,
-		.stable = is_stable(a),
+		.stable = count_steady(a) == a->ids.n,
 		.n_ids = a->ids.n,
 		.n_gpus = a->gpus.n,
 		.n_types = a->types.n,
@@ -146,6 +106,5 @@ void analysis_done(struct analysis *a)
 	free(a->ids.counts);
 	free(a->gpus.counts);
 	free(a->types.counts);
-	free(a->keys);
 	*a = (struct analysis){ 0 };
 }

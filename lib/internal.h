@@ -221,8 +221,6 @@ struct analysis {
 	uint64_t samples, queues;
 	uint32_t min, max;
 	struct tally ids, gpus, types;
-	uint32_t *keys; /* of one sample */
-	size_t room;
 };
 
 int analysis_add(struct analysis *a, const struct gpreempt_queue *queues, size_t n);
