@@ -1,4 +1,7 @@
 /* SPDX-License-Identifier: MIT */
+#include <errno.h>
+
+#include "gpu/kfd/progress.h"
 #include "lib/describe.h"
 
 /* Sizes are given per XCC; without their number the whole is not known. */
@@ -84,7 +87,7 @@ void describe_mqd(struct gpreempt_ctx *ctx, struct gpreempt_queue *q, const stru
 	set_cwsr_bytes(ctx, q, mqd->cwsr_bytes);
 }
 
-void describe_progress(struct gpreempt_queue *q, const struct gkfd_progress *progress)
+static void set_progress(struct gpreempt_queue *q, const struct gkfd_progress *progress)
 {
 	if (progress->pointers_known) {
 		q->read_index = progress->read_index;
@@ -96,4 +99,26 @@ void describe_progress(struct gpreempt_queue *q, const struct gkfd_progress *pro
 	q->pending = progress->pending;
 	snprintf(q->state, sizeof(q->state), "%s", gkfd_queue_state_name(progress->state));
 	q->valid |= GPREEMPT_QUEUE_PENDING | GPREEMPT_QUEUE_STATE;
+}
+
+int describe_progress(struct gpreempt_ctx *ctx, pid_t pid, struct gpreempt_queue *queues, size_t n)
+{
+	_cleanup_free_ struct gkfd_queue_addr *addrs = calloc(n + 1, sizeof(*addrs));
+	_cleanup_free_ struct gkfd_progress *progress = calloc(n + 1, sizeof(*progress));
+
+	if (!addrs || !progress)
+		return -ENOMEM;
+	for (size_t i = 0; i < n; i++)
+		addrs[i] = (struct gkfd_queue_addr){
+			.type = queues[i].type,
+			.ring_base = queues[i].ring_base,
+			.ring_bytes = queues[i].ring_bytes,
+			.read_ptr_addr = queues[i].read_ptr_addr,
+			.write_ptr_addr = queues[i].write_ptr_addr,
+		};
+	if (n == 0 || gkfd_progress_read(ctx->k, pid, addrs, n, progress) < 0)
+		return 0;
+	for (size_t i = 0; i < n; i++)
+		set_progress(&queues[i], &progress[i]);
+	return 0;
 }

@@ -202,9 +202,6 @@ int process_snapshot(struct gpreempt_process *p, struct gpreempt_queue **ret, si
 /* The same through the driver's extension. */
 int snapshot_by_ext(struct gpreempt_process *p, struct gpreempt_queue **ret, size_t *ret_n);
 
-/* What can be told from the memory of the process; @queues with their addresses. */
-int snapshot_add_progress(struct gpreempt_process *p, struct gpreempt_queue *queues, size_t n);
-
 /* ---- suspend.c ---- */
 
 int suspend_check_timing(struct gpreempt_ctx *ctx, const struct gpreempt_timing *ret);

@@ -1,9 +1,14 @@
 /* SPDX-License-Identifier: MIT */
-/* The queues of the whole machine, without attaching to anybody. */
+/*
+ * The queues of the whole machine, without attaching to anybody. sysfs knows the ids of a process's
+ * queues, debugfs their contents, and neither says which is which. Queues of one process on one GPU
+ * with rings of one size look alike; what all descriptors of such a kind have in common is true of
+ * every queue of that kind.
+ */
+#include <errno.h>
 #include <string.h>
 
-#include "lib/internal.h"
-#include "lib/lookalike.h"
+#include "lib/describe.h"
 #include "lib/processes.h"
 
 static const char *const type_names[] = {
@@ -33,6 +38,105 @@ static enum gpreempt_queue_type sysfs_type(uint32_t type)
 					     : (enum gpreempt_queue_type)type;
 }
 
+/* ---- which descriptor is whose ---- */
+
+static void keep_if(struct gpreempt_queue *q, uint64_t bits, bool same)
+{
+	if (!same)
+		q->valid &= ~bits;
+}
+
+static void keep_common(struct gpreempt_queue *a, const struct gpreempt_queue *b)
+{
+	a->valid &= b->valid;
+	keep_if(a, GPREEMPT_QUEUE_RING_BASE, a->ring_base == b->ring_base);
+	keep_if(a, GPREEMPT_QUEUE_POINTERS,
+		a->read_ptr_addr == b->read_ptr_addr && a->write_ptr_addr == b->write_ptr_addr);
+	keep_if(a, GPREEMPT_QUEUE_INDICES,
+		a->read_index == b->read_index && a->write_index == b->write_index);
+	keep_if(a, GPREEMPT_QUEUE_CWSR_BASE, a->cwsr_base == b->cwsr_base);
+	keep_if(a, GPREEMPT_QUEUE_CWSR_BYTES, a->cwsr_bytes == b->cwsr_bytes);
+	keep_if(a, GPREEMPT_QUEUE_PRIORITY, a->priority == b->priority);
+	keep_if(a, GPREEMPT_QUEUE_PENDING, a->pending == b->pending);
+	keep_if(a, GPREEMPT_QUEUE_STATE, strcmp(a->state, b->state) == 0);
+}
+
+static size_t count_lookalikes(const struct gkfd_proc *proc, const struct gkfd_proc_queue *q)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < proc->n_queues; i++)
+		n += gkfd_type_is_compute(proc->queues[i].type) &&
+		     proc->queues[i].gpu_id == q->gpu_id &&
+		     proc->queues[i].ring_bytes == q->ring_bytes;
+	return n;
+}
+
+/* Fills in of @q what the @n descriptors of its process tell of it. */
+static void complete(struct gpreempt_queue *q, size_t lookalikes,
+		     const struct gpreempt_queue *described, size_t n)
+{
+	struct gpreempt_queue common = { 0 };
+	size_t found = 0;
+
+	for (size_t i = 0; i < n; i++) {
+		if (described[i].gpu_id != q->gpu_id || described[i].ring_bytes != q->ring_bytes)
+			continue;
+		if (found++)
+			keep_common(&common, &described[i]);
+		else
+			common = described[i];
+	}
+	/* As many descriptors as ids, or one of them is not of this kind after all. */
+	if (found == 0 || found != lookalikes)
+		return;
+	common.size = q->size;
+	common.pid = q->pid;
+	common.queue_id = q->queue_id;
+	common.type = q->type;
+	common.job_class = q->job_class;
+	*q = common;
+}
+
+int queues_of_proc(struct gpreempt_ctx *ctx, const struct gkfd_proc *proc,
+		   const struct gkfd_mqds *mqds, struct gpreempt_queue *ret)
+{
+	enum gpreempt_class job_class = proc_class(mqds, proc);
+	const struct gkfd_mqd *first;
+	size_t n = mqds_of(mqds, proc->pid, &first);
+	_cleanup_free_ struct gpreempt_queue *described = calloc(n + 1, sizeof(*described));
+	int r;
+
+	if (!described)
+		return -ENOMEM;
+	for (size_t i = 0; i < n; i++) {
+		described[i].gpu_id = first[i].gpu_id;
+		/* ROCm programs make no other compute queues; a descriptor does not say. */
+		described[i].type = GPREEMPT_QUEUE_COMPUTE_AQL;
+		describe_mqd(ctx, &described[i], &first[i]);
+	}
+	/* Memory of another user's process cannot be read: state and indices stay unknown. */
+	r = describe_progress(ctx, proc->pid, described, n);
+	for (size_t i = 0; i < proc->n_queues && r >= 0; i++) {
+		const struct gkfd_proc_queue *from = &proc->queues[i];
+
+		ret[i] = (struct gpreempt_queue){
+			.size = sizeof(ret[i]),
+			.pid = proc->pid,
+			.queue_id = from->queue_id,
+			.gpu_id = from->gpu_id,
+			.type = sysfs_type(from->type),
+			.job_class = job_class,
+			.ring_bytes = from->ring_bytes,
+		};
+		if (ret[i].type == GPREEMPT_QUEUE_COMPUTE)
+			complete(&ret[i], count_lookalikes(proc, from), described, n);
+	}
+	return r;
+}
+
+/* ---- of all processes ---- */
+
 struct search {
 	const struct gpreempt_queue_filter *filter;
 	struct out_array *out;
@@ -44,8 +148,6 @@ static bool matches(const struct search *s, const struct gpreempt_queue *q)
 	const struct gpreempt_queue_filter *f = s->filter;
 	bool known = q->valid & GPREEMPT_QUEUE_PRIORITY;
 
-	if (f->job_class != GPREEMPT_CLASS_UNKNOWN && f->job_class != q->job_class)
-		return false;
 	if (f->min_priority >= 0 && !(known && q->priority >= (uint32_t)f->min_priority))
 		return false;
 	if (f->max_priority >= 0 && !(known && q->priority <= (uint32_t)f->max_priority))
@@ -57,34 +159,22 @@ static bool matches(const struct search *s, const struct gpreempt_queue *q)
 static int visit(struct gpreempt_ctx *ctx, const struct gkfd_proc *proc,
 		 const struct gkfd_mqds *mqds, void *user)
 {
-	enum gpreempt_class job_class = proc_class(mqds, proc);
+	_cleanup_free_ struct gpreempt_queue *queues = NULL;
 	struct search *s = user;
-	struct lookalikes looks;
-	int r;
+	int r = -ENOMEM;
 
 	/* Before the costly part: reading the process's memory. */
-	if (s->filter->job_class != GPREEMPT_CLASS_UNKNOWN && s->filter->job_class != job_class)
+	if (s->filter->job_class != GPREEMPT_CLASS_UNKNOWN &&
+	    s->filter->job_class != proc_class(mqds, proc))
 		return 0;
-	r = lookalikes_init(ctx, &looks, proc, mqds);
+	queues = calloc(proc->n_queues + 1, sizeof(*queues));
+	if (queues)
+		r = queues_of_proc(ctx, proc, mqds, queues);
 	if (r < 0)
 		return ctx_fail_errno(ctx, r, "reading the queues");
-	for (size_t i = 0; i < proc->n_queues; i++) {
-		const struct gkfd_proc_queue *from = &proc->queues[i];
-		struct gpreempt_queue q = {
-			.size = sizeof(q),
-			.pid = proc->pid,
-			.queue_id = from->queue_id,
-			.gpu_id = from->gpu_id,
-			.type = sysfs_type(from->type),
-			.job_class = job_class,
-			.ring_bytes = from->ring_bytes,
-		};
-
-		lookalikes_apply(&looks, &q);
-		if (matches(s, &q))
-			out_array_add(s->out, &q);
-	}
-	lookalikes_done(&looks);
+	for (size_t i = 0; i < proc->n_queues; i++)
+		if (matches(s, &queues[i]))
+			out_array_add(s->out, &queues[i]);
 	return 0;
 }
 

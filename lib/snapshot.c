@@ -68,28 +68,6 @@ static void add_priorities(struct gpreempt_process *p, struct gpreempt_queue *qu
 	}
 }
 
-int snapshot_add_progress(struct gpreempt_process *p, struct gpreempt_queue *queues, size_t n)
-{
-	_cleanup_free_ struct gkfd_queue_addr *addrs = calloc(n, sizeof(*addrs));
-	_cleanup_free_ struct gkfd_progress *progress = calloc(n, sizeof(*progress));
-
-	if (!addrs || !progress)
-		return -ENOMEM;
-	for (size_t i = 0; i < n; i++)
-		addrs[i] = (struct gkfd_queue_addr){
-			.type = queues[i].type,
-			.ring_base = queues[i].ring_base,
-			.ring_bytes = queues[i].ring_bytes,
-			.read_ptr_addr = queues[i].read_ptr_addr,
-			.write_ptr_addr = queues[i].write_ptr_addr,
-		};
-	if (gkfd_progress_read(p->ctx->k, p->pid, addrs, n, progress) < 0)
-		return 0; /* unknown, which is not a failure of the snapshot */
-	for (size_t i = 0; i < n; i++)
-		describe_progress(&queues[i], &progress[i]);
-	return 0;
-}
-
 static int compare_ids(const void *a, const void *b)
 {
 	uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
@@ -113,7 +91,7 @@ static void mark_held(struct gpreempt_process *p, struct gpreempt_queue *queues,
 static int add_details(struct gpreempt_process *p, struct gpreempt_queue *queues, size_t n)
 {
 	add_priorities(p, queues, n);
-	return snapshot_add_progress(p, queues, n);
+	return describe_progress(p->ctx, p->pid, queues, n);
 }
 
 /* sysfs has no addresses to look at, and does not tell the kinds of compute queues apart. */

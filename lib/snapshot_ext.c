@@ -51,7 +51,7 @@ static int describe(struct gpreempt_process *p, const struct kfd_gpreempt_queue 
 	if (n)
 		r = set_class(queues, n);
 	if (n && r >= 0)
-		r = snapshot_add_progress(p, queues, n);
+		r = describe_progress(p->ctx, p->pid, queues, n);
 	if (r < 0)
 		return r;
 	mark_off(queues, stats, n);

@@ -3,7 +3,7 @@
 #include "tests/readers/rig.h"
 
 #include "lib/internal.h"
-#include "lib/lookalike.h"
+#include "lib/processes.h"
 
 static struct gpreempt_ctx *ctx_over(const char *tree)
 {
@@ -155,23 +155,18 @@ static void compare_to(struct gkfd_mqd *mqds, size_t n_mqds, const uint64_t *rin
 	struct gkfd_mqds m = { .n = n_mqds, .mqds = mqds };
 	struct gkfd_proc_queue ids[8] = { 0 };
 	struct gkfd_proc proc = { .pid = PID, .n_queues = n, .queues = ids };
-	struct lookalikes l;
 
 	for (size_t i = 0; i < n; i++)
 		ids[i] = (struct gkfd_proc_queue){ .queue_id = (uint32_t)i,
 						   .gpu_id = GPU,
 						   .ring_bytes = ring_bytes[i] };
-	assert_int_equal(lookalikes_init(ctx, &l, &proc, &m), 0);
+	assert_int_equal(queues_of_proc(ctx, &proc, &m, ret), 0);
 	for (size_t i = 0; i < n; i++) {
-		ret[i] = (struct gpreempt_queue){ .size = sizeof(ret[i]),
-						  .queue_id = (uint32_t)i,
-						  .gpu_id = GPU,
-						  .type = GPREEMPT_QUEUE_COMPUTE,
-						  .ring_bytes = ring_bytes[i] };
-		lookalikes_apply(&l, &ret[i]);
 		assert_int_equal(ret[i].queue_id, i);
+		assert_int_equal(ret[i].gpu_id, GPU);
+		assert_int_equal(ret[i].type, GPREEMPT_QUEUE_COMPUTE);
+		assert_int_equal(ret[i].ring_bytes, ring_bytes[i]);
 	}
-	lookalikes_done(&l);
 	gpreempt_unref(ctx);
 }
 
