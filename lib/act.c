@@ -7,6 +7,8 @@
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 
+#include "util/array.h"
+
 /* ---- what backends have to say ---- */
 
 static struct gpreempt_process *process_of(struct gpreempt_ctx *ctx, const struct gpu_target *t)
@@ -138,13 +140,6 @@ bool process_holds(const struct gpreempt_process *p)
 	return p->target && p->b->ops->holds(p->target);
 }
 
-static int compare_ids(const void *a, const void *b)
-{
-	uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
-
-	return x < y ? -1 : x > y;
-}
-
 int process_held(const struct gpreempt_process *p, uint32_t **ret)
 {
 	_cleanup_free_ uint32_t *ids = NULL;
@@ -159,7 +154,7 @@ int process_held(const struct gpreempt_process *p, uint32_t **ret)
 	if (!ids)
 		return -ENOMEM;
 	n = MIN(n, now);
-	qsort(ids, (size_t)n, sizeof(*ids), compare_ids);
+	qsort(ids, (size_t)n, sizeof(*ids), compare_u32);
 	*ret = steal_ptr(&ids);
 	return n;
 }

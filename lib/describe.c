@@ -5,11 +5,16 @@
 #include "lib/describe.h"
 
 /* Sizes are given per XCC; without their number the whole is not known. */
-static void set_cwsr_bytes(struct gpreempt_ctx *ctx, struct gpreempt_queue *q, uint32_t per_xcc)
+static void set_cwsr(struct gpreempt_ctx *ctx, struct gpreempt_queue *q, uint64_t base,
+		     uint32_t per_xcc)
 {
 	const struct gkfd_topology *topology;
 	const struct gkfd_node *node;
 
+	if (base) {
+		q->cwsr_base = base;
+		q->valid |= GPREEMPT_QUEUE_CWSR_BASE;
+	}
 	if (ctx_topology(ctx, &topology) < 0)
 		return;
 	node = gkfd_topology_find(topology, q->gpu_id);
@@ -17,14 +22,6 @@ static void set_cwsr_bytes(struct gpreempt_ctx *ctx, struct gpreempt_queue *q, u
 		return;
 	q->cwsr_bytes = (uint64_t)per_xcc * node->num_xcc;
 	q->valid |= GPREEMPT_QUEUE_CWSR_BYTES;
-}
-
-static void set_cwsr_base(struct gpreempt_queue *q, uint64_t base)
-{
-	if (base == 0)
-		return;
-	q->cwsr_base = base;
-	q->valid |= GPREEMPT_QUEUE_CWSR_BASE;
 }
 
 static enum gpreempt_queue_type type_of(uint32_t type)
@@ -50,8 +47,7 @@ void describe_entry(struct gpreempt_ctx *ctx, struct gpreempt_queue *q, pid_t pi
 		.write_ptr_addr = entry->write_pointer_address,
 		.exceptions = entry->exception_status,
 	};
-	set_cwsr_base(q, entry->ctx_save_restore_address);
-	set_cwsr_bytes(ctx, q, entry->ctx_save_restore_area_size);
+	set_cwsr(ctx, q, entry->ctx_save_restore_address, entry->ctx_save_restore_area_size);
 }
 
 void describe_stats(struct gpreempt_ctx *ctx, struct gpreempt_queue *q, pid_t pid,
@@ -71,8 +67,7 @@ void describe_stats(struct gpreempt_ctx *ctx, struct gpreempt_queue *q, pid_t pi
 		.read_ptr_addr = stats->read_ptr,
 		.write_ptr_addr = stats->write_ptr,
 	};
-	set_cwsr_base(q, stats->cwsr_base);
-	set_cwsr_bytes(ctx, q, stats->cwsr_bytes);
+	set_cwsr(ctx, q, stats->cwsr_base, stats->cwsr_bytes);
 }
 
 void describe_mqd(struct gpreempt_ctx *ctx, struct gpreempt_queue *q, const struct gkfd_mqd *mqd)
@@ -83,8 +78,7 @@ void describe_mqd(struct gpreempt_ctx *ctx, struct gpreempt_queue *q, const stru
 	q->write_ptr_addr = mqd->write_ptr_addr;
 	q->priority = mqd->priority;
 	q->valid |= GPREEMPT_QUEUE_RING_BASE | GPREEMPT_QUEUE_POINTERS | GPREEMPT_QUEUE_PRIORITY;
-	set_cwsr_base(q, mqd->cwsr_base);
-	set_cwsr_bytes(ctx, q, mqd->cwsr_bytes);
+	set_cwsr(ctx, q, mqd->cwsr_base, mqd->cwsr_bytes);
 }
 
 static void set_progress(struct gpreempt_queue *q, const struct gkfd_progress *progress)
@@ -97,7 +91,8 @@ static void set_progress(struct gpreempt_queue *q, const struct gkfd_progress *p
 	if (progress->state == GKFD_QUEUE_UNKNOWN)
 		return;
 	q->pending = progress->pending;
-	snprintf(q->state, sizeof(q->state), "%s", gkfd_queue_state_name(progress->state));
+	if (!(q->valid & GPREEMPT_QUEUE_STATE)) /* else it is suspended */
+		snprintf(q->state, sizeof(q->state), "%s", gkfd_queue_state_name(progress->state));
 	q->valid |= GPREEMPT_QUEUE_PENDING | GPREEMPT_QUEUE_STATE;
 }
 

@@ -30,7 +30,7 @@ static int count_process(struct gpreempt_ctx *ctx, const struct gkfd_proc *proc,
 	bool offline = proc_class(mqds, proc) == GPREEMPT_CLASS_OFFLINE;
 	const struct gkfd_mqd *first;
 
-	if (proc_compute_queues(proc) > 0 && mqds_of(mqds, proc->pid, &first) == 0)
+	if (proc_compute_queues(proc) > 0 && gkfd_mqds_of_process(mqds, proc->pid, &first) == 0)
 		a->classes_known = false;
 	for (size_t i = 0; i < proc->n_queues; i++) {
 		struct gpreempt_hqd_status *gpu = find(a, proc->queues[i].gpu_id);

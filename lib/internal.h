@@ -142,6 +142,7 @@ struct vendor {
 	uint32_t has; /* enum ability */
 	/* For GPREEMPT_ATTACH_*; notes its failure. */
 	int (*open_backend)(struct gpreempt_ctx *ctx, unsigned int flags, struct gpu_backend **ret);
+	/* All queues with everything known; *ret is the caller's to free. */
 	int (*snapshot)(struct gpreempt_process *p, struct gpreempt_queue **ret, size_t *ret_n);
 	void (*close)(struct gpreempt_ctx *ctx); /* nothing is attached any more */
 	uint64_t (*now_ns)(struct gpreempt_ctx *ctx);
@@ -189,18 +190,18 @@ int ctx_start_guard(struct gpreempt_ctx *ctx);
 int mqds_read(struct gpreempt_ctx *ctx, struct gkfd_mqds *ret);
 const struct gkfd_mqd *mqds_find(const struct gkfd_mqds *m, pid_t pid, uint32_t gpu_id,
 				 uint64_t ring_base);
-/* The entries of one process; how many. */
-size_t mqds_of(const struct gkfd_mqds *m, pid_t pid, const struct gkfd_mqd **ret_first);
+/*
+ * What one more compute queue makes of the class of its process, which begins as offline. @known:
+ * its priority.
+ */
+enum gpreempt_class class_with(enum gpreempt_class so_far, bool known, uint32_t priority);
 /* @n_compute: the compute queues it has, which all must be among @mqds. */
 enum gpreempt_class mqds_class(const struct gkfd_mqd *mqds, size_t n, size_t n_compute);
 
 /* ---- snapshot.c ---- */
 
-/* All queues of an attached process with everything known; *ret is the caller's to free. */
-int process_snapshot(struct gpreempt_process *p, struct gpreempt_queue **ret, size_t *ret_n);
-
-/* The same through the driver's extension. */
-int snapshot_by_ext(struct gpreempt_process *p, struct gpreempt_queue **ret, size_t *ret_n);
+/* Notes which of the queues the caller holds. -ENOMEM. */
+int snapshot_mark_held(struct gpreempt_process *p, struct gpreempt_queue *queues, size_t n);
 
 /* ---- suspend.c ---- */
 

@@ -42,7 +42,7 @@ EXPORT int gpreempt_monitor_sample(struct gpreempt_monitor *mon,
 	size_t n = 0;
 	int r;
 
-	r = process_snapshot(mon->process, &queues, &n);
+	r = mon->process->ctx->vendor->snapshot(mon->process, &queues, &n);
 	if (r < 0)
 		return r;
 	r = analysis_add(&mon->analysis, queues, n);

@@ -52,33 +52,19 @@ const struct gkfd_mqd *mqds_find(const struct gkfd_mqds *m, pid_t pid, uint32_t 
 	return bsearch(&key, m->mqds, m->n, sizeof(*m->mqds), compare_mqds);
 }
 
-size_t mqds_of(const struct gkfd_mqds *m, pid_t pid, const struct gkfd_mqd **ret_first)
+enum gpreempt_class class_with(enum gpreempt_class so_far, bool known, uint32_t priority)
 {
-	size_t low = 0, high = m->n, end;
-
-	while (low < high) {
-		size_t mid = low + (high - low) / 2;
-
-		if (m->mqds[mid].pid < pid)
-			low = mid + 1;
-		else
-			high = mid;
-	}
-	for (end = low; end < m->n && m->mqds[end].pid == pid; end++)
-		;
-	*ret_first = m->n ? &m->mqds[low] : NULL;
-	return end - low;
+	if (so_far == GPREEMPT_CLASS_ONLINE || (known && priority >= PRIORITY_ONLINE_MIN))
+		return GPREEMPT_CLASS_ONLINE;
+	return known && priority <= PRIORITY_OFFLINE_MAX ? so_far : GPREEMPT_CLASS_UNKNOWN;
 }
 
 enum gpreempt_class mqds_class(const struct gkfd_mqd *mqds, size_t n, size_t n_compute)
 {
-	bool all_low = true;
+	enum gpreempt_class job_class =
+		n > 0 && n >= n_compute ? GPREEMPT_CLASS_OFFLINE : GPREEMPT_CLASS_UNKNOWN;
 
-	for (size_t i = 0; i < n; i++) {
-		if (mqds[i].priority >= PRIORITY_ONLINE_MIN)
-			return GPREEMPT_CLASS_ONLINE;
-		if (mqds[i].priority > PRIORITY_OFFLINE_MAX)
-			all_low = false;
-	}
-	return n > 0 && n >= n_compute && all_low ? GPREEMPT_CLASS_OFFLINE : GPREEMPT_CLASS_UNKNOWN;
+	for (size_t i = 0; i < n; i++)
+		job_class = class_with(job_class, true, mqds[i].priority);
+	return job_class;
 }

@@ -24,21 +24,6 @@ struct gpreempt_queue nv_describe_group(const struct nvrm_process *process,
 	return q;
 }
 
-/* Of a hold that somebody else made, nobody but that one can tell. */
-static int mark_held(struct gpreempt_process *p, struct gpreempt_queue *queues, size_t n)
-{
-	_cleanup_free_ uint32_t *held = NULL;
-	int n_held = process_held(p, &held);
-
-	for (size_t i = 0; i < n; i++)
-		for (int j = 0; j < n_held; j++)
-			if (queues[i].queue_id == held[j]) {
-				snprintf(queues[i].state, sizeof(queues[i].state), "suspended");
-				queues[i].valid |= GPREEMPT_QUEUE_STATE;
-			}
-	return MIN(n_held, 0);
-}
-
 int nv_snapshot(struct gpreempt_process *p, struct gpreempt_queue **ret, size_t *ret_n)
 {
 	_cleanup_free_ struct gpreempt_queue *queues = NULL;
@@ -58,7 +43,8 @@ int nv_snapshot(struct gpreempt_process *p, struct gpreempt_queue **ret, size_t 
 	for (; queues && n < process->n_groups; n++)
 		queues[n] = nv_describe_group(process, &process->groups[n]);
 	nvrm_process_close(process);
-	if (!queues || mark_held(p, queues, n) < 0)
+	/* Of a hold that somebody else made, nobody but that one can tell. */
+	if (!queues || snapshot_mark_held(p, queues, n) < 0)
 		return ctx_fail_errno(p->ctx, -ENOMEM, "snapshot");
 	*ret = steal_ptr(&queues);
 	*ret_n = n;

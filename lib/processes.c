@@ -27,7 +27,7 @@ size_t proc_compute_queues(const struct gkfd_proc *proc)
 enum gpreempt_class proc_class(const struct gkfd_mqds *mqds, const struct gkfd_proc *proc)
 {
 	const struct gkfd_mqd *first;
-	size_t n = mqds_of(mqds, proc->pid, &first);
+	size_t n = gkfd_mqds_of_process(mqds, proc->pid, &first);
 
 	return mqds_class(first, n, proc_compute_queues(proc));
 }

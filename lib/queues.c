@@ -103,7 +103,7 @@ int queues_of_proc(struct gpreempt_ctx *ctx, const struct gkfd_proc *proc,
 {
 	enum gpreempt_class job_class = proc_class(mqds, proc);
 	const struct gkfd_mqd *first;
-	size_t n = mqds_of(mqds, proc->pid, &first);
+	size_t n = gkfd_mqds_of_process(mqds, proc->pid, &first);
 	_cleanup_free_ struct gpreempt_queue *described = calloc(n + 1, sizeof(*described));
 	int r;
 

@@ -4,8 +4,10 @@
 #include <string.h>
 
 #include "gpu/kfd/backend.h"
+#include "gpu/kfd/ext.h"
 #include "lib/act.h"
 #include "lib/describe.h"
+#include "util/array.h"
 
 /* Descriptors change only with the queues: debugfs prints the whole machine, so ask rarely. */
 static bool mqds_are_current(const struct gpreempt_process *p, const struct gpreempt_queue *queues,
@@ -26,7 +28,7 @@ static bool mqds_are_current(const struct gpreempt_process *p, const struct gpre
 static void keep_own_mqds(struct gpreempt_process *p, struct gkfd_mqds *all)
 {
 	const struct gkfd_mqd *first;
-	size_t n = mqds_of(all, p->pid, &first);
+	size_t n = gkfd_mqds_of_process(all, p->pid, &first);
 
 	if (n)
 		memmove(all->mqds, first, n * sizeof(*first));
@@ -49,18 +51,11 @@ static void refresh_mqds(struct gpreempt_process *p, const struct gpreempt_queue
 
 static void add_priorities(struct gpreempt_process *p, struct gpreempt_queue *queues, size_t n)
 {
-	enum gpreempt_class job_class;
-	size_t compute = 0;
-
 	refresh_mqds(p, queues, n);
-	for (size_t i = 0; i < n; i++)
-		compute += gkfd_type_is_compute(queues[i].type);
-	job_class = mqds_class(p->mqds.mqds, p->mqds.n, compute);
 	for (size_t i = 0; i < n; i++) {
 		const struct gkfd_mqd *mqd =
 			mqds_find(&p->mqds, p->pid, queues[i].gpu_id, queues[i].ring_base);
 
-		queues[i].job_class = job_class;
 		if (!mqd)
 			continue;
 		queues[i].priority = mqd->priority;
@@ -68,82 +63,122 @@ static void add_priorities(struct gpreempt_process *p, struct gpreempt_queue *qu
 	}
 }
 
-static int compare_ids(const void *a, const void *b)
+static void set_class(struct gpreempt_queue *queues, size_t n)
 {
-	uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+	enum gpreempt_class job_class = GPREEMPT_CLASS_OFFLINE;
+	size_t compute = 0;
 
-	return x < y ? -1 : x > y;
+	for (size_t i = 0; i < n; i++) {
+		if (!gkfd_type_is_compute(queues[i].type))
+			continue;
+		compute++;
+		job_class = class_with(job_class, queues[i].valid & GPREEMPT_QUEUE_PRIORITY,
+				       queues[i].priority);
+	}
+	for (size_t i = 0; i < n; i++)
+		queues[i].job_class = compute ? job_class : GPREEMPT_CLASS_UNKNOWN;
 }
 
-static void mark_held(struct gpreempt_process *p, struct gpreempt_queue *queues, size_t n)
+static void mark_suspended(struct gpreempt_queue *q)
+{
+	snprintf(q->state, sizeof(q->state), "suspended");
+	q->valid |= GPREEMPT_QUEUE_STATE;
+}
+
+int snapshot_mark_held(struct gpreempt_process *p, struct gpreempt_queue *queues, size_t n)
 {
 	_cleanup_free_ uint32_t *held = NULL;
 	int n_held = process_held(p, &held);
 
-	for (size_t i = 0; i < n && n_held > 0; i++) {
-		if (!bsearch(&queues[i].queue_id, held, (size_t)n_held, sizeof(*held), compare_ids))
-			continue;
-		snprintf(queues[i].state, sizeof(queues[i].state), "suspended");
-		queues[i].valid |= GPREEMPT_QUEUE_STATE;
-	}
-}
-
-static int add_details(struct gpreempt_process *p, struct gpreempt_queue *queues, size_t n)
-{
-	add_priorities(p, queues, n);
-	return describe_progress(p->ctx, p->pid, queues, n);
+	for (size_t i = 0; i < n && n_held > 0; i++)
+		if (bsearch(&queues[i].queue_id, held, (size_t)n_held, sizeof(*held), compare_u32))
+			mark_suspended(&queues[i]);
+	return MIN(n_held, 0);
 }
 
 /* sysfs has no addresses to look at, and does not tell the kinds of compute queues apart. */
-static void drop_unknown(struct gpreempt_queue *queues, size_t n)
+static void drop_unknown(struct gpreempt_queue *q)
 {
-	for (size_t i = 0; i < n; i++) {
-		queues[i].valid = 0;
-		if (gkfd_type_is_compute(queues[i].type))
-			queues[i].type = GPREEMPT_QUEUE_COMPUTE;
-	}
+	q->valid = 0;
+	if (gkfd_type_is_compute(q->type))
+		q->type = GPREEMPT_QUEUE_COMPUTE;
 }
 
-int amd_snapshot(struct gpreempt_process *p, struct gpreempt_queue **ret, size_t *ret_n)
+/* ---- what the driver tells: how many queues; *ret is the caller's to free ---- */
+
+static int read_session(struct gpreempt_process *p, struct gkfd_target *target,
+			struct gpreempt_queue **ret)
 {
 	_cleanup_free_ struct kfd_queue_snapshot_entry *entries = NULL;
-	_cleanup_free_ struct gpreempt_queue *queues = NULL;
 	struct gkfd_failure failure = { 0 };
-	struct gkfd_target *target;
 	uint32_t n = 0;
 	int r;
 
-	target = gkfd_backend_target(p->target);
-	if (!target)
-		return snapshot_by_ext(p, ret, ret_n);
 	ctx_call_begin(p->ctx);
 	r = gkfd_target_snapshot(target, &entries, &n, &failure);
 	ctx_call_end(p->ctx);
 	if (r < 0)
 		return ctx_fail_target(p->ctx, r, p->pid, &failure);
-	queues = calloc(n ? n : 1, sizeof(*queues));
-	if (!queues)
-		return ctx_fail_errno(p->ctx, -ENOMEM, "snapshot");
-	for (uint32_t i = 0; i < n; i++)
-		describe_entry(p->ctx, &queues[i], p->pid, &entries[i]);
-	if (n) {
+	*ret = calloc(n + 1, sizeof(**ret));
+	for (uint32_t i = 0; *ret && i < n; i++) {
+		describe_entry(p->ctx, &(*ret)[i], p->pid, &entries[i]);
 		if (p->b->caps.unit == GPU_UNIT_CONTEXT)
-			drop_unknown(queues, n);
-		else
-			r = add_details(p, queues, n);
-		if (r < 0)
-			return ctx_fail_errno(p->ctx, r, "snapshot");
-		if (r >= 0)
-			mark_held(p, queues, n);
+			drop_unknown(&(*ret)[i]);
 	}
-	*ret = steal_ptr(&queues);
-	*ret_n = n;
-	return 0;
+	if (!*ret || (n && snapshot_mark_held(p, *ret, n) < 0))
+		return ctx_fail_errno(p->ctx, -ENOMEM, "snapshot");
+	return (int)n;
 }
 
-int process_snapshot(struct gpreempt_process *p, struct gpreempt_queue **ret, size_t *ret_n)
+#define OFF \
+	(KFD_GPREEMPT_QUEUE_HELD | KFD_GPREEMPT_QUEUE_HELD_SELF | KFD_GPREEMPT_QUEUE_STOPPED | \
+	 KFD_GPREEMPT_QUEUE_SUSPENDED)
+
+static int read_ext(struct gpreempt_process *p, struct gpreempt_queue **ret)
 {
-	return p->ctx->vendor->snapshot(p, ret, ret_n);
+	_cleanup_free_ struct kfd_gpreempt_queue *stats = NULL;
+	struct kfd_gpreempt_entry e = gkfd_ext_entry(p->pid, 0, KFD_GPREEMPT_ALL_QUEUES);
+	struct gkfd_failure failure = { 0 };
+	int n, r = process_check(p);
+
+	if (r < 0)
+		return r;
+	ctx_call_begin(p->ctx);
+	n = gkfd_ext_queues(p->ctx->k, p->pid, 0, &stats);
+	ctx_call_end(p->ctx);
+	if (n < 0) {
+		r = gkfd_ext_explain(p->ctx->k, &e, n, &failure);
+		return ctx_fail_target(p->ctx, r, p->pid, &failure);
+	}
+	*ret = calloc((size_t)n + 1, sizeof(**ret));
+	if (!*ret)
+		return ctx_fail_errno(p->ctx, -ENOMEM, "snapshot");
+	for (int i = 0; i < n; i++) {
+		describe_stats(p->ctx, &(*ret)[i], p->pid, &stats[i]);
+		if (stats[i].flags & OFF)
+			mark_suspended(&(*ret)[i]);
+	}
+	return n;
+}
+
+int amd_snapshot(struct gpreempt_process *p, struct gpreempt_queue **ret, size_t *ret_n)
+{
+	_cleanup_free_ struct gpreempt_queue *queues = NULL;
+	struct gkfd_target *target = gkfd_backend_target(p->target);
+	int n = target ? read_session(p, target, &queues) : read_ext(p, &queues);
+
+	if (n < 0)
+		return n;
+	if (n > 0 && p->b->caps.unit == GPU_UNIT_QUEUE) {
+		if (target)
+			add_priorities(p, queues, (size_t)n);
+		set_class(queues, (size_t)n);
+		if (describe_progress(p->ctx, p->pid, queues, (size_t)n) < 0)
+			return ctx_fail_errno(p->ctx, -ENOMEM, "snapshot");
+	}
+	*ret = steal_ptr(&queues);
+	*ret_n = (size_t)n;
+	return 0;
 }
 
 EXPORT int gpreempt_snapshot(struct gpreempt_process *p, struct gpreempt_queue *ret, size_t max,
@@ -157,7 +192,7 @@ EXPORT int gpreempt_snapshot(struct gpreempt_process *p, struct gpreempt_queue *
 	r = out_array_init(&p->ctx->last, &out, ret, max, UP_TO(struct gpreempt_queue, slice_us));
 	if (r < 0)
 		return r;
-	r = process_snapshot(p, &queues, &n);
+	r = p->ctx->vendor->snapshot(p, &queues, &n);
 	if (r < 0)
 		return r;
 	for (size_t i = 0; i < n; i++)
@@ -186,7 +221,7 @@ EXPORT int gpreempt_is_queue_active(struct gpreempt_process *p, uint32_t queue_i
 	size_t n = 0;
 	int r;
 
-	r = process_snapshot(p, &queues, &n);
+	r = p->ctx->vendor->snapshot(p, &queues, &n);
 	if (r < 0)
 		return r;
 	for (size_t i = 0; i < n; i++) {

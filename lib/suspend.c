@@ -7,6 +7,7 @@
 #include "gpu/kfd/progress.h"
 #include "lib/act.h"
 #include "lib/model_stats.h"
+#include "util/array.h"
 
 #define MOST_IDS 1024u /* that the drivers take in one call */
 
@@ -64,14 +65,6 @@ static int check_call(struct gpreempt_process *p, const uint32_t *ids, size_t n)
 	return check_ids(p, ids, ids ? n : 0);
 }
 
-static bool has_id(const uint32_t *ids, int n, uint32_t id)
-{
-	for (int i = 0; i < n; i++)
-		if (ids[i] == id)
-			return true;
-	return false;
-}
-
 /* What the suspension left in the save areas of the queues it took. */
 static void read_saved(struct gpreempt_process *p, struct gpreempt_timing *t)
 {
@@ -88,12 +81,15 @@ static void read_saved(struct gpreempt_process *p, struct gpreempt_timing *t)
 	    gkfd_target_snapshot(target, &entries, &n, &failure) < 0)
 		return;
 	n_held = process_held(p, &held);
+	if (n_held < 0)
+		return;
 	for (uint32_t i = 0; i < n; i++) {
 		const struct kfd_queue_snapshot_entry *e = &entries[i];
 		const struct gkfd_node *node = gkfd_topology_find(topology, e->gpu_id);
 		struct gkfd_saved saved;
 
-		if (!gkfd_type_is_compute(e->queue_type) || !has_id(held, n_held, e->queue_id))
+		if (!gkfd_type_is_compute(e->queue_type) ||
+		    !bsearch(&e->queue_id, held, (size_t)n_held, sizeof(*held), compare_u32))
 			continue;
 		if (!node || !(node->known & GKFD_NODE_NUM_XCC) ||
 		    gkfd_saved_read(p->ctx->k, p->pid, e->ctx_save_restore_address,
