@@ -6,7 +6,6 @@
 
 #include "gpu/model/model.h"
 #include "gpu/soft/transport.h"
-#include "lib/act.h"
 #include "lib/nvrm.h"
 
 static void list_presets(char *buf, size_t size)

@@ -183,6 +183,20 @@ int amd_release(struct gpreempt_ctx *ctx, pid_t pid, bool named);
 /* ---- process.c ---- */
 
 int ctx_start_guard(struct gpreempt_ctx *ctx);
+/* @r: of the call that began something, or notes why it did not. */
+int process_begun(struct gpreempt_process *p, int r, const char *what);
+/*
+ * Until what was asked of all of them, which are of one backend, is done. Where somebody stands
+ * still the guard ends it.
+ */
+void process_await(struct gpreempt_process *const *procs, size_t n);
+int process_fail(struct gpreempt_process *p); /* notes why that came to nothing */
+/* 0, or why it is attached no more. */
+int process_check(struct gpreempt_process *p);
+/* The caller is well for so long. */
+void backends_promise(struct gpreempt_ctx *ctx, uint64_t allow_ns);
+void backends_tick(struct gpreempt_ctx *ctx); /* time that is made up has moved on */
+void backends_close(struct gpreempt_ctx *ctx); /* nothing may be attached any more */
 
 /* ---- mqds.c ---- */
 
@@ -205,6 +219,9 @@ int snapshot_mark_held(struct gpreempt_process *p, struct gpreempt_queue *queues
 
 /* ---- suspend.c ---- */
 
+bool process_holds(const struct gpreempt_process *p);
+/* Ids of what is off, ascending; *ret is the caller's to free. How many, or -ENOMEM. */
+int process_held(const struct gpreempt_process *p, uint32_t **ret);
 int suspend_check_timing(struct gpreempt_ctx *ctx, const struct gpreempt_timing *ret);
 int suspend_options(struct gpreempt_ctx *ctx, struct gpreempt_suspend_options *ret,
 		    const struct gpreempt_suspend_options *given);

@@ -3,7 +3,6 @@
 #include <errno.h>
 #include <string.h>
 
-#include "lib/act.h"
 #include "lib/nvrm.h"
 #include "lib/processes.h"
 

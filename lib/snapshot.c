@@ -5,7 +5,6 @@
 
 #include "gpu/kfd/backend.h"
 #include "gpu/kfd/ext.h"
-#include "lib/act.h"
 #include "lib/describe.h"
 #include "util/array.h"
 

@@ -5,7 +5,6 @@
 
 #include "gpu/kfd/backend.h"
 #include "gpu/kfd/progress.h"
-#include "lib/act.h"
 #include "lib/model_stats.h"
 #include "util/array.h"
 
@@ -101,6 +100,132 @@ static void read_saved(struct gpreempt_process *p, struct gpreempt_timing *t)
 	t->saved_bytes = bytes;
 }
 
+/* ---- acting ---- */
+
+bool process_holds(const struct gpreempt_process *p)
+{
+	return p->target && p->b->ops->holds(p->target);
+}
+
+int process_held(const struct gpreempt_process *p, uint32_t **ret)
+{
+	_cleanup_free_ uint32_t *ids = NULL;
+	int n = 0, now;
+
+	ctx_call_begin(p->ctx); /* whoever knows may be waiting for the driver */
+	if (process_holds(p))
+		n = p->b->ops->held(p->target, NULL, 0);
+	ids = calloc((size_t)n + 1, sizeof(*ids));
+	now = ids && n ? p->b->ops->held(p->target, ids, (size_t)n) : 0;
+	ctx_call_end(p->ctx);
+	if (!ids)
+		return -ENOMEM;
+	n = MIN(n, now);
+	qsort(ids, (size_t)n, sizeof(*ids), compare_u32);
+	*ret = steal_ptr(&ids);
+	return n;
+}
+
+/* Adds up what became of them. -errno of the first that failed. */
+static int end_calls(struct gpreempt_process *const *procs, size_t n,
+		     struct gpreempt_timing *timing)
+{
+	int r = 0;
+
+	for (size_t i = 0; i < n; i++) {
+		const struct gpu_done *d = &procs[i]->done;
+
+		if (d->result < 0 && r == 0)
+			r = process_fail(procs[i]);
+		timing->queues += d->queues;
+		timing->call_ns =
+			MAX(timing->call_ns, d->took_ns ? d->took_ns : d->done_ns - d->began_ns);
+	}
+	return r;
+}
+
+/* Whatever is wrong with one, the others are asked for; the first failure is told. */
+static int resume(struct gpreempt_process *const *procs, size_t n, struct gpreempt_timing *timing)
+{
+	struct gpreempt_ctx *ctx = procs[0]->ctx;
+	struct gpreempt_error first = { 0 };
+	int r;
+
+	ctx_call_begin(ctx);
+	for (size_t i = 0; i < n; i++) {
+		struct gpreempt_process *p = procs[i];
+
+		if (p->waits)
+			continue; /* named twice */
+		p->done = (struct gpu_done){ 0 };
+		r = process_check(p);
+		if (r >= 0)
+			r = process_begun(p, p->b->ops->resume(p->target, NULL, 0, 0), "resume");
+		if (r < 0 && !first.error)
+			first = ctx->last;
+	}
+	process_await(procs, n);
+	r = end_calls(procs, n, timing);
+	ctx_call_end(ctx);
+	if (!first.error)
+		return r;
+	ctx->last = first;
+	return first.error;
+}
+
+/* Whoever was taken off though another could not be comes back. */
+static int undo(struct gpreempt_process *const *procs, size_t n)
+{
+	struct gpreempt_error why = procs[0]->ctx->last;
+
+	for (size_t i = 0; i < n; i++)
+		if (process_holds(procs[i]))
+			resume(&procs[i], 1, &(struct gpreempt_timing){ 0 });
+	procs[0]->ctx->last = why;
+	return why.error;
+}
+
+/* Before anybody is touched. */
+static int check_hold(struct gpreempt_process *p)
+{
+	int r = process_check(p);
+
+	if (r < 0)
+		return r;
+	if (process_holds(p))
+		return ctx_fail(p->ctx, -EALREADY, GPREEMPT_ERROR_USAGE, "resume it first",
+				"process %d is already held by the caller", (int)p->pid);
+	return 0;
+}
+
+/* Answers are told apart by their process. */
+static int begin_hold(struct gpreempt_process *p, const struct gpu_hold *hold)
+{
+	if (p->waits)
+		return ctx_fail(p->ctx, -EINVAL, GPREEMPT_ERROR_USAGE, "name each process once",
+				"process %d is named twice", (int)p->pid);
+	return process_begun(p, p->b->ops->suspend(p->target, hold, 0), "suspend");
+}
+
+static int suspend_all(struct gpreempt_process *const *procs, size_t n, const struct gpu_hold *hold,
+		       struct gpreempt_timing *timing)
+{
+	size_t begun = 0;
+	int r = 0;
+
+	for (size_t i = 0; i < n && r >= 0; i++)
+		r = check_hold(procs[i]);
+	while (begun < n && r >= 0) {
+		r = begin_hold(procs[begun], hold);
+		begun += r >= 0;
+	}
+	if (begun)
+		process_await(procs, begun);
+	if (r >= 0)
+		r = end_calls(procs, n, timing);
+	return r < 0 ? undo(procs, begun) : 0;
+}
+
 /* @ids of one process only. */
 static int suspend(struct gpreempt_process *const *procs, size_t n, const uint32_t *ids,
 		   size_t n_ids, const struct gpreempt_suspend_options *options,
@@ -120,7 +245,7 @@ static int suspend(struct gpreempt_process *const *procs, size_t n, const uint32
 	hold.grace_kclk = o.grace_kclk;
 	save_ns_before = model_save_ns(ctx);
 	ctx_call_begin(ctx);
-	r = process_suspend(procs, n, &hold, timing);
+	r = suspend_all(procs, n, &hold, timing);
 	ctx_call_end(ctx);
 	if (r < 0)
 		return r;
@@ -141,16 +266,6 @@ EXPORT int gpreempt_suspend_queues(struct gpreempt_process *p, const uint32_t *i
 	if (r >= 0)
 		r = suspend(&p, 1, ids, n, options, &timing);
 	return r < 0 ? r : out_struct(ret, &timing);
-}
-
-static int resume(struct gpreempt_process *const *procs, size_t n, struct gpreempt_timing *timing)
-{
-	int r;
-
-	ctx_call_begin(procs[0]->ctx);
-	r = process_resume(procs, n, timing);
-	ctx_call_end(procs[0]->ctx);
-	return r;
 }
 
 EXPORT int gpreempt_resume_queues(struct gpreempt_process *p, struct gpreempt_timing *ret)
