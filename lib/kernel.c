@@ -3,17 +3,26 @@
 #include <errno.h>
 #include <string.h>
 
-#include "lib/kernel.h"
+#include "gpreempt/kernel.h"
+#include "gpu/kfd/scheduler.h"
+#include "lib/internal.h"
 
 #define TURN_ON_HINT "turn it on with: gpreempt kernel on"
 
-int kernel_open(struct gpreempt_ctx *ctx, const char *what, struct kfd_gpreempt_version *ret)
+#define SCHEDULER "scheduler in the kernel"
+
+/*
+ * 1: the scheduler is on, on some GPU; 0: on none. Notes a failure, -EOPNOTSUPP where it is not
+ * there. @what needs it.
+ */
+static int open_ext(struct gpreempt_ctx *ctx, const char *what)
 {
+	struct kfd_gpreempt_version version;
 	int r = ctx_needs(ctx, HAS_SCHEDULER, what, "gpreemptd schedules there");
 
 	if (r < 0)
 		return r;
-	r = gkfd_ext_open(ctx->k, ret);
+	r = gkfd_ext_open(ctx->k, &version);
 	if (r == -EACCES)
 		return ctx_fail(ctx, r, GPREEMPT_ERROR_REFUSED, "try sudo, or join its group",
 				"no right to open /dev/" KFD_GPREEMPT_DEVICE ", which a %s needs",
@@ -27,10 +36,11 @@ int kernel_open(struct gpreempt_ctx *ctx, const char *what, struct kfd_gpreempt_
 				"see what works here with: gpreempt doctor",
 				"a %s needs the kernel extension (level K3), which is not loaded",
 				what);
-	return 0;
+	return !!(version.abilities & KFD_GPREEMPT_SCHEDULES);
 }
 
-int kernel_fail(struct gpreempt_ctx *ctx, int r, const char *what)
+/* A call of @what failed with @r: notes what nobody knows better, and returns @r. */
+static int fail(struct gpreempt_ctx *ctx, int r, const char *what)
 {
 	if (r == -ENOTTY)
 		return ctx_fail(ctx, -EOPNOTSUPP, GPREEMPT_ERROR_REFUSED,
@@ -83,7 +93,7 @@ static int fail_gpu(struct gpreempt_ctx *ctx, int r, uint32_t gpu_id, const char
 	if (r == -ENOENT)
 		return ctx_fail(ctx, r, GPREEMPT_ERROR_REFUSED, TURN_ON_HINT,
 				"the kernel's scheduler is off");
-	return kernel_fail(ctx, r, what);
+	return fail(ctx, r, what);
 }
 
 static int turn_on(struct gpreempt_ctx *ctx, uint32_t gpu_id,
@@ -157,14 +167,13 @@ EXPORT int gpreempt_kernel_on(struct gpreempt_ctx *ctx, uint32_t gpu_id,
 {
 	struct gpreempt_kernel_options o = { .size = sizeof(o) };
 	struct gkfd_schedulers before = { 0 };
-	struct kfd_gpreempt_version version;
 	uint32_t line;
 	int r;
 
 	r = in_struct(&ctx->last, &o, options,
 		      UP_TO(struct gpreempt_kernel_options, offline_percent));
 	if (r >= 0)
-		r = kernel_open(ctx, "scheduler in the kernel", &version);
+		r = open_ext(ctx, SCHEDULER);
 	if (r >= 0)
 		r = check(ctx, &o);
 	if (r < 0)
@@ -181,30 +190,25 @@ EXPORT int gpreempt_kernel_on(struct gpreempt_ctx *ctx, uint32_t gpu_id,
 	return r;
 }
 
-EXPORT int gpreempt_kernel_off(struct gpreempt_ctx *ctx, uint32_t gpu_id)
+static int set(struct gpreempt_ctx *ctx, uint32_t gpu_id, uint32_t flags, const char *what)
 {
-	struct kfd_gpreempt_version version;
-	int r = kernel_open(ctx, "scheduler in the kernel", &version);
+	int r = open_ext(ctx, SCHEDULER);
 
 	if (r < 0)
 		return r;
-	r = turn_off(ctx, gpu_id);
-	return r < 0 ? fail_gpu(ctx, r, gpu_id, "turning the kernel's scheduler off") : 0;
+	r = gkfd_scheduler_set(ctx->k,
+			       &(struct kfd_gpreempt_monitor){ .gpu_id = gpu_id, .flags = flags });
+	return r < 0 ? fail_gpu(ctx, r, gpu_id, what) : 0;
+}
+
+EXPORT int gpreempt_kernel_off(struct gpreempt_ctx *ctx, uint32_t gpu_id)
+{
+	return set(ctx, gpu_id, 0, "turning the kernel's scheduler off");
 }
 
 EXPORT int gpreempt_kernel_rearm(struct gpreempt_ctx *ctx, uint32_t gpu_id)
 {
-	const struct kfd_gpreempt_monitor args = {
-		.gpu_id = gpu_id,
-		.flags = KFD_GPREEMPT_MONITOR_REARM,
-	};
-	struct kfd_gpreempt_version version;
-	int r = kernel_open(ctx, "scheduler in the kernel", &version);
-
-	if (r < 0)
-		return r;
-	r = gkfd_scheduler_set(ctx->k, &args);
-	return r < 0 ? fail_gpu(ctx, r, gpu_id, "rearming the kernel's scheduler") : 0;
+	return set(ctx, gpu_id, KFD_GPREEMPT_MONITOR_REARM, "rearming the kernel's scheduler");
 }
 
 EXPORT int gpreempt_set_hqd_reservation(struct gpreempt_ctx *ctx, uint32_t gpu_id,
@@ -215,8 +219,7 @@ EXPORT int gpreempt_set_hqd_reservation(struct gpreempt_ctx *ctx, uint32_t gpu_i
 		.online_percent = online_percent,
 		.offline_percent = offline_percent,
 	};
-	struct kfd_gpreempt_version version;
-	int r = kernel_open(ctx, "reservation of hardware queues", &version);
+	int r = open_ext(ctx, "reservation of hardware queues");
 
 	if (r >= 0)
 		r = check(ctx, &o);
@@ -227,10 +230,7 @@ EXPORT int gpreempt_set_hqd_reservation(struct gpreempt_ctx *ctx, uint32_t gpu_i
 
 EXPORT int gpreempt_kernel_is_on(struct gpreempt_ctx *ctx)
 {
-	struct kfd_gpreempt_version version;
-	int r = kernel_open(ctx, "scheduler in the kernel", &version);
-
-	return r < 0 ? r : !!(version.abilities & KFD_GPREEMPT_SCHEDULES);
+	return open_ext(ctx, SCHEDULER);
 }
 
 _Static_assert((int)GKFD_SCHEDULER_SLOTS == (int)GPREEMPT_KERNEL_SLOTS &&
@@ -290,7 +290,6 @@ static int fail_reading(struct gpreempt_ctx *ctx, int r)
 EXPORT int gpreempt_kernel_get_gpus(struct gpreempt_ctx *ctx, struct gpreempt_kernel_gpu *ret,
 				    size_t max)
 {
-	struct kfd_gpreempt_version version;
 	struct gkfd_schedulers all;
 	struct out_array out;
 	uint32_t line;
@@ -298,7 +297,7 @@ EXPORT int gpreempt_kernel_get_gpus(struct gpreempt_ctx *ctx, struct gpreempt_ke
 
 	r = out_array_init(&ctx->last, &out, ret, max, UP_TO(struct gpreempt_kernel_gpu, failures));
 	if (r >= 0)
-		r = kernel_open(ctx, "scheduler in the kernel", &version);
+		r = open_ext(ctx, SCHEDULER);
 	if (r < 0)
 		return r;
 	r = gkfd_schedulers_read(ctx->k, &all, &line);
@@ -315,28 +314,23 @@ EXPORT int gpreempt_kernel_get_gpus(struct gpreempt_ctx *ctx, struct gpreempt_ke
 
 /* ---- jobs ---- */
 
-struct named {
-	struct kfd_gpreempt_entry entry; /* for what explains */
-	uint64_t start_ticks;
-};
-
-static int explain(struct gpreempt_ctx *ctx, pid_t pid, const struct named *n, int result)
+static int explain(struct gpreempt_ctx *ctx, const struct kfd_gpreempt_entry *who, int result)
 {
 	struct gkfd_failure failure = { 0 };
 	int r;
 
 	if (result == -ENOTTY)
-		return kernel_fail(ctx, result, "the kernel's scheduler");
-	r = gkfd_ext_explain(ctx->k, &n->entry, result, &failure);
-	return ctx_fail_target(ctx, r, pid, &failure);
+		return fail(ctx, result, "the kernel's scheduler");
+	r = gkfd_ext_explain(ctx->k, who, result, &failure);
+	return ctx_fail_target(ctx, r, (pid_t)who->pid, &failure);
 }
 
 /* Who is meant by @pid, and the right to say something of it. */
-static int name(struct gpreempt_ctx *ctx, pid_t pid, const char *what, struct named *ret)
+static int name(struct gpreempt_ctx *ctx, pid_t pid, const char *what,
+		struct kfd_gpreempt_entry *ret)
 {
-	struct kfd_gpreempt_version version;
 	struct gkfd_proc_ident ident;
-	int r = kernel_open(ctx, what, &version);
+	int r = open_ext(ctx, what);
 
 	if (r < 0)
 		return r;
@@ -344,10 +338,9 @@ static int name(struct gpreempt_ctx *ctx, pid_t pid, const char *what, struct na
 		return ctx_fail(ctx, -ESRCH, GPREEMPT_ERROR_ABSENT,
 				"see what uses the GPU with: gpreempt list",
 				"there is no process %d", (int)pid);
-	ret->start_ticks = ident.start_ticks;
-	ret->entry = gkfd_ext_entry(pid, ident.start_ticks, KFD_GPREEMPT_ALL_QUEUES);
+	*ret = gkfd_ext_entry(pid, ident.start_ticks, KFD_GPREEMPT_ALL_QUEUES);
 	r = pid == ctx_own_pid(ctx) ? 0 : gkfd_ext_bind(ctx->k, pid);
-	return r < 0 ? explain(ctx, pid, ret, r) : 0;
+	return r < 0 ? explain(ctx, ret, r) : 0;
 }
 
 EXPORT int gpreempt_kernel_set_class(struct gpreempt_ctx *ctx, pid_t pid,
@@ -355,7 +348,7 @@ EXPORT int gpreempt_kernel_set_class(struct gpreempt_ctx *ctx, pid_t pid,
 {
 	struct gpreempt_class_request req = { .size = sizeof(req), .priority = -1 };
 	struct kfd_gpreempt_class args;
-	struct named who;
+	struct kfd_gpreempt_entry who;
 	int r;
 
 	r = in_struct(&ctx->last, &req, request, UP_TO(struct gpreempt_class_request, withdraw));
@@ -381,7 +374,7 @@ EXPORT int gpreempt_kernel_set_class(struct gpreempt_ctx *ctx, pid_t pid,
 				"without CAP_SYS_ADMIN a process can be made offline, and no more; "
 				"try sudo",
 				"no right to give process %d that class", (int)pid);
-	return r < 0 ? explain(ctx, pid, &who, r) : 0;
+	return r < 0 ? explain(ctx, &who, r) : 0;
 }
 
 EXPORT int gpreempt_kernel_hint(struct gpreempt_ctx *ctx, pid_t pid, uint64_t ahead_ns,
@@ -393,7 +386,7 @@ EXPORT int gpreempt_kernel_hint(struct gpreempt_ctx *ctx, pid_t pid, uint64_t ah
 		.ahead_ns = ahead_ns,
 		.for_ns = for_ns,
 	};
-	struct named who;
+	struct kfd_gpreempt_entry who;
 	int r = name(ctx, pid, "hint to the kernel's scheduler", &who);
 
 	if (r < 0)
@@ -407,7 +400,7 @@ EXPORT int gpreempt_kernel_hint(struct gpreempt_ctx *ctx, pid_t pid, uint64_t ah
 	if (r == -EINVAL)
 		return ctx_fail(ctx, r, GPREEMPT_ERROR_USAGE, NULL,
 				"a hint is for a second ahead, and ten of work, at most");
-	return r < 0 ? explain(ctx, pid, &who, r) : 0;
+	return r < 0 ? explain(ctx, &who, r) : 0;
 }
 
 _Static_assert((int)GPREEMPT_POLICY_LAZY == (int)KFD_GPREEMPT_LAZY_ACTIVATION, "ABI");
@@ -418,7 +411,7 @@ EXPORT int gpreempt_set_queue_policy(struct gpreempt_ctx *ctx, pid_t pid, uint32
 				     uint32_t flags)
 {
 	struct kfd_gpreempt_policy args = { .pid = (uint32_t)pid, .flags = flags };
-	struct named who;
+	struct kfd_gpreempt_entry who;
 	int r = name(ctx, pid, "queue policy", &who);
 
 	if (r < 0)
@@ -438,5 +431,5 @@ EXPORT int gpreempt_set_queue_policy(struct gpreempt_ctx *ctx, pid_t pid, uint32
 				"not to be preempted, and what an administrator has set, takes "
 				"CAP_SYS_ADMIN; try sudo",
 				"no right to set that policy of process %d", (int)pid);
-	return r < 0 ? explain(ctx, pid, &who, r) : 0;
+	return r < 0 ? explain(ctx, &who, r) : 0;
 }

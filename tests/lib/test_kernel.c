@@ -8,9 +8,10 @@
 
 #include <cmocka.h>
 
+#include "gpreempt/kernel.h"
+#include "gpu/kfd/scheduler.h"
 #include "gpu/model/model.h"
-#include "gpu/model/model.h"
-#include "lib/kernel.h"
+#include "lib/internal.h"
 
 #define TRAIN 1001
 #define INFER 1002
