@@ -2,7 +2,7 @@
 #include <errno.h>
 
 #include "gpu/kfd/progress.h"
-#include "lib/describe.h"
+#include "lib/internal.h"
 
 /* Sizes are given per XCC; without their number the whole is not known. */
 static void set_cwsr(struct gpreempt_ctx *ctx, struct gpreempt_queue *q, uint64_t base,

@@ -2,7 +2,6 @@
 #include <string.h>
 
 #include "gpu/freezer.h"
-#include "gpu/kfd/ext.h"
 #include "gpu/kfd/signing.h"
 #include "lib/internal.h"
 

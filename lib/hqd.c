@@ -4,7 +4,6 @@
 
 #include "gpu/kfd/scheduler.h"
 #include "lib/internal.h"
-#include "lib/processes.h"
 
 struct account {
 	const struct gkfd_topology *topology;

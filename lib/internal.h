@@ -9,7 +9,7 @@
 #include "gpreempt/daemon.h"
 #include "gpu/backend.h"
 #include "gpu/guard.h"
-#include "gpu/kfd/debugfs.h"
+#include "gpu/kfd/ext.h"
 #include "gpu/kfd/kfd.h"
 #include "gpu/kfd/match.h"
 #include "gpu/kfd/own.h"
@@ -198,6 +198,10 @@ void backends_promise(struct gpreempt_ctx *ctx, uint64_t allow_ns);
 void backends_tick(struct gpreempt_ctx *ctx); /* time that is made up has moved on */
 void backends_close(struct gpreempt_ctx *ctx); /* nothing may be attached any more */
 
+/* ---- model.c ---- */
+
+uint64_t model_save_ns(struct gpreempt_ctx *ctx); /* of all GPUs so far; 0 on hardware */
+
 /* ---- mqds.c ---- */
 
 /* Sorted by pid, GPU and ring, so that the finders below can search. SDMA entries are dropped. */
@@ -211,6 +215,37 @@ const struct gkfd_mqd *mqds_find(const struct gkfd_mqds *m, pid_t pid, uint32_t 
 enum gpreempt_class class_with(enum gpreempt_class so_far, bool known, uint32_t priority);
 /* @n_compute: the compute queues it has, which all must be among @mqds. */
 enum gpreempt_class mqds_class(const struct gkfd_mqd *mqds, size_t n, size_t n_compute);
+
+/* ---- processes.c: going through the processes of the machine without touching them ---- */
+
+/* @mqds is empty where debugfs cannot be read. A negative answer ends the walk. */
+typedef int (*proc_visitor)(struct gpreempt_ctx *ctx, const struct gkfd_proc *proc,
+			    const struct gkfd_mqds *mqds, void *user);
+
+int for_each_proc(struct gpreempt_ctx *ctx, proc_visitor visit, void *user);
+enum gpreempt_class proc_class(const struct gkfd_mqds *mqds, const struct gkfd_proc *proc);
+size_t proc_compute_queues(const struct gkfd_proc *proc);
+/* Of one that nobody traces, by its letter in /proc: "running", "stopped", "zombie". */
+const char *proc_state_name(char state);
+
+/* ---- queues.c ---- */
+
+/* What is known of the queues of a process, for which @ret has room. */
+int queues_of_proc(struct gpreempt_ctx *ctx, const struct gkfd_proc *proc,
+		   const struct gkfd_mqds *mqds, struct gpreempt_queue *ret);
+
+/* ---- describe.c: a queue's fields from what each source knows ---- */
+
+void describe_entry(struct gpreempt_ctx *ctx, struct gpreempt_queue *q, pid_t pid,
+		    const struct kfd_queue_snapshot_entry *entry);
+void describe_stats(struct gpreempt_ctx *ctx, struct gpreempt_queue *q, pid_t pid,
+		    const struct kfd_gpreempt_queue *stats);
+void describe_mqd(struct gpreempt_ctx *ctx, struct gpreempt_queue *q, const struct gkfd_mqd *mqd);
+/*
+ * What can be told from the memory of the process; @queues with their addresses. Memory that cannot
+ * be read tells nothing, which is not a failure.
+ */
+int describe_progress(struct gpreempt_ctx *ctx, pid_t pid, struct gpreempt_queue *queues, size_t n);
 
 /* ---- snapshot.c ---- */
 

@@ -5,7 +5,6 @@
 #include <stdarg.h>
 #include <string.h>
 
-#include "gpu/kfd/ext.h"
 #include "gpu/kfd/signing.h"
 #include "lib/internal.h"
 

@@ -6,7 +6,6 @@
 #include "gpreempt/model.h"
 #include "gpu/soft/transport.h"
 #include "lib/internal.h"
-#include "lib/model_stats.h"
 
 /* NULL where there is none of our own. Tracer threads use the model too: to be given back soon. */
 static struct model *model_take(struct gpreempt_ctx *ctx)

@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "lib/nvrm.h"
-#include "lib/processes.h"
 
 struct gpreempt_queue nv_describe_group(const struct nvrm_process *process,
 					  const struct nvrm_group *g)

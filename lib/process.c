@@ -10,7 +10,6 @@
 #include <sys/eventfd.h>
 
 #include "gpu/kfd/backend.h"
-#include "gpu/kfd/ext.h"
 #include "lib/internal.h"
 
 /* ---- what backends have to say ---- */

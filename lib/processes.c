@@ -2,10 +2,8 @@
 #include <errno.h>
 #include <string.h>
 
-#include "gpu/kfd/ext.h"
 #include "gpu/kfd/release.h"
 #include "lib/internal.h"
-#include "lib/processes.h"
 #include "wire/wire.h"
 
 EXPORT const char *gpreempt_class_name(enum gpreempt_class job_class)

@@ -8,8 +8,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "lib/describe.h"
-#include "lib/processes.h"
+#include "lib/internal.h"
 
 static const char *const type_names[] = {
 	[GPREEMPT_QUEUE_COMPUTE_PM4] = "compute-pm4",

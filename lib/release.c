@@ -3,7 +3,6 @@
 #include <errno.h>
 #include <string.h>
 
-#include "gpu/kfd/ext.h"
 #include "gpu/kfd/release.h"
 #include "lib/daemon_internal.h"
 #include "lib/internal.h"

@@ -4,8 +4,7 @@
 #include <string.h>
 
 #include "gpu/kfd/backend.h"
-#include "gpu/kfd/ext.h"
-#include "lib/describe.h"
+#include "lib/internal.h"
 #include "util/array.h"
 
 /* Descriptors change only with the queues: debugfs prints the whole machine, so ask rarely. */

@@ -2,7 +2,6 @@
 /* The brake: nothing of any process runs on a GPU. */
 #include <errno.h>
 
-#include "gpu/kfd/ext.h"
 #include "lib/internal.h"
 
 static int check_extension(struct gpreempt_ctx *ctx)

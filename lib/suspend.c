@@ -5,7 +5,7 @@
 
 #include "gpu/kfd/backend.h"
 #include "gpu/kfd/progress.h"
-#include "lib/model_stats.h"
+#include "lib/internal.h"
 #include "util/array.h"
 
 #define MOST_IDS 1024u /* that the drivers take in one call */

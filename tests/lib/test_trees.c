@@ -3,7 +3,6 @@
 #include "tests/readers/rig.h"
 
 #include "lib/internal.h"
-#include "lib/processes.h"
 
 static struct gpreempt_ctx *ctx_over(const char *tree)
 {
