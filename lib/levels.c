@@ -130,7 +130,7 @@ static void reason_not_loaded(struct gpreempt_ctx *ctx, struct gpreempt_level *l
 	reason(level,
 	       "kernel extension: not loaded, and unsigned it would be refused (%s%s%s): enrol the "
 	       "key DKMS signs with, mokutil --import /var/lib/dkms/mok.pub, and restart",
-	       s.secure_boot ? "Secure Boot" : "signatures are required",
+	       s.secure_boot ? "Secure Boot" : "signing enforced",
 	       s.known & GKFD_SIGNING_LOCKDOWN ? ", lockdown " : "", s.lockdown);
 }
 

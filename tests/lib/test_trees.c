@@ -116,6 +116,18 @@ static void where_modules_must_be_signed_it_says_what_to_do(void **state)
 	gpreempt_unref(ctx);
 }
 
+static void what_to_do_is_said_to_its_end_without_secure_boot_too(void **state)
+{
+	struct gpreempt_level level = { .size = sizeof(level) };
+	struct gpreempt_ctx *ctx = ctx_over("lockdown");
+
+	assert_true(gpreempt_get_levels(ctx, &level, 1) > 1);
+	assert_string_equal(level.level, "K3");
+	assert_non_null(strstr(level.reason, "(signing enforced, lockdown confidentiality)"));
+	assert_non_null(strstr(level.reason, "mok.pub, and restart"));
+	gpreempt_unref(ctx);
+}
+
 static void no_gpu_is_an_empty_list(void **state)
 {
 	struct gpreempt_ctx *ctx = ctx_over("cpu-only");
@@ -251,6 +263,7 @@ int main(void)
 		cmocka_unit_test(what_an_old_kernel_does_not_tell_is_not_valid),
 		cmocka_unit_test(a_driver_that_drives_no_pci_device_drives_no_gpu),
 		cmocka_unit_test(where_modules_must_be_signed_it_says_what_to_do),
+		cmocka_unit_test(what_to_do_is_said_to_its_end_without_secure_boot_too),
 		cmocka_unit_test(no_gpu_is_an_empty_list),
 		cmocka_unit_test(broken_trees_are_said_to_be_broken),
 		cmocka_unit_test(a_queue_unlike_all_others_is_fully_known),
