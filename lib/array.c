@@ -54,6 +54,16 @@ void out_array_add(struct out_array *a, const void *entry)
 	a->n++;
 }
 
+int out_list(struct gpreempt_ctx *ctx, out_fill_fn fill, void *ret, size_t max, size_t first)
+{
+	struct out_array out;
+	int r = out_array_init(&ctx->last, &out, ret, max, first);
+
+	if (r >= 0)
+		r = fill(ctx, &out);
+	return r < 0 ? r : (int)out.n;
+}
+
 int out_check(struct gpreempt_error *e, const void *ret, size_t first)
 {
 	return ret && !size_makes_sense(size_of(ret), first) ? fail_size(e) : 0;

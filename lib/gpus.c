@@ -69,13 +69,7 @@ int amd_gpus(struct gpreempt_ctx *ctx, struct out_array *out)
 
 EXPORT int gpreempt_get_gpus(struct gpreempt_ctx *ctx, struct gpreempt_gpu *ret, size_t max)
 {
-	struct out_array out;
-	int r;
-
-	r = out_array_init(&ctx->last, &out, ret, max, UP_TO(struct gpreempt_gpu, mig));
-	if (r >= 0)
-		r = ctx->vendor->gpus(ctx, &out);
-	return r < 0 ? r : (int)out.n;
+	return out_list(ctx, ctx->vendor->gpus, ret, max, UP_TO(struct gpreempt_gpu, mig));
 }
 
 /* Where queues have their pointers is told by debugfs; to whoever has the extension, by that. */
@@ -181,4 +175,17 @@ EXPORT int gpreempt_get_device_info(struct gpreempt_ctx *ctx, struct gpreempt_de
 		snprintf(info.freezer, sizeof(info.freezer), "%.*s", (int)sizeof(info.freezer) - 1,
 			 freezer);
 	return out_struct(ret, &info);
+}
+
+EXPORT int gpreempt_self_test(struct gpreempt_ctx *ctx, uint32_t index,
+			      struct gpreempt_self_test *ret)
+{
+	struct gpreempt_self_test test = { .size = sizeof(test) };
+	int r;
+
+	r = out_check(&ctx->last, ret, UP_TO(struct gpreempt_self_test, running_ns));
+	if (r < 0)
+		return r;
+	r = ctx->vendor->self_test(ctx, index, &test);
+	return r < 0 ? r : out_struct(ret, &test);
 }

@@ -111,6 +111,9 @@ int out_array_init(struct gpreempt_error *e, struct out_array *a, void *ret, siz
 		   size_t first);
 /* Counts an entry, and copies what fits of it. @entry begins with its size. */
 void out_array_add(struct out_array *a, const void *entry);
+/* Has an array of the caller's filled: how many entries there are, or why there are none. */
+typedef int (*out_fill_fn)(struct gpreempt_ctx *ctx, struct out_array *out);
+int out_list(struct gpreempt_ctx *ctx, out_fill_fn fill, void *ret, size_t max, size_t first);
 /* Whether there is a struct to be filled, before anything is done for it. @ret may be NULL. */
 int out_check(struct gpreempt_error *e, const void *ret, size_t first);
 /* One struct that was checked: its size says how much of @entry fits. @ret may be NULL. 0. */
@@ -148,10 +151,10 @@ struct vendor {
 	uint64_t (*now_ns)(struct gpreempt_ctx *ctx);
 
 	int (*device_info)(struct gpreempt_ctx *ctx, struct gpreempt_device_info *info);
-	int (*gpus)(struct gpreempt_ctx *ctx, struct out_array *out);
-	int (*levels)(struct gpreempt_ctx *ctx, struct out_array *out);
+	out_fill_fn gpus;
+	out_fill_fn levels;
 	int (*self_test)(struct gpreempt_ctx *ctx, uint32_t index, struct gpreempt_self_test *ret);
-	int (*processes)(struct gpreempt_ctx *ctx, struct out_array *out);
+	out_fill_fn processes;
 	/* @only_idle: with HAS_PROGRESS only. */
 	int (*queues)(struct gpreempt_ctx *ctx, const struct gpreempt_queue_filter *filter,
 		      bool only_idle, struct out_array *out);
@@ -198,6 +201,10 @@ void backends_promise(struct gpreempt_ctx *ctx, uint64_t allow_ns);
 void backends_tick(struct gpreempt_ctx *ctx); /* time that is made up has moved on */
 void backends_close(struct gpreempt_ctx *ctx); /* nothing may be attached any more */
 
+/* ---- levels.c ---- */
+
+#define level_reason(level, ...) snprintf((level)->reason, sizeof((level)->reason), __VA_ARGS__)
+
 /* ---- model.c ---- */
 
 uint64_t model_save_ns(struct gpreempt_ctx *ctx); /* of all GPUs so far; 0 on hardware */
@@ -225,8 +232,10 @@ typedef int (*proc_visitor)(struct gpreempt_ctx *ctx, const struct gkfd_proc *pr
 int for_each_proc(struct gpreempt_ctx *ctx, proc_visitor visit, void *user);
 enum gpreempt_class proc_class(const struct gkfd_mqds *mqds, const struct gkfd_proc *proc);
 size_t proc_compute_queues(const struct gkfd_proc *proc);
-/* Of one that nobody traces, by its letter in /proc: "running", "stopped", "zombie". */
-const char *proc_state_name(char state);
+void info_add_gpu(struct gpreempt_process_info *info, uint32_t gpu_id);
+/* @kept: "held", "traced", ...; NULL: it is as /proc has it. */
+void info_identify(struct gpreempt_process_info *info, const struct gkfd_proc_ident *ident,
+		   const char *kept);
 
 /* ---- queues.c ---- */
 

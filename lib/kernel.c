@@ -287,17 +287,12 @@ static int fail_reading(struct gpreempt_ctx *ctx, int r)
 	return ctx_fail_errno(ctx, r, "the state of the kernel's scheduler");
 }
 
-EXPORT int gpreempt_kernel_get_gpus(struct gpreempt_ctx *ctx, struct gpreempt_kernel_gpu *ret,
-				    size_t max)
+static int fill_gpus(struct gpreempt_ctx *ctx, struct out_array *out)
 {
 	struct gkfd_schedulers all;
-	struct out_array out;
 	uint32_t line;
-	int r;
+	int r = open_ext(ctx, SCHEDULER);
 
-	r = out_array_init(&ctx->last, &out, ret, max, UP_TO(struct gpreempt_kernel_gpu, failures));
-	if (r >= 0)
-		r = open_ext(ctx, SCHEDULER);
 	if (r < 0)
 		return r;
 	r = gkfd_schedulers_read(ctx->k, &all, &line);
@@ -306,10 +301,16 @@ EXPORT int gpreempt_kernel_get_gpus(struct gpreempt_ctx *ctx, struct gpreempt_ke
 	for (size_t i = 0; i < all.n; i++) {
 		struct gpreempt_kernel_gpu g = describe(&all.gpus[i]);
 
-		out_array_add(&out, &g);
+		out_array_add(out, &g);
 	}
 	gkfd_schedulers_done(&all);
-	return (int)out.n;
+	return 0;
+}
+
+EXPORT int gpreempt_kernel_get_gpus(struct gpreempt_ctx *ctx, struct gpreempt_kernel_gpu *ret,
+				    size_t max)
+{
+	return out_list(ctx, fill_gpus, ret, max, UP_TO(struct gpreempt_kernel_gpu, failures));
 }
 
 /* ---- jobs ---- */

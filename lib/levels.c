@@ -2,24 +2,12 @@
 /* Which ways to preempt this machine has, and why not the others. Attaches to nobody. */
 #include <errno.h>
 #include <linux/capability.h>
-#include <stdarg.h>
 #include <string.h>
 
 #include "gpu/kfd/signing.h"
 #include "lib/internal.h"
 
 #define DEBUG_CAPABILITIES (GKFD_CAPABILITY_TRAP_DEBUG | GKFD_CAPABILITY_DEBUG_FIRMWARE)
-
-static void reason(struct gpreempt_level *level, const char *fmt, ...) _printf_(2, 3);
-
-static void reason(struct gpreempt_level *level, const char *fmt, ...)
-{
-	va_list ap;
-
-	va_start(ap, fmt);
-	vsnprintf(level->reason, sizeof(level->reason), fmt, ap);
-	va_end(ap);
-}
 
 /* 0: it can be opened and is new enough. */
 static int check_device(struct gpreempt_ctx *ctx, enum gkfd_cap cap, const char *since,
@@ -28,59 +16,51 @@ static int check_device(struct gpreempt_ctx *ctx, enum gkfd_cap cap, const char 
 	int r = ctx_open_device_quietly(ctx);
 
 	if (r == -EACCES || r == -EPERM)
-		reason(level, "no right to open /dev/kfd: join the group 'render', or try sudo");
+		level_reason(level,
+			     "no right to open /dev/kfd: join the group 'render', or try sudo");
 	else if (r < 0)
-		reason(level, "cannot open /dev/kfd: %s", strerror(-r));
+		level_reason(level, "cannot open /dev/kfd: %s", strerror(-r));
 	else if (!gkfd_has(ctx->k, cap))
-		reason(level, "the driver is too old: KFD %u.%u, need %s", ctx->k->major,
-		       ctx->k->minor, since);
+		level_reason(level, "the driver is too old: KFD %u.%u, need %s", ctx->k->major,
+			     ctx->k->minor, since);
 	else
 		return 0;
 	return -EOPNOTSUPP;
 }
 
-static int check_gpus(struct gpreempt_ctx *ctx, struct gpreempt_level *level)
+static bool gpus_allow(struct gpreempt_ctx *ctx, struct gpreempt_level *level)
 {
 	const struct gkfd_topology *topology;
+	int policy = gkfd_sched_policy(ctx->k), r = ctx_topology(ctx, &topology);
 	size_t able = 0;
-	int r;
 
-	r = ctx_topology(ctx, &topology);
-	if (r < 0) {
-		reason(level, "the GPUs cannot be listed: %s", strerror(-r));
-		return r;
-	}
-	if (topology->n == 0) {
-		reason(level,
-		       topology->forbidden
-			       ? "this process may use none of the machine's GPUs (device cgroup)"
-			       : "the driver has no GPU");
-		return -EOPNOTSUPP;
-	}
-	if (gkfd_sched_policy(ctx->k) == 2) {
-		reason(level, "amdgpu runs with sched_policy=2, which has no debug interface");
-		return -EOPNOTSUPP;
-	}
-	for (size_t i = 0; i < topology->n; i++)
-		if ((topology->nodes[i].capability & DEBUG_CAPABILITIES) == DEBUG_CAPABILITIES)
-			able++;
-	if (able == 0) {
-		reason(level,
-		       "the GPU or its firmware has no debug support (topology: capability)");
-		return -EOPNOTSUPP;
-	}
-	if (able < topology->n)
-		reason(level, "debug interface, on %zu of %zu GPUs", able, topology->n);
-	return 0;
+	for (size_t i = 0; r >= 0 && i < topology->n; i++)
+		able += (topology->nodes[i].capability & DEBUG_CAPABILITIES) == DEBUG_CAPABILITIES;
+	if (r < 0)
+		level_reason(level, "the GPUs cannot be listed: %s", strerror(-r));
+	else if (topology->n == 0)
+		level_reason(level, "%s",
+			     topology->forbidden ? "this process may use none of the machine's "
+						   "GPUs (device cgroup)" :
+						   "the driver has no GPU");
+	else if (policy == 2)
+		level_reason(level,
+			     "amdgpu runs with sched_policy=2, which has no debug interface");
+	else if (able == 0)
+		level_reason(level, "the GPU or its firmware has no debug support (topology: "
+				    "capability)");
+	else if (able < topology->n)
+		level_reason(level, "debug interface, on %zu of %zu GPUs", able, topology->n);
+	return able > 0 && policy != 2;
 }
 
 static void level_k2(struct gpreempt_ctx *ctx, struct gpreempt_level *level)
 {
-	reason(level,
-	       "debug interface: suspends queues of one process per call; needs the right to "
-	       "trace it");
+	level_reason(level,
+		     "debug interface: suspends queues of one process per call; needs the right to "
+		     "trace it");
 	level->available = check_device(ctx, GKFD_CAP_DEBUG, "1.13 (Linux 6.5)", level) >= 0 &&
-			   check_gpus(ctx, level) >= 0;
+			   gpus_allow(ctx, level);
 }
 
 /* What is not told, as by a model, is not missing. */
@@ -104,15 +84,16 @@ static int check_right_to_pause(struct gpreempt_ctx *ctx, struct gpreempt_level 
 {
 	if (may_checkpoint(ctx))
 		return 0;
-	reason(level, "needs CAP_CHECKPOINT_RESTORE or CAP_SYS_ADMIN: try sudo (and only on "
-		      "request: --level K1)");
+	level_reason(level, "needs CAP_CHECKPOINT_RESTORE or CAP_SYS_ADMIN: try sudo (and only on "
+			    "request: --level K1)");
 	return -EACCES;
 }
 
 static void level_k1(struct gpreempt_ctx *ctx, struct gpreempt_level *level)
 {
-	reason(level, "only on request (--level K1): pauses whole processes, of any ROCm runtime; "
-		      "only the guard would undo it");
+	level_reason(level,
+		     "only on request (--level K1): pauses whole processes, of any ROCm runtime; "
+		     "only the guard would undo it");
 	level->available = check_device(ctx, GKFD_CAP_CRIU, "1.7 (Linux 5.18)", level) >= 0 &&
 			   check_right_to_pause(ctx, level) >= 0;
 }
@@ -124,14 +105,15 @@ static void reason_not_loaded(struct gpreempt_ctx *ctx, struct gpreempt_level *l
 
 	gkfd_signing_read(ctx->k, &s);
 	if (!gkfd_signing_is_needed(&s)) {
-		reason(level, "kernel extension: not loaded");
+		level_reason(level, "kernel extension: not loaded");
 		return;
 	}
-	reason(level,
-	       "kernel extension: not loaded, and unsigned it would be refused (%s%s%s): enrol the "
-	       "key DKMS signs with, mokutil --import /var/lib/dkms/mok.pub, and restart",
-	       s.secure_boot ? "Secure Boot" : "signing enforced",
-	       s.known & GKFD_SIGNING_LOCKDOWN ? ", lockdown " : "", s.lockdown);
+	level_reason(level,
+		     "kernel extension: not loaded, and unsigned it would be refused (%s%s%.15s): "
+		     "enrol the key DKMS signs with, mokutil --import /var/lib/dkms/mok.pub, and "
+		     "restart",
+		     s.secure_boot ? "Secure Boot" : "signing enforced",
+		     s.known & GKFD_SIGNING_LOCKDOWN ? ", lockdown " : "", s.lockdown);
 }
 
 static int check_extension(struct gpreempt_ctx *ctx, struct gpreempt_level *level)
@@ -139,28 +121,23 @@ static int check_extension(struct gpreempt_ctx *ctx, struct gpreempt_level *leve
 	struct kfd_gpreempt_version version;
 	int r = gkfd_ext_open(ctx->k, &version);
 
-	switch (r) {
-	case 0:
-		break;
-	case -ENODEV:
+	if (r == -ENODEV)
 		reason_not_loaded(ctx, level);
-		return r;
-	case -EACCES:
-		reason(level, "kernel extension: no right to open /dev/" KFD_GPREEMPT_DEVICE
-			      ": try sudo, or join its group");
-		return r;
-	case -EPROTO:
-		reason(level, "kernel extension: it is of another version than this command");
-		return r;
-	default:
-		reason(level, "kernel extension: cannot open /dev/" KFD_GPREEMPT_DEVICE ": %s",
-		       strerror(-r));
-		return r;
-	}
-	reason(level, "kernel extension: any queues of any processes in one call%s",
-	       version.abilities & KFD_GPREEMPT_IS_ADMIN ? "" :
-							   "; needs the right to trace them");
-	return 0;
+	else if (r == -EACCES)
+		level_reason(level, "kernel extension: no right to open /dev/" KFD_GPREEMPT_DEVICE
+				    ": try sudo, or join its group");
+	else if (r == -EPROTO)
+		level_reason(level, "kernel extension: it is of another version than this command");
+	else if (r < 0)
+		level_reason(level,
+			     "kernel extension: cannot open /dev/" KFD_GPREEMPT_DEVICE ": %s",
+			     strerror(-r));
+	else
+		level_reason(level, "kernel extension: any queues of any processes in one call%s",
+			     version.abilities & KFD_GPREEMPT_IS_ADMIN ?
+				     "" :
+				     "; needs the right to trace them");
+	return r;
 }
 
 static void level_k3(struct gpreempt_ctx *ctx, struct gpreempt_level *level)
@@ -171,7 +148,8 @@ static void level_k3(struct gpreempt_ctx *ctx, struct gpreempt_level *level)
 
 static void level_k0(struct gpreempt_ctx *ctx, struct gpreempt_level *level)
 {
-	reason(level, "a program's own queues: only from inside that program, not by this command");
+	level_reason(level,
+		     "a program's own queues: only from inside that program, not by this command");
 }
 
 static const struct {
@@ -198,11 +176,5 @@ int amd_levels(struct gpreempt_ctx *ctx, struct out_array *out)
 
 EXPORT int gpreempt_get_levels(struct gpreempt_ctx *ctx, struct gpreempt_level *ret, size_t max)
 {
-	struct out_array out;
-	int r;
-
-	r = out_array_init(&ctx->last, &out, ret, max, UP_TO(struct gpreempt_level, reason));
-	if (r >= 0)
-		r = ctx->vendor->levels(ctx, &out);
-	return r < 0 ? r : (int)out.n;
+	return out_list(ctx, ctx->vendor->levels, ret, max, UP_TO(struct gpreempt_level, reason));
 }

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The driver, its GPUs, and what can be done with them. Touches nobody. */
 #include <errno.h>
-#include <stdarg.h>
 #include <string.h>
 
 #include "gpu/nvrm/selftest.h"
@@ -89,17 +88,6 @@ int nv_gpus(struct gpreempt_ctx *ctx, struct out_array *out)
 
 /* ---- levels ---- */
 
-static void reason(struct gpreempt_level *level, const char *fmt, ...) _printf_(2, 3);
-
-static void reason(struct gpreempt_level *level, const char *fmt, ...)
-{
-	va_list ap;
-
-	va_start(ap, fmt);
-	vsnprintf(level->reason, sizeof(level->reason), fmt, ap);
-	va_end(ap);
-}
-
 static bool gpus_allow(struct gpreempt_ctx *ctx, struct gpreempt_level *level)
 {
 	struct nvrm_gpu gpus[NVRM_MAX_GPUS] = { 0 };
@@ -108,13 +96,13 @@ static bool gpus_allow(struct gpreempt_ctx *ctx, struct gpreempt_level *level)
 	for (int i = 0; i < n; i++)
 		whole += !gpus[i].mig;
 	if (n == -EACCES || n == -EPERM)
-		reason(level, "no right to open /dev/nvidiactl");
+		level_reason(level, "no right to open /dev/nvidiactl");
 	else if (n < 0)
-		reason(level, "the GPUs cannot be listed: %s", strerror(-n));
+		level_reason(level, "the GPUs cannot be listed: %s", strerror(-n));
 	else if (n == 0)
-		reason(level, "the driver has no GPU");
+		level_reason(level, "the driver has no GPU");
 	else if (whole == 0)
-		reason(level, "the GPUs are cut into MIG instances, which are left alone");
+		level_reason(level, "the GPUs are cut into MIG instances, which are left alone");
 	return whole > 0;
 }
 
@@ -127,7 +115,7 @@ static bool driver_allows(struct gpreempt_ctx *ctx, struct gpreempt_level *level
 	if (r >= 0)
 		return true;
 	nvrm_failure_describe(r, 0, &failure, &text);
-	reason(level, "%.190s", text.message);
+	level_reason(level, "%.190s", text.message);
 	return false;
 }
 
@@ -147,8 +135,10 @@ int nv_levels(struct gpreempt_ctx *ctx, struct out_array *out)
 		struct gpreempt_level level = { .size = sizeof(level) };
 
 		snprintf(level.level, sizeof(level.level), "%s", levels[i].name);
-		reason(&level, "%s%s", levels[i].does,
-		       mps ? "; MPS runs, and whoever shares a context through it is refused" : "");
+		level_reason(
+			&level, "%s%s", levels[i].does,
+			mps ? "; MPS runs, and whoever shares a context through it is refused" :
+			      "");
 		level.available = driver_allows(ctx, &level) && gpus_allow(ctx, &level);
 		out_array_add(out, &level);
 	}

@@ -108,34 +108,6 @@ static int read_ident(struct nvrm *n, pid_t pid, struct gkfd_proc_ident *ret)
 	return r < 0 ? r : gkfd_proc_parse_status(status, status_len, ret);
 }
 
-static const char *state_name(const struct gkfd_proc_ident *ident)
-{
-	return ident->tracer_pid ? "traced" : proc_state_name(ident->state);
-}
-
-static void identify(struct nvrm *n, struct gpreempt_process_info *info)
-{
-	struct gkfd_proc_ident ident = { 0 };
-
-	if (read_ident(n, info->pid, &ident) < 0)
-		return;
-	info->uid = ident.uid;
-	info->tracer_pid = ident.tracer_pid;
-	memcpy(info->comm, ident.comm, sizeof(info->comm));
-	info->comm[sizeof(info->comm) - 1] = '\0';
-	snprintf(info->state, sizeof(info->state), "%s", state_name(&ident));
-	info->valid |= GPREEMPT_PROC_COMM;
-}
-
-static void add_gpu(struct gpreempt_process_info *info, uint32_t gpu)
-{
-	for (uint32_t i = 0; i < info->n_gpus; i++)
-		if (info->gpus[i] == gpu)
-			return;
-	if (info->n_gpus < GPREEMPT_MAX_GPUS)
-		info->gpus[info->n_gpus++] = gpu;
-}
-
 /* Its descriptors are borrowed for as long as the look takes. NULL: it cannot be looked into. */
 static struct nvrm_process *look_into(struct gpreempt_ctx *ctx, pid_t pid, enum nvrm_why *ret_why)
 {
@@ -153,12 +125,14 @@ static void describe(struct gpreempt_ctx *ctx, pid_t pid, struct gpreempt_proces
 {
 	enum nvrm_why why = NVRM_WHY_NONE;
 	struct nvrm_process *process = look_into(ctx, pid, &why);
+	struct gkfd_proc_ident ident = { 0 };
 
 	*ret = (struct gpreempt_process_info){ .size = sizeof(*ret), .pid = pid };
-	identify(ctx->nvrm->n, ret);
+	if (read_ident(ctx->nvrm->n, pid, &ident) >= 0)
+		info_identify(ret, &ident, ident.tracer_pid ? "traced" : NULL);
 	ret->hidden = !process && why != NVRM_WHY_NO_CONTEXT;
 	for (size_t i = 0; process && i < process->n_groups; i++)
-		add_gpu(ret, process->groups[i].gpu);
+		info_add_gpu(ret, process->groups[i].gpu);
 	ret->queues = process ? (uint32_t)process->n_groups : 0;
 	nvrm_process_close(process);
 }

@@ -30,7 +30,7 @@ enum gpreempt_class proc_class(const struct gkfd_mqds *mqds, const struct gkfd_p
 	return mqds_class(first, n, proc_compute_queues(proc));
 }
 
-static void add_gpu(struct gpreempt_process_info *info, uint32_t gpu_id)
+void info_add_gpu(struct gpreempt_process_info *info, uint32_t gpu_id)
 {
 	for (uint32_t i = 0; i < info->n_gpus; i++)
 		if (info->gpus[i] == gpu_id)
@@ -39,7 +39,7 @@ static void add_gpu(struct gpreempt_process_info *info, uint32_t gpu_id)
 		info->gpus[info->n_gpus++] = gpu_id;
 }
 
-const char *proc_state_name(char state)
+static const char *state_by_letter(char state)
 {
 	switch (state) {
 	case 'T':
@@ -53,7 +53,19 @@ const char *proc_state_name(char state)
 	}
 }
 
-static const char *state_name(struct gpreempt_ctx *ctx, const struct gkfd_proc_ident *ident)
+void info_identify(struct gpreempt_process_info *info, const struct gkfd_proc_ident *ident,
+		   const char *kept)
+{
+	info->uid = ident->uid;
+	info->tracer_pid = ident->tracer_pid;
+	snprintf(info->comm, sizeof(info->comm), "%s", ident->comm);
+	snprintf(info->state, sizeof(info->state), "%s",
+		 kept ? kept : state_by_letter(ident->state));
+	info->valid |= GPREEMPT_PROC_COMM;
+}
+
+/* What keeps it, if anything does. */
+static const char *kept_by(struct gpreempt_ctx *ctx, const struct gkfd_proc_ident *ident)
 {
 	pid_t holder;
 
@@ -61,7 +73,7 @@ static const char *state_name(struct gpreempt_ctx *ctx, const struct gkfd_proc_i
 	    gkfd_ext_is_scheduled_off(ctx->k, ident->pid, ident->start_ticks) == 1)
 		return "held";
 	if (!ident->tracer_pid)
-		return proc_state_name(ident->state);
+		return NULL;
 	return gkfd_holder_of(ctx->k, ident->tracer_pid, &holder) == 1 ? "attached" : "traced";
 }
 
@@ -72,12 +84,7 @@ static void identify(struct gpreempt_ctx *ctx, struct gpreempt_process_info *inf
 	/* In another pid namespace sysfs speaks of pids that are somebody else's here. */
 	if (!gkfd_pids_are_global(ctx->k) || gkfd_proc_identify(ctx->k, info->pid, &ident) < 0)
 		return;
-	info->uid = ident.uid;
-	info->tracer_pid = ident.tracer_pid;
-	memcpy(info->comm, ident.comm, sizeof(info->comm));
-	info->comm[sizeof(info->comm) - 1] = '\0';
-	snprintf(info->state, sizeof(info->state), "%s", state_name(ctx, &ident));
-	info->valid |= GPREEMPT_PROC_COMM;
+	info_identify(info, &ident, kept_by(ctx, &ident));
 }
 
 static void describe(struct gpreempt_ctx *ctx, const struct gkfd_proc *proc,
@@ -86,7 +93,7 @@ static void describe(struct gpreempt_ctx *ctx, const struct gkfd_proc *proc,
 	*ret = (struct gpreempt_process_info){ .size = sizeof(*ret), .pid = proc->pid };
 	ret->queues = (uint32_t)proc->n_queues;
 	for (size_t i = 0; i < proc->n_queues; i++)
-		add_gpu(ret, proc->queues[i].gpu_id);
+		info_add_gpu(ret, proc->queues[i].gpu_id);
 	for (size_t i = 0; i < proc->n_gpus; i++) {
 		if (!proc->gpus[i].has_vram)
 			continue;
@@ -151,12 +158,6 @@ int amd_processes(struct gpreempt_ctx *ctx, struct out_array *out)
 EXPORT int gpreempt_list_processes(struct gpreempt_ctx *ctx, struct gpreempt_process_info *ret,
 				   size_t max)
 {
-	struct out_array out;
-	int r;
-
-	r = out_array_init(&ctx->last, &out, ret, max, UP_TO(struct gpreempt_process_info, hidden));
-	if (r < 0)
-		return r;
-	r = ctx->vendor->processes(ctx, &out);
-	return r < 0 ? r : (int)out.n;
+	return out_list(ctx, ctx->vendor->processes, ret, max,
+			UP_TO(struct gpreempt_process_info, hidden));
 }
