@@ -6,7 +6,7 @@
 
 #include "gpu/model/model.h"
 #include "gpu/soft/transport.h"
-#include "lib/nvrm.h"
+#include "lib/internal.h"
 
 static void list_presets(char *buf, size_t size)
 {

@@ -16,13 +16,13 @@
 #include "gpu/kfd/procs.h"
 #include "gpu/kfd/target.h"
 #include "gpu/kfd/topology.h"
+#include "gpu/nvrm/machine.h"
 #include "gpu/why.h"
 #include "util/macros.h"
 
 #define MAX_WAYS 3
 #define EXPORT __attribute__((visibility("default")))
 
-struct nv_device;
 struct vendor;
 
 struct gpreempt_process {
@@ -46,7 +46,9 @@ struct gpreempt_ctx {
 	unsigned int refs;
 	const struct vendor *vendor; /* AMD unless somebody says otherwise */
 	struct gkfd *k; /* NULL: another vendor's */
-	struct nv_device *nvrm;
+	struct nvrm *nvrm; /* NULL: another vendor's */
+	struct nvrm_version nvrm_version;
+	struct nvrm_finder *nvrm_finder; /* since processes were asked for first */
 	/*
 	 * By way to hold, since the first attachment by it; behind them the same without a guard,
 	 * for those who only look and stop nobody by that.
@@ -169,6 +171,12 @@ extern const struct vendor vendor_amd; /* amd.c */
 
 /* 0, or -EOPNOTSUPP: "NVIDIA's driver has no WHAT". */
 int ctx_needs(struct gpreempt_ctx *ctx, enum ability ability, const char *what, const char *hint);
+
+/* ---- nvrm.c ---- */
+
+/* Makes @ctx one of NVIDIA's driver, which it owns from then on. -ENODEV: there is none. */
+int ctx_open_nvrm(struct gpreempt_ctx *ctx, struct nvrm *n);
+int ctx_open_nvrm_driver(struct gpreempt_ctx *ctx); /* the machine's own */
 
 /* ---- of AMD's driver, behind vendor_amd ---- */
 

@@ -2,7 +2,7 @@
 /* The machine's own driver. Alone in its file: a program for tests has another one. */
 #include <errno.h>
 
-#include "lib/nvrm.h"
+#include "lib/internal.h"
 
 int ctx_open_nvrm_driver(struct gpreempt_ctx *ctx)
 {

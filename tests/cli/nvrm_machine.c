@@ -14,7 +14,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "lib/nvrm.h"
+#include "lib/internal.h"
 #include "tests/nvrm/fake_rm.h"
 #include "util/apart.h"
 

@@ -3,7 +3,7 @@
 #ifndef GPREEMPT_TESTS_LIB_NVRM_RIG_H
 #define GPREEMPT_TESTS_LIB_NVRM_RIG_H
 
-#include "lib/nvrm.h"
+#include "lib/internal.h"
 #include "tests/nvrm/fake_rm.h"
 
 #define JOB 4711

@@ -8,7 +8,8 @@
 
 #include <cmocka.h>
 
-#include "lib/nvrm.h"
+#include "gpu/nvrm/process.h"
+#include "lib/internal.h"
 #include "tests/lib/nvrm_rig.h"
 
 #define TEST(f) cmocka_unit_test_setup_teardown(f, lib_rig_setup, lib_rig_teardown)
