@@ -217,12 +217,10 @@ void backends_close(struct gpreempt_ctx *ctx); /* nothing may be attached any mo
 
 uint64_t model_save_ns(struct gpreempt_ctx *ctx); /* of all GPUs so far; 0 on hardware */
 
-/* ---- mqds.c ---- */
+/* ---- processes.c: going through the processes of the machine without touching them ---- */
 
-/* Sorted by pid, GPU and ring, so that the finders below can search. SDMA entries are dropped. */
+/* As they stand together by process. SDMA entries are dropped. */
 int mqds_read(struct gpreempt_ctx *ctx, struct gkfd_mqds *ret);
-const struct gkfd_mqd *mqds_find(const struct gkfd_mqds *m, pid_t pid, uint32_t gpu_id,
-				 uint64_t ring_base);
 /*
  * What one more compute queue makes of the class of its process, which begins as offline. @known:
  * its priority.
@@ -230,8 +228,6 @@ const struct gkfd_mqd *mqds_find(const struct gkfd_mqds *m, pid_t pid, uint32_t 
 enum gpreempt_class class_with(enum gpreempt_class so_far, bool known, uint32_t priority);
 /* @n_compute: the compute queues it has, which all must be among @mqds. */
 enum gpreempt_class mqds_class(const struct gkfd_mqd *mqds, size_t n, size_t n_compute);
-
-/* ---- processes.c: going through the processes of the machine without touching them ---- */
 
 /* @mqds is empty where debugfs cannot be read. A negative answer ends the walk. */
 typedef int (*proc_visitor)(struct gpreempt_ctx *ctx, const struct gkfd_proc *proc,
@@ -251,21 +247,16 @@ void info_identify(struct gpreempt_process_info *info, const struct gkfd_proc_id
 int queues_of_proc(struct gpreempt_ctx *ctx, const struct gkfd_proc *proc,
 		   const struct gkfd_mqds *mqds, struct gpreempt_queue *ret);
 
-/* ---- describe.c: a queue's fields from what each source knows ---- */
+/* ---- snapshot.c ---- */
 
-void describe_entry(struct gpreempt_ctx *ctx, struct gpreempt_queue *q, pid_t pid,
-		    const struct kfd_queue_snapshot_entry *entry);
-void describe_stats(struct gpreempt_ctx *ctx, struct gpreempt_queue *q, pid_t pid,
-		    const struct kfd_gpreempt_queue *stats);
-void describe_mqd(struct gpreempt_ctx *ctx, struct gpreempt_queue *q, const struct gkfd_mqd *mqd);
+/* Sizes are given per XCC; without their number the whole is not known. */
+void describe_cwsr(struct gpreempt_ctx *ctx, struct gpreempt_queue *q, uint64_t base,
+		   uint32_t per_xcc);
 /*
  * What can be told from the memory of the process; @queues with their addresses. Memory that cannot
  * be read tells nothing, which is not a failure.
  */
 int describe_progress(struct gpreempt_ctx *ctx, pid_t pid, struct gpreempt_queue *queues, size_t n);
-
-/* ---- snapshot.c ---- */
-
 /* Notes which of the queues the caller holds. -ENOMEM. */
 int snapshot_mark_held(struct gpreempt_process *p, struct gpreempt_queue *queues, size_t n);
 

@@ -13,6 +13,45 @@ EXPORT const char *gpreempt_class_name(enum gpreempt_class job_class)
 	return name ? name : "unknown";
 }
 
+int mqds_read(struct gpreempt_ctx *ctx, struct gkfd_mqds *ret)
+{
+	struct gkfd_mqds m = { 0 };
+	size_t kept = 0;
+	uint32_t line = 0;
+	int r;
+
+	r = gkfd_mqds_ask(ctx->k, &m, &line);
+	if (r < 0)
+		return r;
+	for (size_t i = 0; i < m.n; i++)
+		if (!m.mqds[i].sdma)
+			m.mqds[kept++] = m.mqds[i];
+	m.n = kept;
+	*ret = m;
+	return 0;
+}
+
+/* Linux 6.12 kfd_mqd_manager.c: priorities 0-6 are the low pipe class, 11-15 the high one. */
+#define PRIORITY_OFFLINE_MAX 6
+#define PRIORITY_ONLINE_MIN 11
+
+enum gpreempt_class class_with(enum gpreempt_class so_far, bool known, uint32_t priority)
+{
+	if (so_far == GPREEMPT_CLASS_ONLINE || (known && priority >= PRIORITY_ONLINE_MIN))
+		return GPREEMPT_CLASS_ONLINE;
+	return known && priority <= PRIORITY_OFFLINE_MAX ? so_far : GPREEMPT_CLASS_UNKNOWN;
+}
+
+enum gpreempt_class mqds_class(const struct gkfd_mqd *mqds, size_t n, size_t n_compute)
+{
+	enum gpreempt_class job_class =
+		n > 0 && n >= n_compute ? GPREEMPT_CLASS_OFFLINE : GPREEMPT_CLASS_UNKNOWN;
+
+	for (size_t i = 0; i < n; i++)
+		job_class = class_with(job_class, true, mqds[i].priority);
+	return job_class;
+}
+
 size_t proc_compute_queues(const struct gkfd_proc *proc)
 {
 	size_t n = 0;

@@ -71,9 +71,9 @@ static size_t count_lookalikes(const struct gkfd_proc *proc, const struct gkfd_p
 	return n;
 }
 
-/* Fills in of @q what the @n descriptors of its process tell of it. */
-static void complete(struct gpreempt_queue *q, size_t lookalikes,
-		     const struct gpreempt_queue *described, size_t n)
+/* What the @n descriptors of its process tell of @q, of whose kind there are so many queues. */
+static struct gpreempt_queue known_of(const struct gkfd_proc_queue *q, size_t lookalikes,
+				      const struct gpreempt_queue *described, size_t n)
 {
 	struct gpreempt_queue common = { 0 };
 	size_t found = 0;
@@ -87,14 +87,26 @@ static void complete(struct gpreempt_queue *q, size_t lookalikes,
 			common = described[i];
 	}
 	/* As many descriptors as ids, or one of them is not of this kind after all. */
-	if (found == 0 || found != lookalikes)
-		return;
-	common.size = q->size;
-	common.pid = q->pid;
-	common.queue_id = q->queue_id;
-	common.type = q->type;
-	common.job_class = q->job_class;
-	*q = common;
+	return gkfd_type_is_compute(q->type) && found == lookalikes ? common :
+								      (struct gpreempt_queue){ 0 };
+}
+
+static void describe_mqd(struct gpreempt_ctx *ctx, struct gpreempt_queue *q,
+			 const struct gkfd_mqd *mqd)
+{
+	*q = (struct gpreempt_queue){
+		.valid = GPREEMPT_QUEUE_RING_BASE | GPREEMPT_QUEUE_POINTERS |
+			 GPREEMPT_QUEUE_PRIORITY,
+		.gpu_id = mqd->gpu_id,
+		/* ROCm programs make no other compute queues; a descriptor does not say. */
+		.type = GPREEMPT_QUEUE_COMPUTE_AQL,
+		.priority = mqd->priority,
+		.ring_base = mqd->ring_base,
+		.ring_bytes = mqd->ring_bytes,
+		.read_ptr_addr = mqd->read_ptr_addr,
+		.write_ptr_addr = mqd->write_ptr_addr,
+	};
+	describe_cwsr(ctx, q, mqd->cwsr_base, mqd->cwsr_bytes);
 }
 
 int queues_of_proc(struct gpreempt_ctx *ctx, const struct gkfd_proc *proc,
@@ -108,28 +120,21 @@ int queues_of_proc(struct gpreempt_ctx *ctx, const struct gkfd_proc *proc,
 
 	if (!described)
 		return -ENOMEM;
-	for (size_t i = 0; i < n; i++) {
-		described[i].gpu_id = first[i].gpu_id;
-		/* ROCm programs make no other compute queues; a descriptor does not say. */
-		described[i].type = GPREEMPT_QUEUE_COMPUTE_AQL;
+	for (size_t i = 0; i < n; i++)
 		describe_mqd(ctx, &described[i], &first[i]);
-	}
 	/* Memory of another user's process cannot be read: state and indices stay unknown. */
 	r = describe_progress(ctx, proc->pid, described, n);
 	for (size_t i = 0; i < proc->n_queues && r >= 0; i++) {
 		const struct gkfd_proc_queue *from = &proc->queues[i];
 
-		ret[i] = (struct gpreempt_queue){
-			.size = sizeof(ret[i]),
-			.pid = proc->pid,
-			.queue_id = from->queue_id,
-			.gpu_id = from->gpu_id,
-			.type = sysfs_type(from->type),
-			.job_class = job_class,
-			.ring_bytes = from->ring_bytes,
-		};
-		if (ret[i].type == GPREEMPT_QUEUE_COMPUTE)
-			complete(&ret[i], count_lookalikes(proc, from), described, n);
+		ret[i] = known_of(from, count_lookalikes(proc, from), described, n);
+		ret[i].size = sizeof(ret[i]);
+		ret[i].pid = proc->pid;
+		ret[i].queue_id = from->queue_id;
+		ret[i].gpu_id = from->gpu_id;
+		ret[i].type = sysfs_type(from->type);
+		ret[i].job_class = job_class;
+		ret[i].ring_bytes = from->ring_bytes;
 	}
 	return r;
 }

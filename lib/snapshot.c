@@ -4,8 +4,87 @@
 #include <string.h>
 
 #include "gpu/kfd/backend.h"
+#include "gpu/kfd/progress.h"
 #include "lib/internal.h"
 #include "util/array.h"
+
+/* ---- what each source knows ---- */
+
+void describe_cwsr(struct gpreempt_ctx *ctx, struct gpreempt_queue *q, uint64_t base,
+		   uint32_t per_xcc)
+{
+	const struct gkfd_topology *topology;
+	const struct gkfd_node *node;
+
+	if (base) {
+		q->cwsr_base = base;
+		q->valid |= GPREEMPT_QUEUE_CWSR_BASE;
+	}
+	if (ctx_topology(ctx, &topology) < 0)
+		return;
+	node = gkfd_topology_find(topology, q->gpu_id);
+	if (!node || !(node->known & GKFD_NODE_NUM_XCC) || per_xcc == 0)
+		return;
+	q->cwsr_bytes = (uint64_t)per_xcc * node->num_xcc;
+	q->valid |= GPREEMPT_QUEUE_CWSR_BYTES;
+}
+
+static void set_progress(struct gpreempt_queue *q, const struct gkfd_progress *progress)
+{
+	if (progress->pointers_known) {
+		q->read_index = progress->read_index;
+		q->write_index = progress->write_index;
+		q->valid |= GPREEMPT_QUEUE_INDICES;
+	}
+	if (progress->state == GKFD_QUEUE_UNKNOWN)
+		return;
+	q->pending = progress->pending;
+	if (!(q->valid & GPREEMPT_QUEUE_STATE)) /* else it is suspended */
+		snprintf(q->state, sizeof(q->state), "%s", gkfd_queue_state_name(progress->state));
+	q->valid |= GPREEMPT_QUEUE_PENDING | GPREEMPT_QUEUE_STATE;
+}
+
+int describe_progress(struct gpreempt_ctx *ctx, pid_t pid, struct gpreempt_queue *queues, size_t n)
+{
+	_cleanup_free_ struct gkfd_queue_addr *addrs = calloc(n + 1, sizeof(*addrs));
+	_cleanup_free_ struct gkfd_progress *progress = calloc(n + 1, sizeof(*progress));
+
+	if (!addrs || !progress)
+		return -ENOMEM;
+	for (size_t i = 0; i < n; i++)
+		addrs[i] = (struct gkfd_queue_addr){
+			.type = queues[i].type,
+			.ring_base = queues[i].ring_base,
+			.ring_bytes = queues[i].ring_bytes,
+			.read_ptr_addr = queues[i].read_ptr_addr,
+			.write_ptr_addr = queues[i].write_ptr_addr,
+		};
+	if (n == 0 || gkfd_progress_read(ctx->k, pid, addrs, n, progress) < 0)
+		return 0;
+	for (size_t i = 0; i < n; i++)
+		set_progress(&queues[i], &progress[i]);
+	return 0;
+}
+
+/* ---- descriptors ---- */
+
+static int compare_mqds(const void *a, const void *b)
+{
+	const struct gkfd_mqd *x = a, *y = b;
+
+	return x->gpu_id != y->gpu_id ? compare_u32(&x->gpu_id, &y->gpu_id) :
+					compare_u64(&x->ring_base, &y->ring_base);
+}
+
+static const struct gkfd_mqd *find_mqd(const struct gpreempt_process *p,
+				       const struct gpreempt_queue *q)
+{
+	struct gkfd_mqd key = { .gpu_id = q->gpu_id, .ring_base = q->ring_base };
+
+	if (p->mqds.n == 0)
+		return NULL;
+	return bsearch(&key, p->mqds.mqds, p->mqds.n, sizeof(key), compare_mqds);
+}
 
 /* Descriptors change only with the queues: debugfs prints the whole machine, so ask rarely. */
 static bool mqds_are_current(const struct gpreempt_process *p, const struct gpreempt_queue *queues,
@@ -17,7 +96,7 @@ static bool mqds_are_current(const struct gpreempt_process *p, const struct gpre
 		if (!gkfd_type_is_compute(queues[i].type))
 			continue;
 		compute++;
-		if (!mqds_find(&p->mqds, p->pid, queues[i].gpu_id, queues[i].ring_base))
+		if (!find_mqd(p, &queues[i]))
 			return false;
 	}
 	return compute == p->mqds.n;
@@ -29,7 +108,8 @@ static void keep_own_mqds(struct gpreempt_process *p, struct gkfd_mqds *all)
 	size_t n = gkfd_mqds_of_process(all, p->pid, &first);
 
 	if (n)
-		memmove(all->mqds, first, n * sizeof(*first));
+		qsort(memmove(all->mqds, first, n * sizeof(*first)), n, sizeof(*first),
+		      compare_mqds);
 	all->n = n;
 	p->mqds = *all;
 }
@@ -51,8 +131,7 @@ static void add_priorities(struct gpreempt_process *p, struct gpreempt_queue *qu
 {
 	refresh_mqds(p, queues, n);
 	for (size_t i = 0; i < n; i++) {
-		const struct gkfd_mqd *mqd =
-			mqds_find(&p->mqds, p->pid, queues[i].gpu_id, queues[i].ring_base);
+		const struct gkfd_mqd *mqd = find_mqd(p, &queues[i]);
 
 		if (!mqd)
 			continue;
@@ -104,6 +183,32 @@ static void drop_unknown(struct gpreempt_queue *q)
 
 /* ---- what the driver tells: how many queues; *ret is the caller's to free ---- */
 
+static enum gpreempt_queue_type type_of(uint32_t type)
+{
+	return type <= GPREEMPT_QUEUE_SDMA_BY_ENGINE ? (enum gpreempt_queue_type)type :
+						       GPREEMPT_QUEUE_OTHER;
+}
+
+static void describe_entry(struct gpreempt_ctx *ctx, struct gpreempt_queue *q, pid_t pid,
+			   const struct kfd_queue_snapshot_entry *entry)
+{
+	*q = (struct gpreempt_queue){
+		.size = sizeof(*q),
+		.valid = GPREEMPT_QUEUE_RING_BASE | GPREEMPT_QUEUE_POINTERS |
+			 GPREEMPT_QUEUE_EXCEPTIONS,
+		.pid = pid,
+		.queue_id = entry->queue_id,
+		.gpu_id = entry->gpu_id,
+		.type = type_of(entry->queue_type),
+		.ring_base = entry->ring_base_address,
+		.ring_bytes = entry->ring_size,
+		.read_ptr_addr = entry->read_pointer_address,
+		.write_ptr_addr = entry->write_pointer_address,
+		.exceptions = entry->exception_status,
+	};
+	describe_cwsr(ctx, q, entry->ctx_save_restore_address, entry->ctx_save_restore_area_size);
+}
+
 static int read_session(struct gpreempt_process *p, struct gkfd_target *target,
 			struct gpreempt_queue **ret)
 {
@@ -131,6 +236,26 @@ static int read_session(struct gpreempt_process *p, struct gkfd_target *target,
 #define OFF \
 	(KFD_GPREEMPT_QUEUE_HELD | KFD_GPREEMPT_QUEUE_HELD_SELF | KFD_GPREEMPT_QUEUE_STOPPED | \
 	 KFD_GPREEMPT_QUEUE_SUSPENDED)
+
+static void describe_stats(struct gpreempt_ctx *ctx, struct gpreempt_queue *q, pid_t pid,
+			   const struct kfd_gpreempt_queue *stats)
+{
+	*q = (struct gpreempt_queue){
+		.size = sizeof(*q),
+		.valid = GPREEMPT_QUEUE_RING_BASE | GPREEMPT_QUEUE_POINTERS |
+			 GPREEMPT_QUEUE_PRIORITY,
+		.pid = pid,
+		.queue_id = stats->queue_id,
+		.gpu_id = stats->gpu_id,
+		.type = type_of(stats->type),
+		.priority = stats->priority,
+		.ring_base = stats->ring_base,
+		.ring_bytes = stats->ring_bytes,
+		.read_ptr_addr = stats->read_ptr,
+		.write_ptr_addr = stats->write_ptr,
+	};
+	describe_cwsr(ctx, q, stats->cwsr_base, stats->cwsr_bytes);
+}
 
 static int read_ext(struct gpreempt_process *p, struct gpreempt_queue **ret)
 {

@@ -241,6 +241,28 @@ static void a_descriptor_too_few_or_too_many_proves_nothing(void **state)
 	assert_int_equal(q[0].valid, 0);
 }
 
+static void a_queue_that_copies_is_told_from_one_of_compute(void **state)
+{
+	struct gkfd_mqd one = mqd(0x1000, 4096, 7);
+	struct gkfd_mqds m = { .n = 1, .mqds = &one };
+	struct gkfd_proc_queue ids[] = {
+		{ .queue_id = 0, .gpu_id = GPU, .ring_bytes = 4096 },
+		{ .queue_id = 1,
+		  .gpu_id = GPU,
+		  .type = KFD_IOC_QUEUE_TYPE_SDMA,
+		  .ring_bytes = 4096 },
+	};
+	struct gkfd_proc proc = { .pid = PID, .n_queues = 2, .queues = ids };
+	struct gpreempt_ctx *ctx = ctx_over("mi308x");
+	struct gpreempt_queue q[2];
+
+	assert_int_equal(queues_of_proc(ctx, &proc, &m, q), 0);
+	assert_true(q[0].valid & GPREEMPT_QUEUE_PRIORITY);
+	assert_int_equal(q[1].type, GPREEMPT_QUEUE_SDMA);
+	assert_int_equal(q[1].valid, 0);
+	gpreempt_unref(ctx);
+}
+
 static void classes_follow_priorities(void **state)
 {
 	struct gkfd_mqd low[] = { mqd(1, 1, 0), mqd(2, 1, 6) };
@@ -270,6 +292,7 @@ int main(void)
 		cmocka_unit_test(lookalikes_share_only_what_is_common),
 		cmocka_unit_test(lookalikes_of_two_priorities_have_none),
 		cmocka_unit_test(a_descriptor_too_few_or_too_many_proves_nothing),
+		cmocka_unit_test(a_queue_that_copies_is_told_from_one_of_compute),
 		cmocka_unit_test(classes_follow_priorities),
 	};
 
