@@ -155,6 +155,7 @@ struct vendor {
 	int (*device_info)(struct gpreempt_ctx *ctx, struct gpreempt_device_info *info);
 	out_fill_fn gpus;
 	out_fill_fn levels;
+	/* NULL: there is none. */
 	int (*self_test)(struct gpreempt_ctx *ctx, uint32_t index, struct gpreempt_self_test *ret);
 	out_fill_fn processes;
 	/* @only_idle: with HAS_PROGRESS only. */
@@ -166,6 +167,8 @@ struct vendor {
 	/* 1: let go; 0: nothing to let go of, or, unless it was @named, none of ours. */
 	int (*release)(struct gpreempt_ctx *ctx, pid_t pid, bool named);
 };
+
+#define level_reason(level, ...) snprintf((level)->reason, sizeof((level)->reason), __VA_ARGS__)
 
 extern const struct vendor vendor_amd; /* amd.c */
 
@@ -180,16 +183,10 @@ int ctx_open_nvrm_driver(struct gpreempt_ctx *ctx); /* the machine's own */
 
 /* ---- of AMD's driver, behind vendor_amd ---- */
 
-int amd_open_backend(struct gpreempt_ctx *ctx, unsigned int flags, struct gpu_backend **ret);
 int amd_snapshot(struct gpreempt_process *p, struct gpreempt_queue **ret, size_t *ret_n);
-int amd_device_info(struct gpreempt_ctx *ctx, struct gpreempt_device_info *info);
-int amd_gpus(struct gpreempt_ctx *ctx, struct out_array *out);
-int amd_levels(struct gpreempt_ctx *ctx, struct out_array *out);
 int amd_processes(struct gpreempt_ctx *ctx, struct out_array *out);
 int amd_queues(struct gpreempt_ctx *ctx, const struct gpreempt_queue_filter *filter, bool only_idle,
 	       struct out_array *out);
-int amd_list(struct gpreempt_ctx *ctx, pid_t **ret, size_t *ret_n);
-int amd_release(struct gpreempt_ctx *ctx, pid_t pid, bool named);
 
 /* ---- process.c ---- */
 
@@ -208,10 +205,6 @@ int process_check(struct gpreempt_process *p);
 void backends_promise(struct gpreempt_ctx *ctx, uint64_t allow_ns);
 void backends_tick(struct gpreempt_ctx *ctx); /* time that is made up has moved on */
 void backends_close(struct gpreempt_ctx *ctx); /* nothing may be attached any more */
-
-/* ---- levels.c ---- */
-
-#define level_reason(level, ...) snprintf((level)->reason, sizeof((level)->reason), __VA_ARGS__)
 
 /* ---- model.c ---- */
 

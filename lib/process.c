@@ -9,7 +9,6 @@
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 
-#include "gpu/kfd/backend.h"
 #include "lib/internal.h"
 
 /* ---- what backends have to say ---- */
@@ -81,8 +80,6 @@ int process_fail(struct gpreempt_process *p)
 	return ctx_fail_why(p->ctx, p->done.result, &p->done.why);
 }
 
-/* ---- opening backends ---- */
-
 int ctx_start_guard(struct gpreempt_ctx *ctx)
 {
 	int r;
@@ -105,46 +102,6 @@ int ctx_start_guard(struct gpreempt_ctx *ctx)
 				"the caller is pid 1 of its container, which no guard could end");
 	r = guard_start(&ctx->guard);
 	return r < 0 ? ctx_fail_errno(ctx, r, "starting the guard process") : 0;
-}
-
-/* Which of them; the extension's where it is there and nobody wants another. */
-enum way { WAY_EXT, WAY_DEBUG, WAY_PAUSE };
-
-static enum way choose_way(struct gpreempt_ctx *ctx, unsigned int flags)
-{
-	struct kfd_gpreempt_version version;
-
-	if (flags & GPREEMPT_ATTACH_PAUSE)
-		return WAY_PAUSE;
-	if (flags & GPREEMPT_ATTACH_DEBUG || gkfd_ext_open(ctx->k, &version) < 0)
-		return WAY_DEBUG;
-	return WAY_EXT;
-}
-
-int amd_open_backend(struct gpreempt_ctx *ctx, unsigned int flags, struct gpu_backend **ret)
-{
-	enum way way = choose_way(ctx, flags);
-	bool unguarded = flags & GPREEMPT_ATTACH_LOOK_ONLY && gpreempt_is_modelled(ctx);
-	bool guarded = way != WAY_EXT && !unguarded;
-	struct gpu_backend **b = &ctx->backends[unguarded ? MAX_WAYS + way : way];
-	char why[GPU_WHY_SIZE] = "";
-	struct gkfd_backend_options options = {
-		.ext = way == WAY_EXT ? GKFD_EXT_ONLY : GKFD_EXT_NEVER,
-		.way = way == WAY_PAUSE ? GKFD_BY_PAUSE : GKFD_BY_DEBUG,
-		.named_only = true,
-		.why = why,
-	};
-	int r = ctx_open_device(ctx);
-
-	if (r >= 0 && guarded)
-		r = ctx_start_guard(ctx);
-	if (r < 0)
-		return r;
-	options.guard = guarded ? ctx->guard : NULL;
-	if (!*b)
-		r = gkfd_backend_open(gkfd_ref(ctx->k), &options, b);
-	*ret = *b;
-	return r < 0 ? ctx_fail_errno(ctx, r, why[0] ? why : "attach") : 0;
 }
 
 /* ---- coming and going ---- */

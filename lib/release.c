@@ -3,7 +3,6 @@
 #include <errno.h>
 #include <string.h>
 
-#include "gpu/kfd/release.h"
 #include "lib/daemon_internal.h"
 #include "lib/internal.h"
 
@@ -106,20 +105,6 @@ static bool release_by_kernel(struct gpreempt_ctx *ctx, pid_t pid, struct result
 	return true;
 }
 
-int amd_release(struct gpreempt_ctx *ctx, pid_t pid, bool named)
-{
-	struct gkfd_failure failure = { 0 };
-	int r = ctx_open_device(ctx);
-
-	if (r < 0)
-		return r;
-	r = gkfd_release_pid(ctx->k, pid, &failure);
-	/* Of all processes: one that ended is let go, and somebody's debugger is no hold. */
-	if (!named && (r == -ESRCH || (r < 0 && failure.why == GKFD_WHY_TRACED)))
-		return 0;
-	return r < 0 ? ctx_fail_target(ctx, r, pid, &failure) : r;
-}
-
 static void release_one(struct gpreempt_ctx *ctx, pid_t pid, struct result *res, bool named)
 {
 	int r;
@@ -133,47 +118,6 @@ static void release_one(struct gpreempt_ctx *ctx, pid_t pid, struct result *res,
 		note_released(res, pid);
 	if (r < 0)
 		note_failure(ctx, res, r);
-}
-
-/* Where that cannot be told it may have some. */
-static bool has_queues(struct gkfd *k, pid_t pid)
-{
-	_cleanup_free_ char *names = NULL;
-	char path[64];
-
-	snprintf(path, sizeof(path), "proc/%d/queues", (int)pid);
-	return gkfd_list_dir(k, GKFD_TREE_SYSFS, path, &names) < 0 || *names;
-}
-
-/*
- * Those without a queue have nothing that could be held. Among them are our own that hang at one
- * that has, as they end.
- */
-static void drop_idle(struct gpreempt_ctx *ctx, pid_t *pids, size_t *n)
-{
-	size_t kept = 0;
-
-	for (size_t i = 0; i < *n; i++)
-		if (pids[i] != ctx_own_pid(ctx) && has_queues(ctx->k, pids[i]))
-			pids[kept++] = pids[i];
-	*n = kept;
-}
-
-int amd_list(struct gpreempt_ctx *ctx, pid_t **ret, size_t *ret_n)
-{
-	int r = ctx_open_device(ctx);
-
-	if (r < 0)
-		return r;
-	if (!gkfd_pids_are_global(ctx->k))
-		return ctx_fail(ctx, -EOPNOTSUPP, GPREEMPT_ERROR_REFUSED,
-				"run it on the host, or name the pids",
-				"inside a container the holds of the machine cannot be seen");
-	r = gkfd_proc_list(ctx->k, ret, ret_n);
-	if (r < 0)
-		return ctx_fail_errno(ctx, r, "the list of GPU processes");
-	drop_idle(ctx, *ret, ret_n);
-	return 0;
 }
 
 EXPORT int gpreempt_list_pids(struct gpreempt_ctx *ctx, pid_t *ret, size_t max)
