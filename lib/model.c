@@ -7,10 +7,14 @@
 #include "gpu/soft/transport.h"
 #include "lib/internal.h"
 
-/* NULL where there is none of our own. Tracer threads use the model too: to be given back soon. */
-static struct model *model_take(struct gpreempt_ctx *ctx)
+/* One of our own. Tracer threads use it too: to be given back soon. */
+static int model_take(struct gpreempt_ctx *ctx, struct model **ret)
 {
-	return ctx_is_alone(ctx) ? model_transport_lock(ctx->k->data) : NULL;
+	if (!ctx_is_alone(ctx))
+		return ctx_fail(ctx, -EOPNOTSUPP, GPREEMPT_ERROR_REFUSED, "open \"model\"",
+				"only a model can do this");
+	*ret = model_transport_lock(ctx->k->data);
+	return 0;
 }
 
 static void model_give(struct gpreempt_ctx *ctx)
@@ -18,20 +22,15 @@ static void model_give(struct gpreempt_ctx *ctx)
 	model_transport_unlock(ctx->k->data);
 }
 
-static int fail_not_a_model(struct gpreempt_ctx *ctx)
-{
-	return ctx_fail(ctx, -EOPNOTSUPP, GPREEMPT_ERROR_REFUSED, "open \"model\"",
-			"only a model can do this");
-}
-
 uint64_t model_save_ns(struct gpreempt_ctx *ctx)
 {
-	struct model *m = model_take(ctx);
 	struct model_gpu_stats stats;
+	struct model *m;
 	uint64_t sum = 0;
 
-	if (!m)
+	if (!ctx_is_alone(ctx))
 		return gpreempt_is_modelled(ctx) ? soft_save_ns(ctx->k->data) : 0;
+	m = model_transport_lock(ctx->k->data);
 	for (uint32_t i = 0; model_gpu_stats(m, i, &stats) >= 0; i++)
 		sum += stats.save_ns;
 	model_give(ctx);
@@ -42,16 +41,15 @@ EXPORT int gpreempt_model_submit(struct gpreempt_ctx *ctx, pid_t pid, uint32_t q
 				 const struct gpreempt_model_work *work, uint64_t *ret_index)
 {
 	struct gpreempt_model_work w = { .size = sizeof(w) };
-	struct model *m;
+	struct model *m = NULL;
 	uint64_t index = 0;
 	int r;
 
 	r = in_struct(&ctx->last, &w, work, UP_TO(struct gpreempt_model_work, wg_ns));
+	if (r >= 0)
+		r = model_take(ctx, &m);
 	if (r < 0)
 		return r;
-	m = model_take(ctx);
-	if (!m)
-		return fail_not_a_model(ctx);
 	r = model_submit(m, pid, queue_id,
 			 &(struct model_work){ .workgroups = w.workgroups,
 					       .wg_ns = w.wg_ns,
@@ -69,16 +67,15 @@ EXPORT int gpreempt_model_submit(struct gpreempt_ctx *ctx, pid_t pid, uint32_t q
 EXPORT int gpreempt_model_get_queue(struct gpreempt_ctx *ctx, pid_t pid, uint32_t queue_id,
 				    struct gpreempt_model_queue *ret)
 {
-	struct model *m;
+	struct model *m = NULL;
 	struct model_queue_stats stats;
 	int r;
 
 	r = out_check(&ctx->last, ret, UP_TO(struct gpreempt_model_queue, suspended));
+	if (r >= 0)
+		r = model_take(ctx, &m);
 	if (r < 0)
 		return r;
-	m = model_take(ctx);
-	if (!m)
-		return fail_not_a_model(ctx);
 	r = model_queue_stats(m, pid, queue_id, &stats);
 	model_give(ctx);
 	if (r < 0)
@@ -95,16 +92,15 @@ EXPORT int gpreempt_model_get_queue(struct gpreempt_ctx *ctx, pid_t pid, uint32_
 EXPORT int gpreempt_model_get_gpu(struct gpreempt_ctx *ctx, uint32_t index,
 				  struct gpreempt_model_gpu *ret)
 {
-	struct model *m;
+	struct model *m = NULL;
 	struct model_gpu_stats stats;
 	int r;
 
 	r = out_check(&ctx->last, ret, UP_TO(struct gpreempt_model_gpu, save_ns));
+	if (r >= 0)
+		r = model_take(ctx, &m);
 	if (r < 0)
 		return r;
-	m = model_take(ctx);
-	if (!m)
-		return fail_not_a_model(ctx);
 	r = model_gpu_stats(m, index, &stats);
 	model_give(ctx);
 	if (r < 0)
@@ -116,27 +112,12 @@ EXPORT int gpreempt_model_get_gpu(struct gpreempt_ctx *ctx, uint32_t index,
 							     .save_ns = stats.save_ns });
 }
 
-static struct gpreempt_model_packet packet_of(const struct model_packet *p)
-{
-	return (struct gpreempt_model_packet){
-		.size = sizeof(struct gpreempt_model_packet),
-		.index = p->index,
-		.submitted_ns = p->submitted_ns,
-		.started_ns = p->started_ns,
-		.done_ns = p->done_ns,
-		.executed_ns = p->executed_ns,
-		.workgroups = p->workgroups,
-		.finished = p->finished,
-		.saves = p->saves,
-	};
-}
-
 EXPORT int gpreempt_model_get_packets(struct gpreempt_ctx *ctx, pid_t pid, uint32_t queue_id,
 				      uint64_t first, struct gpreempt_model_packet *ret, size_t max)
 {
 	_cleanup_free_ struct model_packet *packets = NULL;
 	struct out_array out;
-	struct model *m;
+	struct model *m = NULL;
 	size_t n;
 	int r;
 
@@ -146,15 +127,22 @@ EXPORT int gpreempt_model_get_packets(struct gpreempt_ctx *ctx, pid_t pid, uint3
 	packets = calloc(max ? max : 1, sizeof(*packets));
 	if (!packets)
 		return ctx_fail_errno(ctx, -ENOMEM, "packets");
-	m = model_take(ctx);
-	if (!m)
-		return fail_not_a_model(ctx);
+	r = model_take(ctx, &m);
+	if (r < 0)
+		return r;
 	n = model_packets(m, pid, queue_id, first, packets, max);
 	model_give(ctx);
-	for (size_t i = 0; i < n; i++) {
-		struct gpreempt_model_packet p = packet_of(&packets[i]);
-
-		out_array_add(&out, &p);
-	}
+	for (size_t i = 0; i < n; i++)
+		out_array_add(&out, &(struct gpreempt_model_packet){
+					    .size = sizeof(*ret),
+					    .index = packets[i].index,
+					    .submitted_ns = packets[i].submitted_ns,
+					    .started_ns = packets[i].started_ns,
+					    .done_ns = packets[i].done_ns,
+					    .executed_ns = packets[i].executed_ns,
+					    .workgroups = packets[i].workgroups,
+					    .finished = packets[i].finished,
+					    .saves = packets[i].saves,
+				    });
 	return (int)n;
 }
