@@ -145,7 +145,7 @@ static int amd_device_info(struct gpreempt_ctx *ctx, struct gpreempt_device_info
 		return r;
 	snprintf(info->name, sizeof(info->name), "%s",
 		 gpreempt_is_modelled(ctx) ? "software device (modelled)" : "AMD GPU driver (KFD)");
-	if (ctx_open_device_quietly(ctx) >= 0) {
+	if (gkfd_open_device(ctx->k) >= 0) {
 		info->kfd_major = ctx->k->major;
 		info->kfd_minor = ctx->k->minor;
 		info->valid |= GPREEMPT_DEVICE_VERSION;
@@ -167,7 +167,7 @@ static int amd_device_info(struct gpreempt_ctx *ctx, struct gpreempt_device_info
 static int check_device(struct gpreempt_ctx *ctx, enum gkfd_cap cap, const char *since,
 			struct gpreempt_level *level)
 {
-	int r = ctx_open_device_quietly(ctx);
+	int r = gkfd_open_device(ctx->k);
 
 	if (r == -EACCES || r == -EPERM)
 		level_reason(level,

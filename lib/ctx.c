@@ -24,7 +24,6 @@ static int open_model(struct gpreempt_ctx *ctx, const char *spec)
 	char presets[sizeof(ctx->last.hint)];
 	_cleanup_free_ char *why = NULL;
 	struct model *m = NULL;
-	void *data;
 	int r;
 
 	r = model_new_preset(spec, &m, &why);
@@ -33,27 +32,20 @@ static int open_model(struct gpreempt_ctx *ctx, const char *spec)
 		return ctx_fail(ctx, r, GPREEMPT_ERROR_USAGE, presets, "no such model '%s'%s%s",
 				spec ? spec : "", why ? ": " : "", why ? why : "");
 	}
-	if (r < 0)
-		return ctx_fail_errno(ctx, r, "making the model");
-	data = model_transport_new(m);
-	if (!data)
-		return ctx_fail_errno(ctx, -ENOMEM, "making the model");
 	snprintf(ctx->backend, sizeof(ctx->backend), "model");
-	return gkfd_new(&gkfd_transport_model, data, &ctx->k);
+	if (r >= 0)
+		r = gkfd_new(&gkfd_transport_model, model_transport_new(m), &ctx->k);
+	return r < 0 ? ctx_fail_errno(ctx, r, "making the model") : 0;
 }
 
 static int open_kfd(struct gpreempt_ctx *ctx)
 {
-	void *data = gkfd_syscall_new(NULL);
+	int r = gkfd_new(&gkfd_transport_syscall, gkfd_syscall_new(NULL), &ctx->k);
 	_cleanup_free_ char *names = NULL;
-	int r;
 
-	if (!data)
-		return ctx_fail_errno(ctx, -ENOMEM, "opening the device");
-	snprintf(ctx->backend, sizeof(ctx->backend), "kfd");
-	r = gkfd_new(&gkfd_transport_syscall, data, &ctx->k);
 	if (r < 0)
-		return ctx_fail_errno(ctx, r, "opening the device");
+		return r;
+	snprintf(ctx->backend, sizeof(ctx->backend), "kfd");
 	/* The driver makes this tree and its device node together. */
 	r = gkfd_list_dir(ctx->k, GKFD_TREE_SYSFS, "topology", &names);
 	if (r < 0)
@@ -71,14 +63,13 @@ static int open_any(struct gpreempt_ctx *ctx)
 	if (r != -ENODEV)
 		return r;
 	gkfd_free(steal_ptr(&ctx->k));
+	ctx_clear_error(ctx);
 	r = ctx_open_nvrm_driver(ctx);
 	if (r == -ENODEV)
 		return ctx_fail(ctx, r, GPREEMPT_ERROR_ABSENT,
 				"load amdgpu or nvidia, or try without a GPU: --device model",
 				"no GPU driver on this machine: neither AMD's (no /dev/kfd) nor "
 				"NVIDIA's (no /dev/nvidiactl)");
-	if (r >= 0)
-		ctx_clear_error(ctx);
 	return r;
 }
 
@@ -203,11 +194,6 @@ int ctx_needs(struct gpreempt_ctx *ctx, enum ability ability, const char *what, 
 		return 0;
 	return ctx_fail(ctx, -EOPNOTSUPP, GPREEMPT_ERROR_REFUSED, hint, "%s has no %s",
 			ctx->vendor->driver, what);
-}
-
-int ctx_open_device_quietly(struct gpreempt_ctx *ctx)
-{
-	return gkfd_open_device(ctx->k);
 }
 
 int ctx_open_device(struct gpreempt_ctx *ctx)

@@ -85,7 +85,6 @@ void ctx_clear_error(struct gpreempt_ctx *ctx);
 struct gpreempt_ctx *ctx_new(void); /* of no device yet; NULL: no memory */
 /* Opens /dev/kfd once. */
 int ctx_open_device(struct gpreempt_ctx *ctx);
-int ctx_open_device_quietly(struct gpreempt_ctx *ctx); /* notes no failure */
 /* On a model of its own, which is nobody else's. */
 bool ctx_is_alone(const struct gpreempt_ctx *ctx);
 pid_t ctx_own_pid(const struct gpreempt_ctx *ctx); /* as the device knows this process */

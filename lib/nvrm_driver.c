@@ -10,5 +10,5 @@ int ctx_open_nvrm_driver(struct gpreempt_ctx *ctx)
 	struct nvrm *n = NULL;
 	int r = data ? nvrm_new(&nvrm_transport_syscall, data, &n) : -ENOMEM;
 
-	return r < 0 ? ctx_fail_errno(ctx, r, "opening the device") : ctx_open_nvrm(ctx, n);
+	return r < 0 ? r : ctx_open_nvrm(ctx, n);
 }
