@@ -170,27 +170,14 @@ static int fail_version(struct gpreempt_daemon *d, const struct wire_header *h, 
 			   "%s", why);
 }
 
-/* The descriptor that came along, -1: none. More than were asked for are closed. */
+/* The descriptor that came along; -1: none. */
 static int take_descriptor(struct msghdr *msg)
 {
+	const struct cmsghdr *c = CMSG_FIRSTHDR(msg);
 	int fd = -1;
 
-	for (struct cmsghdr *c = CMSG_FIRSTHDR(msg); c; c = CMSG_NXTHDR(msg, c)) {
-		size_t n;
-
-		if (c->cmsg_level != SOL_SOCKET || c->cmsg_type != SCM_RIGHTS)
-			continue;
-		n = (c->cmsg_len - CMSG_LEN(0)) / sizeof(int);
-		for (size_t i = 0; i < n; i++) {
-			int got;
-
-			memcpy(&got, CMSG_DATA(c) + i * sizeof(int), sizeof(got));
-			if (fd < 0)
-				fd = got;
-			else
-				close(got);
-		}
-	}
+	if (c && c->cmsg_level == SOL_SOCKET && c->cmsg_type == SCM_RIGHTS)
+		memcpy(&fd, CMSG_DATA(c), sizeof(fd));
 	return fd;
 }
 
@@ -199,14 +186,14 @@ static int receive(struct gpreempt_daemon *d, union wire_packet *ret, int *ret_f
 {
 	union {
 		struct cmsghdr h;
-		char bytes[CMSG_SPACE(4 * sizeof(int))];
+		char bytes[CMSG_SPACE(sizeof(int))];
 	} control;
 	struct iovec iov = { .iov_base = ret->bytes, .iov_len = sizeof(ret->bytes) };
 	struct msghdr msg = {
 		.msg_iov = &iov,
 		.msg_iovlen = 1,
 		.msg_control = &control,
-		.msg_controllen = sizeof(control),
+		.msg_controllen = CMSG_LEN(sizeof(int)), /* more are not even opened */
 	};
 	ssize_t n = recvmsg(d->fd, &msg, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
 	const char *why;

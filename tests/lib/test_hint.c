@@ -89,12 +89,13 @@ static void no_daemon_is_said_so(void **state)
 	assert_null(d);
 }
 
-/* The peer answers before it is asked, with a descriptor. */
-static struct gpreempt_hint *open_hint(struct place *p, int fd, struct gpreempt_error *ret_error)
+/* The peer answers before it is asked, with descriptors. */
+static struct gpreempt_hint *open_hint_with(struct place *p, const int *fds, size_t n,
+					    struct gpreempt_error *ret_error)
 {
 	union {
 		struct cmsghdr h;
-		char bytes[CMSG_SPACE(sizeof(int))];
+		char bytes[CMSG_SPACE(4 * sizeof(int))];
 	} control = { 0 };
 	struct wire_answer a = {
 		.h = wire_header(WIRE_HINT_PAGE, sizeof(a), 1),
@@ -103,21 +104,27 @@ static struct gpreempt_hint *open_hint(struct place *p, int fd, struct gpreempt_
 	struct msghdr msg = {
 		.msg_iov = &iov,
 		.msg_iovlen = 1,
-		.msg_control = fd < 0 ? NULL : &control,
-		.msg_controllen = fd < 0 ? 0 : sizeof(control),
+		.msg_control = n ? &control : NULL,
+		.msg_controllen = n ? CMSG_SPACE(n * sizeof(int)) : 0,
 	};
 	struct gpreempt_daemon *d = NULL;
 	struct gpreempt_hint *hint;
 	int peer;
 
-	control.h = (struct cmsghdr){ CMSG_LEN(sizeof(int)), SOL_SOCKET, SCM_RIGHTS };
-	memcpy(CMSG_DATA(&control.h), &fd, sizeof(fd));
+	control.h = (struct cmsghdr){ CMSG_LEN(n * sizeof(int)), SOL_SOCKET, SCM_RIGHTS };
+	if (n)
+		memcpy(CMSG_DATA(&control.h), fds, n * sizeof(int));
 	assert_int_equal(gpreempt_daemon_open(p->path, &d, NULL), 0);
 	peer = accept(p->listener, NULL, NULL);
 	assert_int_equal(sendmsg(peer, &msg, 0), sizeof(a));
 	hint = hint_from(d, ret_error);
 	close(peer);
 	return hint;
+}
+
+static struct gpreempt_hint *open_hint(struct place *p, int fd, struct gpreempt_error *ret_error)
+{
+	return open_hint_with(p, &fd, fd >= 0, ret_error);
 }
 
 static int make_page_of(size_t bytes, uint32_t magic, uint16_t version, uint16_t since)
@@ -207,6 +214,30 @@ static void a_page_has_a_version_of_its_own(void **state)
 	assert_int_equal(e.error, -EPROTO);
 }
 
+static int count_fds(void)
+{
+	int n = 0;
+
+	for (int fd = 0; fd < 1024; fd++)
+		n += fcntl(fd, F_GETFD) >= 0;
+	return n;
+}
+
+static void descriptors_nobody_asked_for_are_not_kept(void **state)
+{
+	_cleanup_close_ int fd = seal(make_page(4096, WIRE_MAGIC));
+	_cleanup_close_ int empty = seal(make_page(0, 0));
+	const int fds[] = { fd, empty, empty, fd }, none[] = { empty, empty };
+	int before = count_fds();
+	struct gpreempt_hint *hint = open_hint_with(*state, fds, 4, NULL);
+
+	assert_non_null(hint); /* by the first of them */
+	assert_null(gpreempt_hint_close(hint));
+	assert_int_equal(count_fds(), before);
+	assert_null(open_hint_with(*state, none, 2, NULL));
+	assert_int_equal(count_fds(), before);
+}
+
 static void without_a_page_hints_do_nothing(void **state)
 {
 	struct gpreempt_error e = { .size = sizeof(e) };
@@ -230,6 +261,7 @@ int main(void)
 		PLACE_TEST(a_hint_is_a_store_into_the_shared_page),
 		PLACE_TEST(pages_that_could_not_be_written_to_are_refused),
 		PLACE_TEST(a_page_has_a_version_of_its_own),
+		PLACE_TEST(descriptors_nobody_asked_for_are_not_kept),
 		cmocka_unit_test(without_a_page_hints_do_nothing),
 	};
 
