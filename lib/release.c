@@ -9,11 +9,9 @@
 struct result {
 	pid_t *ret;
 	size_t max, n;
-	int first_error;
-	struct gpreempt_error error;
+	struct gpreempt_error error; /* the first */
 	struct gpreempt_daemon *daemon; /* NULL: none that answers */
-	bool kernel; /* it has handed over to the kernel's scheduler */
-	char backend[16]; /* the daemon's */
+	struct gpreempt_daemon_status status; /* the daemon's */
 };
 
 static void note_released(struct result *res, pid_t pid)
@@ -24,52 +22,41 @@ static void note_released(struct result *res, pid_t pid)
 }
 
 /* @ctx has the failure. */
-static void note_failure(struct gpreempt_ctx *ctx, struct result *res, int r)
+static void note_failure(struct gpreempt_ctx *ctx, struct result *res)
 {
-	if (res->first_error)
-		return;
-	res->first_error = r;
-	res->error = ctx->last;
+	if (!res->error.error)
+		res->error = ctx->last;
 }
 
 /* A living daemon lets go of one job when asked, and need not end for it. */
 static void find_daemon(struct gpreempt_ctx *ctx, struct result *res)
 {
-	struct gpreempt_daemon_status status = { .size = sizeof(status) };
-
+	res->status.size = sizeof(res->status);
 	if (ctx_is_alone(ctx) || gpreempt_daemon_open(NULL, &res->daemon, NULL) < 0)
 		return;
 	gpreempt_daemon_set_timeout(res->daemon, DAEMON_RELEASE_NS);
-	if (gpreempt_daemon_get_status(res->daemon, &status) < 0) {
+	if (gpreempt_daemon_get_status(res->daemon, &res->status) < 0)
 		res->daemon = gpreempt_daemon_close(res->daemon);
-		return;
-	}
-	res->kernel = status.kernel;
-	memcpy(res->backend, status.backend, sizeof(res->backend));
 }
 
 /* Who traces it, if anybody does, is a process of its own: only the daemon knows whom it has. */
-static bool daemon_has(struct gpreempt_daemon *d, pid_t pid)
+static bool is_daemons(struct gpreempt_ctx *ctx, const struct result *res, pid_t pid)
 {
 	_cleanup_free_ struct gpreempt_daemon_job *jobs = NULL;
-	int room = gpreempt_daemon_get_jobs(d, NULL, 0), n;
+	int room, n;
 
+	if (!res->daemon || strcmp(res->status.backend, ctx->backend) != 0)
+		return false;
+	room = gpreempt_daemon_get_jobs(res->daemon, NULL, 0);
 	jobs = room > 0 ? calloc((size_t)room, sizeof(*jobs)) : NULL;
 	if (!jobs)
 		return false;
 	jobs[0].size = sizeof(*jobs);
-	n = gpreempt_daemon_get_jobs(d, jobs, (size_t)room);
+	n = gpreempt_daemon_get_jobs(res->daemon, jobs, (size_t)room);
 	for (int i = 0; i < MIN(n, room); i++)
 		if (jobs[i].pid == pid && jobs[i].attached)
 			return true;
 	return false;
-}
-
-static bool is_daemons(struct gpreempt_ctx *ctx, const struct result *res, pid_t pid)
-{
-	if (!res->daemon || strcmp(res->backend, ctx->backend) != 0)
-		return false;
-	return daemon_has(res->daemon, pid);
 }
 
 /* True: that settles it. Otherwise the daemon hangs or is gone, and its end is the way. */
@@ -86,7 +73,7 @@ static bool release_by_daemon(struct gpreempt_ctx *ctx, pid_t pid, struct result
 		return false;
 	}
 	gpreempt_daemon_get_error(res->daemon, &ctx->last);
-	note_failure(ctx, res, r);
+	note_failure(ctx, res);
 	return true;
 }
 
@@ -96,7 +83,7 @@ static bool release_by_daemon(struct gpreempt_ctx *ctx, pid_t pid, struct result
  */
 static bool release_by_kernel(struct gpreempt_ctx *ctx, pid_t pid, struct result *res)
 {
-	if (!res->daemon || !res->kernel || !(ctx->vendor->has & HAS_SCHEDULER) ||
+	if (!res->daemon || !res->status.kernel || !(ctx->vendor->has & HAS_SCHEDULER) ||
 	    gkfd_ext_bind(ctx->k, pid) < 0 || gkfd_ext_is_scheduled_off(ctx->k, pid, 0) != 1)
 		return false;
 	if (gpreempt_daemon_release(res->daemon, pid) < 0)
@@ -117,7 +104,7 @@ static void release_one(struct gpreempt_ctx *ctx, pid_t pid, struct result *res,
 	if (r > 0)
 		note_released(res, pid);
 	if (r < 0)
-		note_failure(ctx, res, r);
+		note_failure(ctx, res);
 }
 
 EXPORT int gpreempt_list_pids(struct gpreempt_ctx *ctx, pid_t *ret, size_t max)
@@ -135,23 +122,12 @@ EXPORT int gpreempt_list_pids(struct gpreempt_ctx *ctx, pid_t *ret, size_t max)
 	return (int)n;
 }
 
-static int release_all(struct gpreempt_ctx *ctx, struct result *res)
-{
-	_cleanup_free_ pid_t *pids = NULL;
-	size_t n = 0;
-	int r = ctx->vendor->list(ctx, &pids, &n);
-
-	if (r < 0)
-		return r;
-	for (size_t i = 0; i < n; i++)
-		release_one(ctx, pids[i], res, false);
-	return 0;
-}
-
 EXPORT int gpreempt_release(struct gpreempt_ctx *ctx, const pid_t *pids, size_t n, pid_t *ret,
 			    size_t max)
 {
 	struct result res = { .ret = ret, .max = max };
+	_cleanup_free_ pid_t *all = NULL;
+	bool named = pids;
 	int r = 0;
 
 	ctx_clear_error(ctx);
@@ -160,14 +136,14 @@ EXPORT int gpreempt_release(struct gpreempt_ctx *ctx, const pid_t *pids, size_t 
 		return ctx_fail(ctx, -EBUSY, GPREEMPT_ERROR_USAGE, "detach from them first",
 				"the caller is attached to processes itself");
 	find_daemon(ctx, &res);
-	if (!pids)
-		r = release_all(ctx, &res);
-	for (size_t i = 0; pids && i < n; i++)
-		release_one(ctx, pids[i], &res, true);
+	if (!named)
+		r = ctx->vendor->list(ctx, &all, &n);
+	for (size_t i = 0; r >= 0 && i < n; i++)
+		release_one(ctx, named ? pids[i] : all[i], &res, named);
 	gpreempt_daemon_close(res.daemon);
 	if (r < 0)
 		return r;
-	if (res.first_error)
+	if (res.error.error)
 		ctx->last = res.error;
-	return res.n == 0 && res.first_error ? res.first_error : (int)res.n;
+	return res.n == 0 && res.error.error ? res.error.error : (int)res.n;
 }
