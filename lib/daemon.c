@@ -316,14 +316,3 @@ int daemon_ask(struct gpreempt_daemon *d, enum wire_type type, void *request, si
 		*ret_fd = steal_fd(&fd);
 	return r;
 }
-
-int daemon_ask_count(struct gpreempt_daemon *d, enum wire_type type, uint64_t from)
-{
-	struct wire_request request = { .from = from };
-	union wire_packet answer;
-	int r = daemon_ask(d, type, &request, sizeof(request), &answer, NULL);
-
-	if (r < 0)
-		return r;
-	return (int)MIN(answer.answer.count, (uint64_t)INT32_MAX);
-}

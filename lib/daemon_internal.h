@@ -27,8 +27,6 @@ int daemon_fail_nonsense(struct gpreempt_daemon *d); /* -EPROTO */
  */
 int daemon_ask(struct gpreempt_daemon *d, enum wire_type type, void *request, size_t bytes,
 	       union wire_packet *ret, int *ret_fd);
-/* For requests with a number and answers with one: wire_answer.count, cut to an int. */
-int daemon_ask_count(struct gpreempt_daemon *d, enum wire_type type, uint64_t from);
 /* The next packet without asking: its length; 0: none now. A descriptor with it is closed. */
 int daemon_receive(struct gpreempt_daemon *d, union wire_packet *ret);
 
