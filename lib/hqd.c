@@ -56,19 +56,6 @@ static bool ask_extension(struct gpreempt_ctx *ctx, struct gpreempt_hqd_status *
 	return true;
 }
 
-/* A queue has a slot of the same number on every XCC: the first one tells. */
-static void count_slots(struct account *a, const struct gkfd_hqds *hqds)
-{
-	for (size_t i = 0; i < a->topology->n; i++)
-		a->gpus[i].active = 0;
-	for (size_t i = 0; i < hqds->n; i++) {
-		struct gpreempt_hqd_status *gpu = find(a, hqds->hqds[i].gpu_id);
-
-		if (gpu && hqds->hqds[i].xcc == 0 && !hqds->hqds[i].hiq && hqds->hqds[i].active)
-			gpu->active++;
-	}
-}
-
 static void begin(struct account *a)
 {
 	for (size_t i = 0; i < a->topology->n; i++) {
@@ -125,6 +112,7 @@ static void read_reserved(struct gpreempt_ctx *ctx, struct account *a)
 	gkfd_schedulers_done(&all);
 }
 
+/* A queue has a slot of the same number on every XCC: the first one tells. */
 static void read_slots(struct gpreempt_ctx *ctx, struct account *a)
 {
 	struct gkfd_hqds hqds;
@@ -133,8 +121,15 @@ static void read_slots(struct gpreempt_ctx *ctx, struct account *a)
 	if (gkfd_hqds_read(ctx->k, &hqds, &line) < 0)
 		return;
 	a->slots_known = hqds.n > 0;
-	if (a->slots_known)
-		count_slots(a, &hqds);
+	for (size_t i = 0; i < a->topology->n && a->slots_known; i++)
+		a->gpus[i].active = 0;
+	for (size_t i = 0; i < hqds.n; i++) {
+		const struct gkfd_hqd *hqd = &hqds.hqds[i];
+		struct gpreempt_hqd_status *gpu = find(a, hqd->gpu_id);
+
+		if (gpu && hqd->xcc == 0 && !hqd->hiq && hqd->active)
+			gpu->active++;
+	}
 	gkfd_hqds_done(&hqds);
 }
 
