@@ -234,22 +234,17 @@ static bool may_checkpoint(struct gpreempt_ctx *ctx)
 	return caps & (1ull << CAP_CHECKPOINT_RESTORE | 1ull << CAP_SYS_ADMIN);
 }
 
-static int check_right_to_pause(struct gpreempt_ctx *ctx, struct gpreempt_level *level)
-{
-	if (may_checkpoint(ctx))
-		return 0;
-	level_reason(level, "needs CAP_CHECKPOINT_RESTORE or CAP_SYS_ADMIN: try sudo (and only on "
-			    "request: --level K1)");
-	return -EACCES;
-}
-
 static void level_k1(struct gpreempt_ctx *ctx, struct gpreempt_level *level)
 {
 	level_reason(level,
 		     "only on request (--level K1): pauses whole processes, of any ROCm runtime; "
 		     "only the guard would undo it");
-	level->available = check_device(ctx, GKFD_CAP_CRIU, "1.7 (Linux 5.18)", level) >= 0 &&
-			   check_right_to_pause(ctx, level) >= 0;
+	if (check_device(ctx, GKFD_CAP_CRIU, "1.7 (Linux 5.18)", level) < 0)
+		return;
+	level->available = may_checkpoint(ctx);
+	if (!level->available)
+		level_reason(level, "needs CAP_CHECKPOINT_RESTORE or CAP_SYS_ADMIN: try sudo (and "
+				    "only on request: --level K1)");
 }
 
 /* Where modules must be signed, that is the first thing to be done about it. */

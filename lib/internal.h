@@ -3,7 +3,6 @@
 #ifndef GPREEMPT_LIB_INTERNAL_H
 #define GPREEMPT_LIB_INTERNAL_H
 
-#include <stdarg.h>
 #include <sys/queue.h>
 
 #include "gpreempt/daemon.h"
