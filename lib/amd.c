@@ -375,23 +375,11 @@ static bool has_queues(struct gkfd *k, pid_t pid)
 	return gkfd_list_dir(k, GKFD_TREE_SYSFS, path, &names) < 0 || *names;
 }
 
-/*
- * Those without a queue have nothing that could be held. Among them are our own that hang at one
- * that has, as they end.
- */
-static void drop_idle(struct gpreempt_ctx *ctx, pid_t *pids, size_t *n)
-{
-	size_t kept = 0;
-
-	for (size_t i = 0; i < *n; i++)
-		if (pids[i] != ctx_own_pid(ctx) && has_queues(ctx->k, pids[i]))
-			pids[kept++] = pids[i];
-	*n = kept;
-}
-
 static int amd_list(struct gpreempt_ctx *ctx, pid_t **ret, size_t *ret_n)
 {
 	int r = ctx_open_device(ctx);
+	size_t n = 0, kept = 0;
+	pid_t *pids = NULL;
 
 	if (r < 0)
 		return r;
@@ -399,10 +387,18 @@ static int amd_list(struct gpreempt_ctx *ctx, pid_t **ret, size_t *ret_n)
 		return ctx_fail(ctx, -EOPNOTSUPP, GPREEMPT_ERROR_REFUSED,
 				"run it on the host, or name the pids",
 				"inside a container the holds of the machine cannot be seen");
-	r = gkfd_proc_list(ctx->k, ret, ret_n);
+	r = gkfd_proc_list(ctx->k, &pids, &n);
 	if (r < 0)
 		return ctx_fail_errno(ctx, r, "the list of GPU processes");
-	drop_idle(ctx, *ret, ret_n);
+	/*
+	 * Those without a queue have nothing that could be held. Among them are our own that hang
+	 * at one that has, as they end.
+	 */
+	for (size_t i = 0; i < n; i++)
+		if (pids[i] != ctx_own_pid(ctx) && has_queues(ctx->k, pids[i]))
+			pids[kept++] = pids[i];
+	*ret = pids;
+	*ret_n = kept;
 	return 0;
 }
 

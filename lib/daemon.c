@@ -1,14 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 #include <errno.h>
 #include <poll.h>
-#include <stddef.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/time.h>
 #include <sys/un.h>
 
 #include "lib/daemon_internal.h"
-#include "lib/internal.h"
 #include "util/clock.h"
 
 static const char hint_start[] =
@@ -22,14 +20,6 @@ int daemon_fail_nonsense(struct gpreempt_daemon *d)
 }
 
 /* ---- opening ---- */
-
-/* A full backlog makes connect() wait; this is what bounds it, and sending too. */
-static void bound_sending(int fd)
-{
-	struct timeval tv = { .tv_sec = DAEMON_ANSWER_NS / NSEC_PER_SEC };
-
-	setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &tv, sizeof(tv));
-}
 
 static int fail_connect(struct gpreempt_daemon *d, int error, const char *path)
 {
@@ -60,6 +50,7 @@ static int fail_connect(struct gpreempt_daemon *d, int error, const char *path)
 
 static int connect_to(struct gpreempt_daemon *d, const char *path)
 {
+	const struct timeval longest = { .tv_sec = DAEMON_ANSWER_NS / NSEC_PER_SEC };
 	struct sockaddr_un address = { .sun_family = AF_UNIX };
 
 	if (!path[0] || strlen(path) >= sizeof(address.sun_path))
@@ -72,7 +63,8 @@ static int connect_to(struct gpreempt_daemon *d, const char *path)
 		return daemon_fail(d, -errno, GPREEMPT_ERROR_FAILED,
 				   "raise the limit of open files (ulimit -n)",
 				   "cannot make a socket: %s", strerror(errno));
-	bound_sending(d->fd);
+	/* A full backlog makes connect() wait; this is what bounds it, and sending too. */
+	setsockopt(d->fd, SOL_SOCKET, SO_SNDTIMEO, &longest, sizeof(longest));
 	while (connect(d->fd, (struct sockaddr *)&address, sizeof(address)) < 0)
 		if (errno != EINTR)
 			return fail_connect(d, errno, path);

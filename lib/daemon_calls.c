@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "lib/daemon_internal.h"
-#include "lib/internal.h"
 
 /* ---- what it knows ---- */
 

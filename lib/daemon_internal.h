@@ -3,6 +3,7 @@
 #ifndef GPREEMPT_LIB_DAEMON_INTERNAL_H
 #define GPREEMPT_LIB_DAEMON_INTERNAL_H
 
+#include "lib/internal.h"
 #include "wire/wire.h"
 
 #define DAEMON_ANSWER_NS (5 * NSEC_PER_SEC)

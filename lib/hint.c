@@ -8,7 +8,6 @@
 
 #include "gpreempt/kernel.h"
 #include "lib/daemon_internal.h"
-#include "lib/internal.h"
 #include "util/clock.h"
 
 struct gpreempt_hint {

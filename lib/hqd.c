@@ -155,30 +155,29 @@ static int account(struct gpreempt_ctx *ctx, struct account *a)
 	return 0;
 }
 
-EXPORT int gpreempt_get_hqd_status(struct gpreempt_ctx *ctx, struct gpreempt_hqd_status *ret,
-				   size_t max)
+static int fill(struct gpreempt_ctx *ctx, struct out_array *out)
 {
 	_cleanup_free_ struct gpreempt_hqd_status *gpus = NULL;
 	struct account a = { .classes_known = true };
-	struct out_array out;
-	int r;
+	int r = ctx_needs(ctx, HAS_SLOTS, "hardware queue slots to be told",
+			  "see who uses the GPUs with: gpreempt list");
 
-	r = out_array_init(&ctx->last, &out, ret, max, UP_TO(struct gpreempt_hqd_status, stopped));
-	if (r >= 0)
-		r = ctx_needs(ctx, HAS_SLOTS, "hardware queue slots to be told",
-			      "see who uses the GPUs with: gpreempt list");
 	if (r >= 0)
 		r = ctx_topology(ctx, &a.topology);
 	if (r < 0)
 		return r;
-	gpus = calloc(a.topology->n ? a.topology->n : 1, sizeof(*gpus));
+	gpus = calloc(a.topology->n + 1, sizeof(*gpus));
 	if (!gpus)
 		return ctx_fail_errno(ctx, -ENOMEM, "slots");
 	a.gpus = gpus;
 	r = account(ctx, &a);
-	if (r < 0)
-		return r;
-	for (size_t i = 0; i < a.topology->n; i++)
-		out_array_add(&out, &gpus[i]);
-	return (int)out.n;
+	for (size_t i = 0; r >= 0 && i < a.topology->n; i++)
+		out_array_add(out, &gpus[i]);
+	return r;
+}
+
+EXPORT int gpreempt_get_hqd_status(struct gpreempt_ctx *ctx, struct gpreempt_hqd_status *ret,
+				   size_t max)
+{
+	return out_list(ctx, fill, ret, max, UP_TO(struct gpreempt_hqd_status, stopped));
 }

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The caller's own queues. */
 #include <errno.h>
-#include <string.h>
 
 #include "lib/internal.h"
 

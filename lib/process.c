@@ -5,7 +5,6 @@
  */
 #include <errno.h>
 #include <poll.h>
-#include <string.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 
@@ -25,8 +24,6 @@ static struct gpreempt_process *process_of(struct gpreempt_ctx *ctx, const struc
 
 static void note(struct gpreempt_process *p, const struct gpu_done *done)
 {
-	uint64_t one = 1;
-
 	if (done->verb != GPU_ENDED) {
 		p->done = *done;
 		p->waits = false;
@@ -34,8 +31,7 @@ static void note(struct gpreempt_process *p, const struct gpu_done *done)
 	}
 	p->over = done->result;
 	p->over_why = done->why;
-	while (write(p->over_fd, &one, sizeof(one)) < 0 && errno == EINTR)
-		;
+	eventfd_write(p->over_fd, 1);
 }
 
 static void hear(struct gpreempt_ctx *ctx, struct gpu_backend *b)

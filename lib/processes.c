@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
 #include <errno.h>
-#include <string.h>
 
 #include "gpu/kfd/release.h"
 #include "lib/internal.h"

@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "lib/daemon_internal.h"
-#include "lib/internal.h"
 
 struct result {
 	pid_t *ret;

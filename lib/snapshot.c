@@ -325,19 +325,6 @@ EXPORT int gpreempt_snapshot(struct gpreempt_process *p, struct gpreempt_queue *
 	return (int)n;
 }
 
-static int fail_no_such_queue(struct gpreempt_process *p, uint32_t queue_id)
-{
-	return ctx_fail_target(
-		p->ctx, -EINVAL, p->pid,
-		&(struct gkfd_failure){ .why = GKFD_WHY_NO_SUCH_QUEUE, .queue_id = queue_id });
-}
-
-/* Where nobody counts what queues have to do, their state says only whether they are held. */
-static bool tells_work(const struct gpreempt_process *p, const struct gpreempt_queue *q)
-{
-	return (q->valid & GPREEMPT_QUEUE_STATE) && p->b->caps.counts_progress;
-}
-
 EXPORT int gpreempt_is_queue_active(struct gpreempt_process *p, uint32_t queue_id)
 {
 	_cleanup_free_ struct gpreempt_queue *queues = NULL;
@@ -350,7 +337,8 @@ EXPORT int gpreempt_is_queue_active(struct gpreempt_process *p, uint32_t queue_i
 	for (size_t i = 0; i < n; i++) {
 		if (queues[i].queue_id != queue_id)
 			continue;
-		if (!tells_work(p, &queues[i]))
+		/* Where nobody counts work, states say only whether queues are held. */
+		if (!(queues[i].valid & GPREEMPT_QUEUE_STATE) || !p->b->caps.counts_progress)
 			return ctx_fail(p->ctx, -ENODATA, GPREEMPT_ERROR_FAILED, NULL,
 					"what queue %u of process %d does cannot be told", queue_id,
 					(int)p->pid);
@@ -358,5 +346,7 @@ EXPORT int gpreempt_is_queue_active(struct gpreempt_process *p, uint32_t queue_i
 		       strcmp(queues[i].state, "pending") == 0 ||
 		       (strcmp(queues[i].state, "suspended") == 0 && queues[i].pending > 0);
 	}
-	return fail_no_such_queue(p, queue_id);
+	return ctx_fail_target(
+		p->ctx, -EINVAL, p->pid,
+		&(struct gkfd_failure){ .why = GKFD_WHY_NO_SUCH_QUEUE, .queue_id = queue_id });
 }
