@@ -17,43 +17,45 @@ static const char *const scheduler_names[] = {
 	[GKFD_SCHED_MES] = "mes",
 };
 
-static void describe(const struct gkfd_node *node, uint32_t index, int sched_policy,
-		     struct gpreempt_gpu *ret)
+static void add_gpu(struct out_array *out, const struct gkfd_node *node, int sched_policy)
 {
 	enum gkfd_scheduler sched = gkfd_node_scheduler(node, sched_policy);
+	struct gpreempt_gpu gpu = {
+		.size = sizeof(gpu),
+		.index = (uint32_t)out->n,
+		.gpu_id = node->gpu_id,
+	};
 
-	*ret = (struct gpreempt_gpu){ .size = sizeof(*ret),
-				      .index = index,
-				      .gpu_id = node->gpu_id };
-	snprintf(ret->name, sizeof(ret->name), "%s", node->name);
+	snprintf(gpu.name, sizeof(gpu.name), "%s", node->name);
 	if (node->known & GKFD_NODE_GFX) {
-		gkfd_node_gfx_name(node, ret->gfx, sizeof(ret->gfx));
-		ret->valid |= GPREEMPT_GPU_GFX;
+		gkfd_node_gfx_name(node, gpu.gfx, sizeof(gpu.gfx));
+		gpu.valid |= GPREEMPT_GPU_GFX;
 	}
 	if (node->known & GKFD_NODE_NUM_XCC) {
-		ret->xcc = node->num_xcc;
-		ret->valid |= GPREEMPT_GPU_XCC;
+		gpu.xcc = node->num_xcc;
+		gpu.valid |= GPREEMPT_GPU_XCC;
 	}
 	if (gkfd_node_cus(node)) {
-		ret->cu = gkfd_node_cus(node);
-		ret->valid |= GPREEMPT_GPU_CU;
+		gpu.cu = gkfd_node_cus(node);
+		gpu.valid |= GPREEMPT_GPU_CU;
 	}
 	if (node->known & GKFD_NODE_CP_QUEUES) {
-		ret->hqd_total = node->num_cp_queues;
-		ret->valid |= GPREEMPT_GPU_HQD_TOTAL;
+		gpu.hqd_total = node->num_cp_queues;
+		gpu.valid |= GPREEMPT_GPU_HQD_TOTAL;
 	}
 	if ((node->known & GKFD_NODE_CWSR_SIZE) && (node->known & GKFD_NODE_NUM_XCC)) {
-		ret->cwsr_bytes = (uint64_t)node->cwsr_size * node->num_xcc;
-		ret->valid |= GPREEMPT_GPU_CWSR;
+		gpu.cwsr_bytes = (uint64_t)node->cwsr_size * node->num_xcc;
+		gpu.valid |= GPREEMPT_GPU_CWSR;
 	}
 	if (node->known & GKFD_NODE_FW_VERSION) {
-		ret->fw_version = node->fw_version;
-		ret->valid |= GPREEMPT_GPU_FIRMWARE;
+		gpu.fw_version = node->fw_version;
+		gpu.valid |= GPREEMPT_GPU_FIRMWARE;
 	}
 	if (sched != GKFD_SCHED_UNKNOWN) {
-		snprintf(ret->scheduler, sizeof(ret->scheduler), "%s", scheduler_names[sched]);
-		ret->valid |= GPREEMPT_GPU_SCHEDULER;
+		snprintf(gpu.scheduler, sizeof(gpu.scheduler), "%s", scheduler_names[sched]);
+		gpu.valid |= GPREEMPT_GPU_SCHEDULER;
 	}
+	out_array_add(out, &gpu);
 }
 
 static int amd_gpus(struct gpreempt_ctx *ctx, struct out_array *out)
@@ -64,12 +66,8 @@ static int amd_gpus(struct gpreempt_ctx *ctx, struct out_array *out)
 	if (r < 0)
 		return r;
 	sched_policy = gkfd_sched_policy(ctx->k);
-	for (size_t i = 0; i < topology->n; i++) {
-		struct gpreempt_gpu gpu;
-
-		describe(&topology->nodes[i], (uint32_t)i, sched_policy, &gpu);
-		out_array_add(out, &gpu);
-	}
+	for (size_t i = 0; i < topology->n; i++)
+		add_gpu(out, &topology->nodes[i], sched_policy);
 	return 0;
 }
 

@@ -244,7 +244,7 @@ _Static_assert((int)GKFD_SCHEDULER_SLOTS == (int)GPREEMPT_KERNEL_SLOTS &&
 		       (int)GKFD_SCHEDULER_JOBS == (int)GPREEMPT_KERNEL_JOBS,
 	       "what is known is told by the same bits");
 
-static struct gpreempt_kernel_gpu describe(const struct gkfd_scheduled *s)
+static void add_gpu(struct out_array *out, const struct gkfd_scheduled *s)
 {
 	struct gpreempt_kernel_gpu g = {
 		.size = sizeof(g),
@@ -272,7 +272,7 @@ static struct gpreempt_kernel_gpu describe(const struct gkfd_scheduled *s)
 	};
 
 	snprintf(g.policy, sizeof(g.policy), "%s", s->policy);
-	return g;
+	out_array_add(out, &g);
 }
 
 static int fail_reading(struct gpreempt_ctx *ctx, int r)
@@ -298,11 +298,8 @@ static int fill_gpus(struct gpreempt_ctx *ctx, struct out_array *out)
 	r = gkfd_schedulers_read(ctx->k, &all, &line);
 	if (r < 0)
 		return fail_reading(ctx, r);
-	for (size_t i = 0; i < all.n; i++) {
-		struct gpreempt_kernel_gpu g = describe(&all.gpus[i]);
-
-		out_array_add(out, &g);
-	}
+	for (size_t i = 0; i < all.n; i++)
+		add_gpu(out, &all.gpus[i]);
 	gkfd_schedulers_done(&all);
 	return 0;
 }

@@ -60,12 +60,12 @@ static int list_gpus(struct gpreempt_ctx *ctx, struct nvrm_gpu ret[NVRM_MAX_GPUS
 	return MIN(n, NVRM_MAX_GPUS);
 }
 
-static struct gpreempt_gpu describe_gpu(const struct nvrm_gpu *from, uint32_t index)
+static void add_gpu(struct out_array *out, const struct nvrm_gpu *from)
 {
 	struct gpreempt_gpu gpu = {
 		.size = sizeof(gpu),
 		.valid = GPREEMPT_GPU_PCI | GPREEMPT_GPU_MIG,
-		.index = index,
+		.index = (uint32_t)out->n,
 		.gpu_id = from->gpu,
 		.mig = from->mig,
 	};
@@ -77,7 +77,7 @@ static struct gpreempt_gpu describe_gpu(const struct nvrm_gpu *from, uint32_t in
 		snprintf(gpu.uuid, sizeof(gpu.uuid), "%s", from->uuid);
 		gpu.valid |= GPREEMPT_GPU_UUID;
 	}
-	return gpu;
+	out_array_add(out, &gpu);
 }
 
 static int fail_gpus(struct gpreempt_ctx *ctx, int r)
@@ -100,11 +100,8 @@ static int nv_gpus(struct gpreempt_ctx *ctx, struct out_array *out)
 
 	if (n < 0)
 		return fail_gpus(ctx, n);
-	for (int i = 0; i < n; i++) {
-		struct gpreempt_gpu gpu = describe_gpu(&gpus[i], (uint32_t)i);
-
-		out_array_add(out, &gpu);
-	}
+	for (int i = 0; i < n; i++)
+		add_gpu(out, &gpus[i]);
 	return 0;
 }
 
@@ -215,20 +212,25 @@ static struct nvrm_process *look_into(struct gpreempt_ctx *ctx, pid_t pid, enum 
 	return NULL;
 }
 
-static void describe_process(struct gpreempt_ctx *ctx, pid_t pid, struct gpreempt_process_info *ret)
+static void add_process(struct gpreempt_ctx *ctx, pid_t pid, struct out_array *out)
 {
 	enum nvrm_why why = NVRM_WHY_NONE;
 	struct nvrm_process *process = look_into(ctx, pid, &why);
+	struct gpreempt_process_info info = {
+		.size = sizeof(info),
+		.pid = pid,
+		.queues = process ? (uint32_t)process->n_groups : 0,
+		.hidden = !process && why != NVRM_WHY_NO_CONTEXT,
+	};
 	struct gkfd_proc_ident ident = { 0 };
 
-	*ret = (struct gpreempt_process_info){ .size = sizeof(*ret), .pid = pid };
-	if (read_ident(ctx->nvrm, pid, &ident) >= 0)
-		info_identify(ret, &ident, ident.tracer_pid ? "traced" : NULL);
-	ret->hidden = !process && why != NVRM_WHY_NO_CONTEXT;
-	for (size_t i = 0; process && i < process->n_groups; i++)
-		info_add_gpu(ret, process->groups[i].gpu);
-	ret->queues = process ? (uint32_t)process->n_groups : 0;
+	for (size_t i = 0; i < info.queues; i++)
+		info_add_gpu(&info, process->groups[i].gpu);
 	nvrm_process_close(process);
+	if (read_ident(ctx->nvrm, pid, &ident) < 0)
+		return; /* it has ended */
+	info_identify(&info, &ident, ident.tracer_pid ? "traced" : NULL);
+	out_array_add(out, &info);
 }
 
 static int nv_processes(struct gpreempt_ctx *ctx, struct out_array *out)
@@ -239,13 +241,8 @@ static int nv_processes(struct gpreempt_ctx *ctx, struct out_array *out)
 
 	if (r < 0)
 		return r;
-	for (size_t i = 0; i < n; i++) {
-		struct gpreempt_process_info info;
-
-		describe_process(ctx, pids[i], &info);
-		if (info.valid & GPREEMPT_PROC_COMM) /* else it has ended */
-			out_array_add(out, &info);
-	}
+	for (size_t i = 0; i < n; i++)
+		add_process(ctx, pids[i], out);
 	return 0;
 }
 

@@ -125,23 +125,6 @@ static void identify(struct gpreempt_ctx *ctx, struct gpreempt_process_info *inf
 	info_identify(info, &ident, kept_by(ctx, &ident));
 }
 
-static void describe(struct gpreempt_ctx *ctx, const struct gkfd_proc *proc,
-		     const struct gkfd_mqds *mqds, struct gpreempt_process_info *ret)
-{
-	*ret = (struct gpreempt_process_info){ .size = sizeof(*ret), .pid = proc->pid };
-	ret->queues = (uint32_t)proc->n_queues;
-	for (size_t i = 0; i < proc->n_queues; i++)
-		info_add_gpu(ret, proc->queues[i].gpu_id);
-	for (size_t i = 0; i < proc->n_gpus; i++) {
-		if (!proc->gpus[i].has_vram)
-			continue;
-		ret->vram_bytes += proc->gpus[i].vram_bytes;
-		ret->valid |= GPREEMPT_PROC_VRAM;
-	}
-	ret->job_class = proc_class(mqds, proc);
-	identify(ctx, ret);
-}
-
 int for_each_proc(struct gpreempt_ctx *ctx, proc_visitor visit, void *user)
 {
 	_cleanup_free_ pid_t *pids = NULL;
@@ -181,9 +164,22 @@ int for_each_proc(struct gpreempt_ctx *ctx, proc_visitor visit, void *user)
 static int list_one(struct gpreempt_ctx *ctx, const struct gkfd_proc *proc,
 		    const struct gkfd_mqds *mqds, void *user)
 {
-	struct gpreempt_process_info info;
+	struct gpreempt_process_info info = {
+		.size = sizeof(info),
+		.pid = proc->pid,
+		.queues = (uint32_t)proc->n_queues,
+		.job_class = proc_class(mqds, proc),
+	};
 
-	describe(ctx, proc, mqds, &info);
+	for (size_t i = 0; i < proc->n_queues; i++)
+		info_add_gpu(&info, proc->queues[i].gpu_id);
+	for (size_t i = 0; i < proc->n_gpus; i++) {
+		if (!proc->gpus[i].has_vram)
+			continue;
+		info.vram_bytes += proc->gpus[i].vram_bytes;
+		info.valid |= GPREEMPT_PROC_VRAM;
+	}
+	identify(ctx, &info);
 	out_array_add(user, &info);
 	return 0;
 }
