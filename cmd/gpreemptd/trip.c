@@ -46,8 +46,9 @@ static unsigned long long us(uint64_t ns)
 static const char *verb_name(enum gpu_verb verb)
 {
 	static const char *const names[] = {
-		[GPU_ATTACH] = "attach to", [GPU_SUSPEND] = "suspend",	[GPU_RESUME] = "resume",
-		[GPU_RELEASE] = "release",  [GPU_ENDED] = "keep hold of", [GPU_SLICE] = "change the turns of",
+		[GPU_ATTACH] = "attach to",   [GPU_SUSPEND] = "suspend",
+		[GPU_RESUME] = "resume",      [GPU_RELEASE] = "release",
+		[GPU_ENDED] = "keep hold of", [GPU_SLICE] = "change the turns of",
 	};
 
 	return (unsigned int)verb < ARRAY_SIZE(names) ? names[verb] : "do something with";
@@ -92,16 +93,17 @@ static void put_asked(FILE *out, const struct scheduler *s, const struct process
 		    other ? other->identity.comm : "gone", s->engine_config.policy->name,
 		    us(c->longest_ns));
 	put_queues(out, c);
-	put(out, "  waited: %llu us from the decision to the call", us(d->began_ns - MIN(c->asked_ns, d->began_ns)));
+	put(out, "  waited: %llu us from the decision to the call",
+	    us(d->began_ns - MIN(c->asked_ns, d->began_ns)));
 }
 
 static void put_answer(FILE *out, const struct scheduler *s, const struct gpu_done *d)
 {
-	put(out, "  driver: %s, level %s%s; it answered after %llu us", s->caps.name,
-	    s->caps.level, s->caps.modelled ? ", modelled" : "", us(d->done_ns - d->began_ns));
+	put(out, "  driver: %s, level %s%s; it answered after %llu us", s->caps.name, s->caps.level,
+	    s->caps.modelled ? ", modelled" : "", us(d->done_ns - d->began_ns));
 	put(out, "  result: %d (%s), %u queue%s done, %s", d->result,
-	    d->result < 0 ? strerror(-d->result) : "done", d->queues,
-	    d->queues == 1 ? "" : "s", d->holds ? "some are off the GPU" : "none is off the GPU");
+	    d->result < 0 ? strerror(-d->result) : "done", d->queues, d->queues == 1 ? "" : "s",
+	    d->holds ? "some are off the GPU" : "none is off the GPU");
 	if (d->why.message[0])
 		put(out, "  because: %s", d->why.message);
 	if (d->why.hint[0])
@@ -122,8 +124,10 @@ static void put_jobs(FILE *out, const struct scheduler *s, const struct gpu *g)
 	unsigned int n = 0;
 
 	put(out, "  on it: %u online and %u offline", g->online, g->offline);
-	for_each_process(s, p) {
-		for_each_job(p, j) {
+	for_each_process(s, p)
+	{
+		for_each_job(p, j)
+		{
 			if (j->on != g || n++ >= MOST_JOBS)
 				continue;
 			put(out, "    process %d (%s) of user %u, %s, %u queue%s, %s%s", p->pid,
@@ -145,7 +149,8 @@ static void put_events(FILE *out, const struct scheduler *s)
 	for (unsigned int back = MOST_EVENTS; back-- > 0;) {
 		e = events_past(s->parts.events, back);
 		if (e)
-			put(out, "    -%llu us %s: %s", us(last->time_ns - MIN(e->time_ns, last->time_ns)),
+			put(out, "    -%llu us %s: %s",
+			    us(last->time_ns - MIN(e->time_ns, last->time_ns)),
 			    wire_event_kind(e->kind)->name, e->text);
 	}
 }
@@ -217,14 +222,14 @@ static void trip_gpu(struct scheduler *s, struct process *p, struct gpu *g,
 		"GPU %u: %.60s; no more preemptions on this GPU until: gpreempt rearm %u",
 		g->node.gpu, why, g->node.gpu);
 	note(s, p, g, d);
-	for_each_process(s, other)
-		jobs_change(s, other);
+	for_each_process(s, other) jobs_change(s, other);
 	s->attach_due = true;
 }
 
 void trip(struct scheduler *s, struct process *p, const struct gpu_done *d)
 {
-	for_each_job(p, j) {
+	for_each_job(p, j)
+	{
 		if (j->on && (!d->gpu || j->gpu == d->gpu))
 			trip_gpu(s, p, j->on, d);
 	}
