@@ -4,7 +4,6 @@
 #include <stdarg.h>
 #include <string.h>
 
-#include "gpu/kfd/failure_text.h"
 #include "lib/internal.h"
 #include "util/advice.h"
 

@@ -13,7 +13,6 @@
 #include "gpu/kfd/match.h"
 #include "gpu/kfd/own.h"
 #include "gpu/kfd/procs.h"
-#include "gpu/kfd/target.h"
 #include "gpu/kfd/topology.h"
 #include "gpu/nvrm/machine.h"
 #include "gpu/why.h"

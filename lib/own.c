@@ -45,7 +45,7 @@ EXPORT int gpreempt_suspend_own(struct gpreempt_ctx *ctx, const struct gpreempt_
 	_cleanup_free_ struct gkfd_own_queue *own = NULL;
 	struct gpreempt_suspend_options o;
 	struct gkfd_failure failure = { 0 };
-	struct gkfd_hold hold;
+	struct gkfd_moved hold;
 	int r = ctx_needs(ctx, HAS_OWN, "way to suspend the caller's own queues",
 			  "let another process, or gpreemptd, do it");
 
@@ -74,7 +74,7 @@ EXPORT int gpreempt_resume_own(struct gpreempt_ctx *ctx, struct gpreempt_timing 
 {
 	struct gpreempt_timing timing = { .size = sizeof(timing) };
 	struct gkfd_failure failure = { 0 };
-	struct gkfd_resumed resumed;
+	struct gkfd_moved resumed;
 	int r;
 
 	if (ctx->vendor->has & HAS_OWN) {

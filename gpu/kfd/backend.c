@@ -19,6 +19,8 @@ static void backend_free(struct backend *b)
 {
 	if (!b)
 		return;
+	if (b->holder_program >= 0)
+		holders_free(b);
 	ext_free(b->ext);
 	mqds_done(b);
 	asks_free(b->asks);
@@ -41,10 +43,8 @@ static void backend_close(struct gpu_backend *base)
 
 	while (!LIST_EMPTY(&b->watches))
 		watch_free(LIST_FIRST(&b->watches));
-	if (b->holder_program >= 0)
-		holders_close(b);
-	else if (!b->ext)
-		act_close(b);
+	b->acting->close(b);
+	targets_free(b);
 	backend_free(b);
 }
 
@@ -195,42 +195,32 @@ static const char *backend_problem(struct gpu_backend *base)
 	return mqds_problem(b);
 }
 
-/* Looking is the same on every level, acting is not. */
+/* What is the same on every level. */
 /* clang-format off */
-#define LOOKING \
+#define SAME \
 	.close = backend_close, .now_ns = backend_now_ns, .nodes = backend_nodes, \
 	.processes = backend_processes, .owner = backend_owner, .ask = backend_ask, \
 	.answer = backend_answer, .pidfd = backend_pidfd, .watch = watch_new, \
 	.unwatch = watch_free, .refresh = watch_refresh, .queues = watch_queues, \
 	.look = look_at, .looked = look_result, .blind = look_blind, \
-	.problem = backend_problem, .fd = backend_fd, .take = backend_take
+	.problem = backend_problem, .attach = backend_attach, .suspend = backend_suspend, \
+	.resume = backend_resume, .release = backend_release, .fd = backend_fd, \
+	.take = backend_take
 /* clang-format on */
 
 static const struct gpu_ops ops_with_threads = {
-	LOOKING,
-	.attach = act_attach,
-	.suspend = act_suspend,
-	.resume = act_resume,
-	.release = act_release,
+	SAME,
 	.holds = act_holds,
 	.held = act_held,
 };
 
 static const struct gpu_ops ops_with_holders = {
-	LOOKING,
-	.attach = holders_attach,
-	.suspend = holders_suspend,
-	.resume = holders_resume,
-	.release = holders_release,
+	SAME,
 	.holds = holders_hold,
 };
 
 static const struct gpu_ops ops_with_ext = {
-	LOOKING,
-	.attach = ext_attach,
-	.suspend = ext_suspend,
-	.resume = ext_resume,
-	.release = ext_release,
+	SAME,
 	.submit = ext_submit,
 	.holds = ext_holds,
 	.held = ext_held,
@@ -391,11 +381,18 @@ static int begin(struct backend *b, const struct gkfd_backend_options *options)
 	return r < 0 ? refuse(options, r, strerror(-r)) : 0;
 }
 
-static const struct gpu_ops *ops_of(const struct backend *b)
+static void choose_acting(struct backend *b)
 {
-	if (b->ext)
-		return &ops_with_ext;
-	return b->holder_program >= 0 ? &ops_with_holders : &ops_with_threads;
+	if (b->ext) {
+		b->base.ops = &ops_with_ext;
+		b->acting = &acting_by_ext;
+	} else if (b->holder_program >= 0) {
+		b->base.ops = &ops_with_holders;
+		b->acting = &acting_by_holders;
+	} else {
+		b->base.ops = &ops_with_threads;
+		b->acting = &acting_by_threads;
+	}
 }
 
 int gkfd_backend_open(struct gkfd *k, const struct gkfd_backend_options *options,
@@ -420,10 +417,8 @@ int gkfd_backend_open(struct gkfd *k, const struct gkfd_backend_options *options
 		r = begin(b, options);
 	if (r < 0)
 		return r;
-	b->free_target = b->ext			? ext_free_target :
-			 b->holder_program >= 0 ? holders_free :
-						  act_free;
-	b->base = (struct gpu_backend){ .ops = ops_of(b), .caps = caps_of(b) };
+	choose_acting(b);
+	b->base.caps = caps_of(b);
 	*ret = &steal_ptr(&b)->base;
 	return 0;
 }
@@ -432,10 +427,5 @@ struct gkfd_target *gkfd_backend_target(struct gpu_target *t)
 {
 	const struct backend *b = ((struct target_base *)t)->b;
 
-	return b->ext || b->holder_program >= 0 ? NULL : act_target(t);
-}
-
-int gkfd_backend_new(struct gkfd *k, struct guard *guard, struct gpu_backend **ret)
-{
-	return gkfd_backend_open(k, &(struct gkfd_backend_options){ .guard = guard }, ret);
+	return b->acting == &acting_by_threads ? act_target(t) : NULL;
 }

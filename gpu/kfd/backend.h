@@ -44,6 +44,5 @@ int gkfd_backend_open(struct gkfd *k, const struct gkfd_backend_options *options
 		      struct gpu_backend **ret);
 /* For looking: the session of a target; NULL: it has none (level K3). */
 struct gkfd_target *gkfd_backend_target(struct gpu_target *t);
-int gkfd_backend_new(struct gkfd *k, struct guard *guard, struct gpu_backend **ret); /* K2 */
 
 #endif

@@ -4,58 +4,33 @@
  * of them comes back. For software devices; what real jobs depend on lives in processes of its own
  * (backend_holders.c).
  */
-#include <errno.h>
-
-#include "gpu/kfd/actor.h"
 #include "gpu/kfd/backend_internal.h"
 #include "util/macros.h"
 
 struct gpu_target {
 	struct target_base base;
-	struct actor actor; /* the tracer thread's */
+	struct gkfd_target *target;
 };
 
-static struct gpu_target *target_of(struct actor *a)
-{
-	return (struct gpu_target *)((char *)a - offsetof(struct gpu_target, actor));
-}
-
 /* ---- on the target's thread ---- */
-
-static void on_ended(struct actor *a, const struct gpu_done *done)
-{
-	struct gpu_target *t = target_of(a);
-	struct order *o = steal_ptr(&t->base.ended);
-
-	o->done = *done;
-	o->done.target = t;
-	mailbox_put(&t->base.b->done, &o->mail);
-}
 
 static void run(struct tracer_order *base)
 {
 	struct order *o = (struct order *)base;
-	struct actor *a = &o->t->actor;
-	const struct actor_order order = {
-		.verb = o->done.verb,
-		.ids = o->all ? NULL : o->ids,
-		.n = o->n,
-		.called_ns = o->called_ns,
-		.longest_ns = o->longest_ns,
-		.grace_kclk = o->grace_kclk,
-	};
+	struct gkfd_target *target = o->t->target;
 
-	actor_run(a, &order, &o->done);
-	mailbox_put(&o->t->base.b->done, &o->mail);
-	actor_settle(a);
+	target_run(target, &o->what, o->called_ns, &o->done);
+	order_deliver(o);
+	target_settle(target);
 }
 
-static void on_state(void *user)
+static void on_ended(void *user, const struct gpu_done *done)
 {
 	struct gpu_target *t = user;
+	struct order *o = steal_ptr(&t->base.ended);
 
-	if (!t->actor.busy)
-		actor_settle(&t->actor);
+	o->done = *done;
+	order_deliver(o);
 }
 
 static void on_gone(void *user)
@@ -64,28 +39,14 @@ static void on_gone(void *user)
 	struct order *o = steal_ptr(&t->base.release);
 
 	o->done.done_ns = gkfd_now_ns(t->base.b->k);
-	mailbox_put(&t->base.b->done, &o->mail);
+	order_deliver(o);
 }
 
-static const struct target_hooks hooks = { .state = on_state, .gone = on_gone };
+static const struct target_hooks hooks = { .ended = on_ended, .gone = on_gone };
 
 /* ---- for the owner ---- */
 
-void act_free(struct gpu_target *t)
-{
-	if (!t)
-		return;
-	gkfd_target_release(t->actor.target);
-	target_done(t);
-	free(t);
-}
-
-static void target_freep(struct gpu_target **t)
-{
-	act_free(*t);
-}
-
-static int launch(struct gpu_target *t, const struct gpu_attach *request)
+static int act_begin(struct gpu_target *t, const struct gpu_attach *request)
 {
 	struct backend *b = t->base.b;
 	const struct target_options options = {
@@ -96,92 +57,58 @@ static int launch(struct gpu_target *t, const struct gpu_attach *request)
 		.hooks = &hooks,
 		.user = t,
 	};
-	int r = target_new(b->k, &options, &t->actor.target);
 
-	return r < 0 ? r : tracer_launch(t->actor.target->tracer);
+	return target_new(b->k, &options, &t->target);
 }
 
-static void post(struct gpu_target *t, struct order *o)
+static void act_end(struct gpu_target *t)
 {
+	target_free(t->target);
+}
+
+/* A release is done when the thread is gone, whoever asked for that. */
+static int act_post(struct gpu_target *t, struct order *o)
+{
+	int r = o->done.verb == GPU_ATTACH ? tracer_launch(t->target->tracer) : 0;
+
+	if (r < 0)
+		return r;
+	if (o->done.verb == GPU_RELEASE) {
+		o->done.began_ns = gkfd_now_ns(t->base.b->k);
+		t->base.release = o;
+		target_leave(t->target);
+		return 0;
+	}
 	o->base.run = run;
-	tracer_post(t->actor.target->tracer, &o->base);
-}
-
-int act_attach(struct gpu_backend *base, const struct gpu_attach *request, uint64_t cookie,
-	       struct gpu_target **ret)
-{
-	struct backend *b = (struct backend *)base;
-	_cleanup_(target_freep) struct gpu_target *t = calloc(1, sizeof(*t));
-	_cleanup_free_ struct order *o = NULL;
-	int r = t ? target_init(t, b, request->pid, cookie, &o) : -ENOMEM;
-
-	if (r < 0)
-		return r;
-	t->actor = (struct actor){ .k = b->k, .pid = request->pid, .ended = on_ended };
-	r = launch(t, request);
-	if (r < 0)
-		return r;
-	post(t, steal_ptr(&o));
-	LIST_INSERT_HEAD(&b->targets, &t->base, link);
-	*ret = steal_ptr(&t);
+	tracer_post(t->target->tracer, &o->base);
 	return 0;
 }
 
-static int ask(struct gpu_target *t, enum gpu_verb verb, const struct gpu_hold *what,
-	       uint64_t cookie)
+/* All at once, so that the slowest counts and not the sum. */
+static void act_close(struct backend *b)
 {
-	struct order *o;
-	int r = order_new(t, verb, what, cookie, &o);
-
-	if (r >= 0)
-		post(t, o);
-	return r;
-}
-
-int act_suspend(struct gpu_target *t, const struct gpu_hold *hold, uint64_t cookie)
-{
-	return ask(t, GPU_SUSPEND, hold, cookie);
-}
-
-int act_resume(struct gpu_target *t, const uint32_t *ids, size_t n, uint64_t cookie)
-{
-	return ask(t, GPU_RESUME, &(struct gpu_hold){ ids, n }, cookie);
-}
-
-int act_release(struct gpu_target *t, uint64_t cookie)
-{
-	t->base.release->done.cookie = cookie;
-	t->base.release->done.began_ns = gkfd_now_ns(t->base.b->k);
-	target_leave(t->actor.target);
-	return 0;
+	for_each_target(b, t) target_leave(t->target);
 }
 
 bool act_holds(struct gpu_target *t)
 {
-	return gkfd_target_holds(t->actor.target);
+	return target_holds(t->target);
 }
 
 int act_held(struct gpu_target *t, uint32_t *ret, size_t max)
 {
-	return gkfd_target_held(t->actor.target, ret, max);
+	return target_held(t->target, ret, max);
 }
 
 struct gkfd_target *act_target(struct gpu_target *t)
 {
-	return t->actor.target;
+	return t->target;
 }
 
-/* All at once, so that the slowest counts and not the sum. */
-void act_close(struct backend *b)
-{
-	struct gpu_target *t;
-	struct order *o;
-
-	for_each_target(b, each) target_leave(each->actor.target);
-	while ((t = (struct gpu_target *)LIST_FIRST(&b->targets))) {
-		LIST_REMOVE(&t->base, link);
-		act_free(t); /* whose orders are run before */
-	}
-	while ((o = order_take_done(b)))
-		free(o);
-}
+const struct acting acting_by_threads = {
+	.target_size = sizeof(struct gpu_target),
+	.begin = act_begin,
+	.end = act_end,
+	.post = act_post,
+	.close = act_close,
+};

@@ -8,37 +8,6 @@
 #include "gpu/helpers/borrow.h"
 #include "util/macros.h"
 
-void ext_free_target(struct gpu_target *t)
-{
-	if (!t)
-		return;
-	if (t->base.b->readers)
-		readers_cancel(t->base.b->readers, &t->borrow);
-	orders_free(&t->early);
-	for (uint32_t i = 0; i < t->n_fds; i++)
-		closep(&t->fds[i]);
-	closep(&t->pidfd);
-	free(t->scopes);
-	target_done(t);
-	free(t);
-}
-
-static void target_freep(struct gpu_target **t)
-{
-	ext_free_target(*t);
-}
-
-/* ---- orders ---- */
-
-/* Behind what is on its way already. */
-static void keep(struct order *o)
-{
-	if (o->t->borrow.crew)
-		STAILQ_INSERT_TAIL(&o->t->early, o, link);
-	else
-		STAILQ_INSERT_TAIL(&o->t->base.b->ext->kept, o, link);
-}
-
 /* ---- the right to a process, by a descriptor of its own ---- */
 
 static struct gpu_target *target_of(struct readers_task *task)
@@ -88,60 +57,33 @@ static int begin_borrow(struct gpu_target *t)
 
 /* ---- for the owner ---- */
 
-int ext_attach(struct gpu_backend *base, const struct gpu_attach *request, uint64_t cookie,
-	       struct gpu_target **ret)
+static int ext_begin(struct gpu_target *t, const struct gpu_attach *request)
 {
-	struct backend *b = (struct backend *)base;
-	_cleanup_(target_freep) struct gpu_target *t = calloc(1, sizeof(*t));
-	_cleanup_free_ struct order *o = NULL;
-	int r;
-
-	if (!t)
-		return -ENOMEM;
 	STAILQ_INIT(&t->early);
 	t->pidfd = -1;
 	t->start_ticks = request->start_ticks;
 	t->until_ns = t->driver_ns = t->renew_ns = NEVER_NS;
-	r = target_init(t, b, request->pid, cookie, &o);
-	if (r >= 0)
-		r = begin_borrow(t);
-	if (r < 0)
-		return r;
-	LIST_INSERT_HEAD(&b->targets, &t->base, link);
-	keep(steal_ptr(&o));
-	*ret = steal_ptr(&t);
-	return 0;
+	return begin_borrow(t);
 }
 
-static int ask(struct gpu_target *t, enum gpu_verb verb, const struct gpu_hold *what,
-	       uint64_t cookie)
+static void ext_end(struct gpu_target *t)
 {
-	struct order *o;
-	int r = order_new(t, verb, what, cookie, &o);
-
-	if (r >= 0)
-		keep(o);
-	return r;
+	if (t->base.b->readers)
+		readers_cancel(t->base.b->readers, &t->borrow);
+	orders_free(&t->early);
+	for (uint32_t i = 0; i < t->n_fds; i++)
+		closep(&t->fds[i]);
+	closep(&t->pidfd);
+	free(t->scopes);
 }
 
-int ext_suspend(struct gpu_target *t, const struct gpu_hold *hold, uint64_t cookie)
+/* Behind what is on its way already. */
+static int ext_post(struct gpu_target *t, struct order *o)
 {
-	return ask(t, GPU_SUSPEND, hold, cookie);
-}
-
-int ext_resume(struct gpu_target *t, const uint32_t *ids, size_t n, uint64_t cookie)
-{
-	return ask(t, GPU_RESUME, &(struct gpu_hold){ ids, n }, cookie);
-}
-
-int ext_release(struct gpu_target *t, uint64_t cookie)
-{
-	struct order *o = steal_ptr(&t->base.release);
-
-	if (!o)
-		return -EALREADY;
-	o->done.cookie = cookie;
-	keep(o);
+	if (t->borrow.crew)
+		STAILQ_INSERT_TAIL(&t->early, o, link);
+	else
+		STAILQ_INSERT_TAIL(&t->base.b->ext->kept, o, link);
 	return 0;
 }
 
@@ -204,23 +146,27 @@ void ext_tick(struct gpu_backend *base)
 
 /* ---- beginning and ending ---- */
 
+static void ext_close(struct backend *b)
+{
+	ext_work_stop(b->ext);
+}
+
+const struct acting acting_by_ext = {
+	.target_size = sizeof(struct gpu_target),
+	.begin = ext_begin,
+	.end = ext_end,
+	.post = ext_post,
+	.close = ext_close,
+};
+
 void ext_free(struct ext *x)
 {
-	struct gpu_target *t;
-	struct order *o;
-
 	if (!x)
 		return;
 	ext_work_stop(x);
 	orders_free(&x->kept);
 	orders_free(&x->orders);
 	orders_free(&x->queue);
-	while ((o = order_take_done(x->b)))
-		free(o);
-	while ((t = (struct gpu_target *)LIST_FIRST(&x->b->targets))) {
-		LIST_REMOVE(&t->base, link);
-		ext_free_target(t);
-	}
 	closep(&x->wake_fd);
 	pthread_cond_destroy(&x->ticked);
 	pthread_mutex_destroy(&x->lock);

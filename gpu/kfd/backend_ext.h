@@ -84,18 +84,13 @@ int ext_new(struct backend *b, struct ext **ret);
 void ext_free(struct ext *x); /* lets everybody go, waiting for it; accepts NULL */
 bool ext_spares_others(const struct ext *x); /* only who is held leaves the GPU */
 
-int ext_attach(struct gpu_backend *base, const struct gpu_attach *request, uint64_t cookie,
-	       struct gpu_target **ret);
-int ext_suspend(struct gpu_target *t, const struct gpu_hold *hold, uint64_t cookie);
-int ext_resume(struct gpu_target *t, const uint32_t *ids, size_t n, uint64_t cookie);
-int ext_release(struct gpu_target *t, uint64_t cookie);
+extern const struct acting acting_by_ext;
 void ext_submit(struct gpu_backend *base);
 extern const struct gpu_native_ops ext_native_ops; /* backend_native.c */
 bool ext_holds(struct gpu_target *t);
 int ext_held(struct gpu_target *t, uint32_t *ret, size_t max);
 void ext_tick(struct gpu_backend *base);
 void ext_promise(struct gpu_backend *base, uint64_t until_ns);
-void ext_free_target(struct gpu_target *t);
 
 /* ---- backend_ext_work.c: the worker ---- */
 
@@ -144,17 +139,17 @@ void ext_let_all_go(struct ext *x);
 
 /* ---- backend_ext_scope.c: what is held of a target ---- */
 
-/* Memory for what ext_scopes_add() of the order needs. -ENOMEM; -E2BIG: more than @max. */
-int ext_scopes_reserve(struct gpu_target *t, const struct order *o, size_t max);
-void ext_scopes_add(struct gpu_target *t, const struct order *o);
+/* Memory for what ext_scopes_add() of the same needs. -ENOMEM; -E2BIG: more than @max. */
+int ext_scopes_reserve(struct gpu_target *t, const struct gpu_hold *what, size_t max);
+void ext_scopes_add(struct gpu_target *t, const struct gpu_hold *what);
 /* Maybe: of what is held of a GPU as a whole, nobody has said which queues are on it. */
 bool ext_scopes_has(const struct gpu_target *t, uint32_t queue);
 /*
  * What is to be mapped for a resume is written to @ret and is held no more. How many, at most as
  * many as it names, or one for all; or -errno: nothing has changed. -E2BIG: more than @max.
  */
-int ext_scopes_remove(struct gpu_target *t, const struct order *o, struct kfd_gpreempt_entry *ret,
-		      size_t max);
+int ext_scopes_remove(struct gpu_target *t, const struct gpu_hold *what,
+		      struct kfd_gpreempt_entry *ret, size_t max);
 void ext_scopes_clear(struct gpu_target *t);
 /* One entry for each of them; how many. */
 uint32_t ext_scopes_fill(const struct gpu_target *t, struct kfd_gpreempt_entry *ret);

@@ -3,7 +3,6 @@
 #include <errno.h>
 
 #include "gpu/kfd/backend_ext.h"
-#include "gpu/kfd/session.h"
 #include "util/macros.h"
 
 /* ---- one call ---- */
@@ -57,7 +56,7 @@ static uint64_t until(const struct order *o)
 	const struct gpu_target *t = o->t;
 	uint64_t at_ns;
 
-	if (!o->longest_ns || __builtin_add_overflow(o->called_ns, o->longest_ns, &at_ns))
+	if (!o->what.longest_ns || __builtin_add_overflow(o->called_ns, o->what.longest_ns, &at_ns))
 		return NEVER_NS;
 	return t->n_scopes ? MAX(t->until_ns, at_ns) : at_ns;
 }
@@ -72,7 +71,7 @@ static bool fits(const struct ext *x, const struct order *o, struct batch_size *
 	struct batch_size more = *size;
 	uint64_t now_ns = gkfd_now_ns(x->b->k), until_ns = until(o), hold_ns;
 
-	more.entries += o->all ? 1 : o->n;
+	more.entries += o->what.ids ? (uint32_t)o->what.n : 1;
 	if (o->done.verb == GPU_SUSPEND && until_ns > now_ns) {
 		hold_ns = ext_hold_ns(x, until_ns, now_ns);
 		more.shortest_ns = size->longest_ns ? MIN(size->shortest_ns, hold_ns) : hold_ns;
@@ -137,19 +136,20 @@ static void fill_suspend(struct ext *x, struct order *o, struct ext_call *c)
 		refuse(o, -ETIMEDOUT, GKFD_WHY_TOO_LATE, "hold");
 		return;
 	}
-	r = ext_scopes_reserve(t, o, x->max_entries);
+	r = ext_scopes_reserve(t, &o->what, x->max_entries);
 	if (r < 0) {
 		refuse(o, r == -E2BIG ? -EINVAL : r,
 		       r == -E2BIG ? GKFD_WHY_TOO_MANY_QUEUES : GKFD_WHY_SYSTEM, "hold");
 		return;
 	}
-	o->n_entries = o->all ? 1 : o->n;
+	o->n_entries = o->what.ids ? (uint32_t)o->what.n : 1;
 	for (uint32_t i = 0; i < o->n_entries; i++)
-		x->entries[o->entry + i] = gkfd_ext_entry(
-			t->base.pid, t->start_ticks, o->all ? KFD_GPREEMPT_ALL_QUEUES : o->ids[i]);
+		x->entries[o->entry + i] =
+			gkfd_ext_entry(t->base.pid, t->start_ticks,
+				       o->what.ids ? o->what.ids[i] : KFD_GPREEMPT_ALL_QUEUES);
 	c->n_unmap += o->n_entries;
 	c->hold_ns = c->hold_ns ? MIN(c->hold_ns, hold_ns) : hold_ns;
-	c->grace_kclk = MAX(c->grace_kclk, o->grace_kclk);
+	c->grace_kclk = MAX(c->grace_kclk, o->what.grace_kclk);
 }
 
 static void fill_resume(struct ext *x, struct order *o, struct ext_call *c)
@@ -157,7 +157,7 @@ static void fill_resume(struct ext *x, struct order *o, struct ext_call *c)
 	int n;
 
 	o->entry = c->n_unmap + c->n_map;
-	n = ext_scopes_remove(o->t, o, &x->entries[o->entry], x->max_entries - o->entry);
+	n = ext_scopes_remove(o->t, &o->what, &x->entries[o->entry], x->max_entries - o->entry);
 	if (n < 0) {
 		refuse(o, n, n == -ESRCH ? GKFD_WHY_EXITED : GKFD_WHY_SYSTEM, "resume");
 		return;
@@ -260,7 +260,7 @@ static int entry_result(const struct order *o, const struct kfd_gpreempt_entry *
 {
 	bool back = o->done.verb != GPU_SUSPEND;
 
-	if (e->result == -ENOENT && (back || !o->exact))
+	if (e->result == -ENOENT && (back || !o->what.exact))
 		return 0;
 	return back && e->result == -EALREADY ? 0 : e->result;
 }
@@ -293,11 +293,11 @@ static void held(struct order *o, const struct ext_call *c)
 
 	if (!o->n_entries)
 		return;
-	ext_scopes_add(t, o);
-	t->exact = o->exact;
+	ext_scopes_add(t, &o->what);
+	t->exact = o->what.exact;
 	t->until_ns = until_ns;
 	ext_note_hold(t, c);
-	if (!o->all) { /* what was held before may end earlier */
+	if (o->what.ids) { /* what was held before may end earlier */
 		t->driver_ns = MIN(t->driver_ns, driver_ns);
 		t->renew_ns = MIN(t->renew_ns, renew_ns);
 	}
@@ -309,15 +309,15 @@ static void undo(struct ext *x, struct order *o)
 	struct gpu_target *t = o->t;
 	struct ext_call c = { 0 };
 
-	if (o->all) {
+	if (!o->what.ids) {
 		ext_scopes_clear(t);
 		x->entries[c.n_map++] =
 			gkfd_ext_entry(t->base.pid, t->start_ticks, KFD_GPREEMPT_ALL_QUEUES);
 	}
-	for (uint32_t i = 0; i < o->n; i++) {
-		if (!ext_scopes_has(t, o->ids[i]))
+	for (size_t i = 0; i < o->what.n; i++) {
+		if (!ext_scopes_has(t, o->what.ids[i]))
 			x->entries[c.n_map++] =
-				gkfd_ext_entry(t->base.pid, t->start_ticks, o->ids[i]);
+				gkfd_ext_entry(t->base.pid, t->start_ticks, o->what.ids[i]);
 	}
 	if (c.n_map)
 		ext_call(x, &c);

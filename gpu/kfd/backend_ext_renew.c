@@ -2,7 +2,6 @@
 #include <errno.h>
 
 #include "gpu/kfd/backend_ext.h"
-#include "gpu/kfd/session.h"
 #include "util/macros.h"
 
 static uint64_t next_of(const struct gpu_target *t)

@@ -19,10 +19,10 @@ static void set_holds(struct gpu_target *t)
 	__atomic_store_n(&t->holds, t->n_scopes > 0, __ATOMIC_RELAXED);
 }
 
-static bool is_named(const struct order *o, uint32_t queue)
+static bool is_named(const struct gpu_hold *what, uint32_t queue)
 {
-	for (uint32_t i = 0; i < o->n; i++) {
-		if (o->ids[i] == queue)
+	for (size_t i = 0; i < what->n; i++) {
+		if (what->ids[i] == queue)
 			return true;
 	}
 	return false;
@@ -40,9 +40,9 @@ static int make_room(struct gpu_target *t, size_t n)
 	return 0;
 }
 
-int ext_scopes_reserve(struct gpu_target *t, const struct order *o, size_t max)
+int ext_scopes_reserve(struct gpu_target *t, const struct gpu_hold *what, size_t max)
 {
-	size_t n = t->n_scopes + (o->all ? 1 : o->n);
+	size_t n = t->n_scopes + (what->ids ? what->n : 1);
 
 	return n > max ? -E2BIG : n > 0 ? make_room(t, n) : 0;
 }
@@ -61,19 +61,19 @@ bool ext_scopes_has(const struct gpu_target *t, uint32_t queue)
 	return is_there(t, queue) || is_there(t, KFD_GPREEMPT_ALL_QUEUES);
 }
 
-void ext_scopes_add(struct gpu_target *t, const struct order *o)
+void ext_scopes_add(struct gpu_target *t, const struct gpu_hold *what)
 {
 	bool whole = t->n_scopes && t->scopes[0].gpu == everything.gpu &&
 		     t->scopes[0].queue == everything.queue;
 
-	if (o->all) {
+	if (!what->ids) {
 		t->scopes[0] = everything;
 		t->n_scopes = 1;
 	}
-	for (uint32_t i = 0; !whole && i < o->n; i++) {
-		if (!is_there(t, o->ids[i]))
-			t->scopes[t->n_scopes++] = (struct scope){ o->ids[i],
-								   KFD_GPREEMPT_ANY_GPU };
+	for (size_t i = 0; !whole && i < what->n; i++) {
+		if (!is_there(t, what->ids[i]))
+			t->scopes[t->n_scopes++] =
+				(struct scope){ what->ids[i], KFD_GPREEMPT_ANY_GPU };
 	}
 	set_holds(t);
 }
@@ -92,7 +92,7 @@ struct on_gpu { /* queues of the process there */
 };
 
 static struct on_gpu count_on(const struct kfd_gpreempt_queue *queues, size_t n, uint32_t gpu,
-			      const struct order *o)
+			      const struct gpu_hold *what)
 {
 	struct on_gpu c = { 0 };
 
@@ -100,7 +100,7 @@ static struct on_gpu count_on(const struct kfd_gpreempt_queue *queues, size_t n,
 		if (queues[i].gpu_id != gpu)
 			continue;
 		c.all++;
-		c.named += is_named(o, queues[i].queue_id);
+		c.named += is_named(what, queues[i].queue_id);
 	}
 	return c;
 }
@@ -131,7 +131,7 @@ static bool is_held_as(const struct gpu_target *t, const struct kfd_gpreempt_que
  * where none is, all stay; and where some are, the others remain, by their ids. There, queues to
  * come are held until the driver's time for that is over.
  */
-static int split(struct gpu_target *t, const struct order *o,
+static int split(struct gpu_target *t, const struct gpu_hold *what,
 		 const struct kfd_gpreempt_queue *queues, size_t n, struct kfd_gpreempt_entry *ret,
 		 size_t max)
 {
@@ -143,8 +143,8 @@ static int split(struct gpu_target *t, const struct order *o,
 	for (size_t i = 0; i < n; i++) {
 		const struct kfd_gpreempt_queue *q = &queues[i];
 		struct scope s = { KFD_GPREEMPT_ALL_QUEUES, q->gpu_id };
-		struct on_gpu on = count_on(queues, n, q->gpu_id, o);
-		bool some = on.named && on.named < on.all, named = is_named(o, q->queue_id);
+		struct on_gpu on = count_on(queues, n, q->gpu_id, what);
+		bool some = on.named && on.named < on.all, named = is_named(what, q->queue_id);
 		bool with_all = is_held_as(t, q, KFD_GPREEMPT_ALL_QUEUES);
 
 		if (!with_all && !is_held_as(t, q, q->queue_id))
@@ -166,23 +166,23 @@ static int split(struct gpu_target *t, const struct order *o,
 	return (int)n_ret;
 }
 
-static int remove_from_all(struct gpu_target *t, const struct order *o,
+static int remove_from_all(struct gpu_target *t, const struct gpu_hold *what,
 			   struct kfd_gpreempt_entry *ret, size_t max)
 {
 	_cleanup_free_ struct kfd_gpreempt_queue *queues = NULL;
 	int n = gkfd_ext_queues(t->base.b->k, t->base.pid, t->start_ticks, &queues);
 
-	return n < 0 ? n : split(t, o, queues, (size_t)n, ret, max);
+	return n < 0 ? n : split(t, what, queues, (size_t)n, ret, max);
 }
 
-static int remove_single(struct gpu_target *t, const struct order *o,
+static int remove_single(struct gpu_target *t, const struct gpu_hold *what,
 			 struct kfd_gpreempt_entry *ret)
 {
 	size_t kept = 0;
 	int n = 0;
 
 	for (size_t i = 0; i < t->n_scopes; i++) {
-		if (is_named(o, t->scopes[i].queue))
+		if (is_named(what, t->scopes[i].queue))
 			ret[n++] = entry_of(t, t->scopes[i]);
 		else
 			t->scopes[kept++] = t->scopes[i];
@@ -191,20 +191,20 @@ static int remove_single(struct gpu_target *t, const struct order *o,
 	return n;
 }
 
-int ext_scopes_remove(struct gpu_target *t, const struct order *o, struct kfd_gpreempt_entry *ret,
-		      size_t max)
+int ext_scopes_remove(struct gpu_target *t, const struct gpu_hold *what,
+		      struct kfd_gpreempt_entry *ret, size_t max)
 {
 	int n;
 
-	if (!t->n_scopes || !(o->all || o->n))
+	if (!t->n_scopes || (what->ids && !what->n))
 		return 0;
-	if (o->all) {
+	if (!what->ids) {
 		ret[0] = entry_of(t, everything);
 		t->n_scopes = 0;
 		n = 1;
 	} else {
-		n = is_there(t, KFD_GPREEMPT_ALL_QUEUES) ? remove_from_all(t, o, ret, max) :
-							   remove_single(t, o, ret);
+		n = is_there(t, KFD_GPREEMPT_ALL_QUEUES) ? remove_from_all(t, what, ret, max) :
+							   remove_single(t, what, ret);
 	}
 	if (n >= 0 && !t->n_scopes)
 		ext_scopes_clear(t);

@@ -4,9 +4,8 @@
 #include <signal.h>
 
 #include "gpu/kfd/backend_ext.h"
-#include "gpu/kfd/failure_text.h"
+#include "gpu/kfd/failure.h"
 #include "gpu/kfd/procs.h"
-#include "gpu/kfd/session.h"
 #include "util/macros.h"
 
 /* ---- what came of it ---- */
@@ -25,7 +24,7 @@ void ext_finish(struct order *o)
 	if (!o->done.began_ns) /* the driver was not asked */
 		o->done.began_ns = o->done.done_ns = gkfd_now_ns(b->k);
 	o->done.holds = o->t->n_scopes > 0;
-	mailbox_put(&b->done, &o->mail);
+	order_deliver(o);
 }
 
 void ext_untie(struct gpu_target *t)
@@ -275,6 +274,7 @@ void ext_work_stop(struct ext *x)
 	pthread_mutex_unlock(&x->lock);
 	ext_work_wake(x);
 	pthread_join(x->thread, NULL);
+	x->started = false;
 }
 
 void ext_work_wake(struct ext *x)

@@ -34,6 +34,7 @@
 struct gpu_target {
 	struct target_base base;
 	uid_t user;
+	uint64_t start_ticks;
 	struct helper helper;
 	struct order_list sent; /* not answered yet */
 	uint64_t sent_ns; /* when the oldest was */
@@ -51,12 +52,6 @@ struct former { /* a holder that has ended, or will as soon as it can */
 };
 
 /* ---- answers ---- */
-
-static void deliver(struct gpu_target *t, struct order *o)
-{
-	o->done.target = t;
-	mailbox_put(&t->base.b->done, &o->mail);
-}
 
 static void note_holds(struct gpu_target *t, const struct gpu_done *done)
 {
@@ -82,7 +77,7 @@ static void take_done(struct gpu_target *t, const struct gpu_done *done)
 	if (!o)
 		return;
 	o->done = *done;
-	deliver(t, o);
+	order_deliver(o);
 }
 
 /* Whatever was asked is answered by @result. */
@@ -197,73 +192,59 @@ static int send_order(const struct helper *h, const struct holder_order *o)
 	return 0;
 }
 
-static int post(struct gpu_target *t, struct order *o, struct holder_order *message)
+static int post(struct gpu_target *t, struct order *o)
 {
+	struct holder_order message = {
+		.verb = o->done.verb,
+		.n = o->what.ids ? (uint32_t)o->what.n : GPU_ALL_QUEUES,
+		.pid = t->base.pid,
+		.way = t->base.b->way,
+		.start_ticks = t->start_ticks,
+		.cookie = o->done.cookie,
+		.called_ns = gkfd_now_ns(t->base.b->k),
+		.longest_ns = o->what.longest_ns,
+		.grace_kclk = o->what.grace_kclk,
+	};
 	int r = t->gone ? -ECANCELED : 0;
 
-	message->verb = o->done.verb;
-	message->cookie = o->done.cookie;
-	message->called_ns = gkfd_now_ns(t->base.b->k);
+	if (o->what.n > HOLDER_IDS_MAX)
+		return -EINVAL;
+	if (o->what.n)
+		memcpy(message.ids, o->ids, o->what.n * sizeof(*o->ids));
 	if (r >= 0)
-		r = send_order(&t->helper, message);
+		r = send_order(&t->helper, &message);
 	if (r < 0)
 		return r;
 	if (STAILQ_EMPTY(&t->sent))
-		t->sent_ns = message->called_ns;
+		t->sent_ns = message.called_ns;
 	STAILQ_INSERT_TAIL(&t->sent, o, link);
 	return 0;
 }
 
-static int ask(struct gpu_target *t, enum gpu_verb verb, const struct gpu_hold *what,
-	       uint64_t cookie)
+/* Cannot fail to be released: of a holder that is gone there is nothing to wait for. */
+static int holders_post(struct gpu_target *t, struct order *o)
 {
-	struct holder_order message = { .n = GPU_ALL_QUEUES,
-					.longest_ns = what->longest_ns,
-					.grace_kclk = what->grace_kclk };
-	struct order *o;
+	bool releases = o->done.verb == GPU_RELEASE;
 	int r;
 
-	if (what->ids && what->n > HOLDER_IDS_MAX)
-		return -EINVAL;
-	r = order_new(t, verb, NULL, cookie, &o);
-	if (r < 0)
+	t->released |= releases;
+	r = post(t, o);
+	if (r >= 0 || !releases)
 		return r;
-	if (what->ids) {
-		message.n = (uint32_t)what->n;
-		memcpy(message.ids, what->ids, what->n * sizeof(*what->ids));
-	}
-	r = post(t, o, &message);
-	if (r < 0)
-		free(o);
-	return r;
-}
-
-int holders_suspend(struct gpu_target *t, const struct gpu_hold *hold, uint64_t cookie)
-{
-	return ask(t, GPU_SUSPEND, hold, cookie);
-}
-
-int holders_resume(struct gpu_target *t, const uint32_t *ids, size_t n, uint64_t cookie)
-{
-	return ask(t, GPU_RESUME, &(struct gpu_hold){ ids, n }, cookie);
+	if (!t->gone)
+		forget_holder(t, false);
+	o->done.began_ns = o->done.done_ns = gkfd_now_ns(t->base.b->k);
+	order_deliver(o);
+	return 0;
 }
 
 /* ---- targets come and go ---- */
 
-void holders_free(struct gpu_target *t)
+static void holders_end(struct gpu_target *t)
 {
-	if (!t)
-		return;
 	if (t->helper.pid && !t->gone)
 		forget_holder(t, false);
 	orders_free(&t->sent);
-	target_done(t);
-	free(t);
-}
-
-static void target_freep(struct gpu_target **t)
-{
-	holders_free(*t);
 }
 
 /* Those that may hang count as well: it takes long to be sure. */
@@ -299,12 +280,15 @@ static int start_helper(const struct backend *b, struct helper *ret)
 	return helper_start(b->holder_program, HOLDER_PROGRAM, us, false, ret);
 }
 
-static int start(struct gpu_target *t)
+static int holders_begin(struct gpu_target *t, const struct gpu_attach *request)
 {
 	struct epoll_event e = { .events = EPOLLIN, .data.ptr = t };
 	struct backend *b = t->base.b;
 	int r = readers_user_of(t->base.pid, &t->user);
 
+	t->start_ticks = request->start_ticks;
+	t->helper = HELPER_NONE;
+	STAILQ_INIT(&t->sent);
 	if (r < 0)
 		return r;
 	bury_former(b);
@@ -314,52 +298,6 @@ static int start(struct gpu_target *t)
 	if (r >= 0 && epoll_ctl(b->holders_fd, EPOLL_CTL_ADD, t->helper.socket, &e) < 0)
 		r = -errno;
 	return r;
-}
-
-int holders_attach(struct gpu_backend *base, const struct gpu_attach *request, uint64_t cookie,
-		   struct gpu_target **ret)
-{
-	struct backend *b = (struct backend *)base;
-	_cleanup_(target_freep) struct gpu_target *t = calloc(1, sizeof(*t));
-	struct holder_order message = { .n = GPU_ALL_QUEUES,
-					.pid = request->pid,
-					.way = b->way,
-					.start_ticks = request->start_ticks };
-	_cleanup_free_ struct order *o = NULL;
-	int r;
-
-	if (!t)
-		return -ENOMEM;
-	t->helper = HELPER_NONE;
-	STAILQ_INIT(&t->sent);
-	r = target_init(t, b, request->pid, cookie, &o);
-	if (r >= 0)
-		r = start(t);
-	if (r >= 0)
-		r = post(t, o, &message);
-	if (r < 0)
-		return r;
-	steal_ptr(&o);
-	LIST_INSERT_HEAD(&b->targets, &t->base, link);
-	*ret = steal_ptr(&t);
-	return 0;
-}
-
-/* Cannot fail: of a holder that is gone there is nothing to wait for. */
-int holders_release(struct gpu_target *t, uint64_t cookie)
-{
-	struct holder_order message = { .n = GPU_ALL_QUEUES };
-	struct order *o = steal_ptr(&t->base.release);
-
-	o->done.cookie = cookie;
-	t->released = true;
-	if (post(t, o, &message) < 0) {
-		if (!t->gone)
-			forget_holder(t, false);
-		o->done.began_ns = o->done.done_ns = gkfd_now_ns(t->base.b->k);
-		deliver(t, o);
-	}
-	return 0;
 }
 
 bool holders_hold(struct gpu_target *t)
@@ -431,7 +369,7 @@ static bool any_left(const struct backend *b)
 }
 
 /* Those that are well end at once; the others are left to themselves. */
-static void end_all(struct backend *b)
+static void holders_close(struct backend *b)
 {
 	struct pollfd p = { .fd = b->holders_fd, .events = POLLIN };
 	uint64_t until_ns = gkfd_now_ns(b->k) + CLOSE_NS;
@@ -443,22 +381,10 @@ static void end_all(struct backend *b)
 	}
 }
 
-void holders_close(struct backend *b)
+void holders_free(struct backend *b)
 {
 	struct former *f;
-	struct order *o;
 
-	end_all(b);
-	while ((o = order_take_done(b)))
-		free(o);
-	while (!LIST_EMPTY(&b->targets)) {
-		struct gpu_target *t = (struct gpu_target *)LIST_FIRST(&b->targets);
-
-		LIST_REMOVE(&t->base, link);
-		if (!t->gone)
-			forget_holder(t, true);
-		holders_free(t);
-	}
 	bury_former(b);
 	while ((f = LIST_FIRST(&b->former))) { /* init buries them */
 		LIST_REMOVE(f, link);
@@ -470,3 +396,11 @@ void holders_close(struct backend *b)
 	closep(&b->holders_fd);
 	closep(&b->holder_program);
 }
+
+const struct acting acting_by_holders = {
+	.target_size = sizeof(struct gpu_target),
+	.begin = holders_begin,
+	.end = holders_end,
+	.post = holders_post,
+	.close = holders_close,
+};

@@ -15,19 +15,15 @@
 #include "gpu/kfd/tracer.h"
 #include "gpu/mailbox.h"
 
-/* One order and what came of it; travels to the thread that runs it and back. */
+/* One order and what came of it; travels to whoever does it and back. */
 struct order {
-	struct tracer_order base; /* on its way to a target's thread */
-	STAILQ_ENTRY(order) link; /* on its way to the worker (backend_ext.h) */
-	struct mail mail; /* and back */
+	struct tracer_order base; /* to a target's thread; its mail, back */
+	STAILQ_ENTRY(order) link; /* on its way to the worker (backend_ext.h), or at a holder */
 	struct gpu_target *t;
 	struct gpu_done done;
-	uint64_t called_ns, longest_ns;
-	uint32_t grace_kclk; /* 0: the least */
+	struct gpu_hold what; /* its ids are those below */
+	uint64_t called_ns;
 	uint32_t entry, n_entries; /* its part of the worker's call */
-	bool exact; /* gpu_hold */
-	bool all;
-	uint32_t n;
 	uint32_t ids[];
 };
 
@@ -40,6 +36,17 @@ struct target_base {
 	pid_t pid;
 	/* There from the beginning: they cannot fail. NULL: told, or on its way. */
 	struct order *ended, *release;
+};
+
+/* How it is acted on targets: by threads of ours, by holders, or by the worker. */
+struct acting {
+	size_t target_size;
+	/* A target that has nothing but its base is to be attached; end() also where it failed. */
+	int (*begin)(struct gpu_target *t, const struct gpu_attach *request);
+	void (*end)(struct gpu_target *t);
+	/* Takes the order over, unless it fails, as a release does not. The first one attaches. */
+	int (*post)(struct gpu_target *t, struct order *o);
+	void (*close)(struct backend *b); /* lets everybody go, and waits for it */
 };
 
 struct mqds { /* every process's, as they were read last */
@@ -64,8 +71,8 @@ struct backend {
 	struct ext *ext; /* level K3, and no way; NULL: not */
 	struct guard *guard;
 	pid_t own_pid; /* as the device knows this process */
+	const struct acting *acting;
 	LIST_HEAD(, target_base) targets;
-	void (*free_target)(struct gpu_target *t);
 	LIST_HEAD(, gpu_watch) watches;
 
 	struct mailbox done; /* orders */
@@ -129,46 +136,34 @@ struct gpu_watch {
 	for (struct gpu_target *t = (struct gpu_target *)LIST_FIRST(&(b)->targets); t; \
 	     t = (struct gpu_target *)LIST_NEXT((struct target_base *)t, link))
 
-/* Fills in what it begins with, and makes the order to attach. -ENOMEM. */
-int target_init(struct gpu_target *t, struct backend *b, pid_t pid, uint64_t cookie,
-		struct order **ret_attach);
-void target_done(struct gpu_target *t); /* the reverse */
+int backend_attach(struct gpu_backend *base, const struct gpu_attach *request, uint64_t cookie,
+		   struct gpu_target **ret);
+int backend_suspend(struct gpu_target *t, const struct gpu_hold *hold, uint64_t cookie);
+int backend_resume(struct gpu_target *t, const uint32_t *ids, size_t n, uint64_t cookie);
+int backend_release(struct gpu_target *t, uint64_t cookie);
+void targets_free(struct backend *b); /* once nobody does anything for them any more */
 bool target_is_held(struct backend *b, pid_t pid); /* something of it is off the GPU, by us */
-/* -ENOMEM, -EINVAL. @what NULL: all. */
-int order_new(struct gpu_target *t, enum gpu_verb verb, const struct gpu_hold *what,
-	      uint64_t cookie, struct order **ret);
-struct order *order_take_done(struct backend *b); /* NULL: nothing */
+void order_deliver(struct order *o); /* what came of it is for the owner to take */
 void orders_free(struct order_list *list);
 /* gpu_ops.take, but for what makes something to take; frees the target with its release. */
 int orders_take(struct backend *b, struct gpu_done *ret);
 
 /* ---- backend_act.c ---- */
 
-int act_attach(struct gpu_backend *base, const struct gpu_attach *request, uint64_t cookie,
-	       struct gpu_target **ret);
-int act_suspend(struct gpu_target *t, const struct gpu_hold *hold, uint64_t cookie);
-int act_resume(struct gpu_target *t, const uint32_t *ids, size_t n, uint64_t cookie);
-int act_release(struct gpu_target *t, uint64_t cookie);
-struct gkfd_target *act_target(struct gpu_target *t);
-void act_free(struct gpu_target *t); /* once its thread has nothing more to do */
-void act_close(struct backend *b); /* releases all targets and waits for it */
+extern const struct acting acting_by_threads;
 bool act_holds(struct gpu_target *t);
 int act_held(struct gpu_target *t, uint32_t *ret, size_t max);
+struct gkfd_target *act_target(struct gpu_target *t);
 
 /* ---- backend_holders.c ---- */
 
+extern const struct acting acting_by_holders;
 /* Asks the driver, too, which version it is. -ENOENT: the program is not installed. */
 int holders_open(struct backend *b);
-void holders_close(struct backend *b); /* lets everybody go */
+void holders_free(struct backend *b);
 /* Takes what came back, if any has something to say, and gives up who hangs. */
 void holders_run(struct backend *b, bool speak);
-int holders_attach(struct gpu_backend *base, const struct gpu_attach *request, uint64_t cookie,
-		   struct gpu_target **ret);
-int holders_suspend(struct gpu_target *t, const struct gpu_hold *hold, uint64_t cookie);
-int holders_resume(struct gpu_target *t, const uint32_t *ids, size_t n, uint64_t cookie);
-int holders_release(struct gpu_target *t, uint64_t cookie);
 bool holders_hold(struct gpu_target *t);
-void holders_free(struct gpu_target *t);
 bool holders_own(const struct backend *b, pid_t pid); /* is it one of the processes? */
 
 /* ---- backend_watch.c ---- */

@@ -12,7 +12,7 @@
 
 #include "abi/kfd_gpreempt.h"
 #include "gpu/kfd/debugfs.h"
-#include "gpu/kfd/target.h"
+#include "gpu/kfd/failure.h"
 
 /* Opens the device when it is not open. -EACCES: no right to; -EPROTO: another version. */
 int gkfd_ext_open(struct gkfd *k, struct kfd_gpreempt_version *ret);

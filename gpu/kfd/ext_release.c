@@ -6,7 +6,6 @@
 #include "gpu/kfd/procs.h"
 #include "gpu/kfd/release.h"
 #include "gpu/kfd/scheduler.h"
-#include "gpu/kfd/session.h"
 #include "util/macros.h"
 
 #define HOLDERS_MAX 8 /* one holds, and others have stopped its GPUs */

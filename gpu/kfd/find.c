@@ -3,7 +3,6 @@
 #include <unistd.h>
 
 #include "gpu/kfd/find.h"
-#include "gpu/kfd/session.h"
 
 int gkfd_process_find(struct gkfd *k, pid_t pid, struct gkfd_proc_ident *ret,
 		      struct gkfd_failure *fail)

@@ -4,7 +4,7 @@
 #define GPREEMPT_GPU_KFD_FIND_H
 
 #include "gpu/kfd/procs.h"
-#include "gpu/kfd/target.h"
+#include "gpu/kfd/failure.h"
 
 /* Checks that @pid is a process, and another one. */
 int gkfd_process_find(struct gkfd *k, pid_t pid, struct gkfd_proc_ident *ret,

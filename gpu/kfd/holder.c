@@ -12,12 +12,11 @@
 #include <sys/socket.h>
 
 #include "gpu/helpers/helper.h"
-#include "gpu/kfd/actor.h"
 #include "gpu/kfd/release.h"
 #include "util/macros.h"
 
 struct holder {
-	struct actor actor;
+	struct gkfd_target *target;
 	struct guard *guard;
 	char pid[16], start_ticks[24]; /* in words, for its guard */
 	const char *rescue[5];
@@ -52,44 +51,19 @@ static int receive(struct holder_order *o, int flags)
 	return 1;
 }
 
-static void on_ended(struct actor *a, const struct gpu_done *done)
-{
-	answer(done);
-}
-
 static void run(struct holder *h, const struct holder_order *o)
 {
-	const struct actor_order order = {
-		.verb = o->verb,
+	const struct gpu_hold what = {
 		.ids = o->n == GPU_ALL_QUEUES ? NULL : o->ids,
 		.n = o->n == GPU_ALL_QUEUES ? 0 : o->n,
-		.called_ns = o->called_ns,
 		.longest_ns = o->longest_ns,
 		.grace_kclk = o->grace_kclk,
 	};
-	struct gpu_done done = { .cookie = o->cookie };
+	struct gpu_done done = { .verb = o->verb, .cookie = o->cookie };
 
-	actor_run(&h->actor, &order, &done);
+	target_run(h->target, &what, o->called_ns, &done);
 	answer(&done);
-	actor_settle(&h->actor);
-}
-
-/* ---- what the tracer calls ---- */
-
-static size_t on_watch(void *user, struct pollfd *fds)
-{
-	struct holder *h = user;
-	size_t n = target_tracer_ops.watch(h->actor.target, fds);
-
-	fds[n++] = (struct pollfd){ .fd = HELPER_SOCKET, .events = POLLIN };
-	fds[n++] = (struct pollfd){ .fd = h->signals, .events = POLLIN };
-	fds[n++] = (struct pollfd){ .fd = h->owner, .events = POLLIN };
-	return n;
-}
-
-static void leave(struct holder *h)
-{
-	target_leave(h->actor.target);
+	target_settle(h->target);
 }
 
 static void take_orders(struct holder *h)
@@ -99,7 +73,7 @@ static void take_orders(struct holder *h)
 
 	while (!h->released && (r = receive(&o, MSG_DONTWAIT)) != 0) {
 		if (r < 0) {
-			leave(h);
+			target_leave(h->target);
 			return;
 		}
 		if (o.verb != GPU_RELEASE) {
@@ -108,67 +82,15 @@ static void take_orders(struct holder *h)
 		}
 		h->released = true;
 		h->cookie = o.cookie;
-		leave(h);
+		target_leave(h->target);
 	}
 }
 
-/* Somebody waits for the GPU: orders come before what the target does by itself. */
-static void on_turn(void *user, const struct pollfd *fds, size_t n)
-{
-	struct holder *h = user;
-
-	if (fds[n - 3].revents)
-		take_orders(h);
-	if (fds[n - 2].revents || fds[n - 1].revents)
-		leave(h);
-	target_tracer_ops.turn(h->actor.target, fds, n - 3);
-}
-
-static void on_traced_end(void *user, enum tracer_end how)
-{
-	struct holder *h = user;
-
-	target_tracer_ops.ended(h->actor.target, how);
-}
-
-static int on_timeout(void *user)
-{
-	struct holder *h = user;
-
-	return target_tracer_ops.timeout_ms(h->actor.target);
-}
-
-static void on_leave(void *user)
-{
-	struct holder *h = user;
-
-	target_tracer_ops.leave(h->actor.target);
-}
-
-static void on_gone(void *user)
-{
-	struct holder *h = user;
-
-	target_tracer_ops.gone(h->actor.target);
-}
-
-static const struct tracer_ops tracer_ops = {
-	.ended = on_traced_end,
-	.watch = on_watch,
-	.turn = on_turn,
-	.timeout_ms = on_timeout,
-	.leave = on_leave,
-	.gone = on_gone,
-};
-
 /* ---- what the target calls ---- */
 
-static void on_state(void *user)
+static void on_ended(void *user, const struct gpu_done *done)
 {
-	struct holder *h = user;
-
-	if (!h->actor.busy)
-		actor_settle(&h->actor);
+	answer(done);
 }
 
 /* Nothing of it is held any more, and nobody traces it. */
@@ -177,12 +99,37 @@ static void on_let_go(void *user)
 	struct holder *h = user;
 	struct gpu_done done = { .verb = GPU_RELEASE, .cookie = h->cookie };
 
-	done.began_ns = done.done_ns = gkfd_now_ns(h->actor.k);
+	done.began_ns = done.done_ns = gkfd_now_ns(h->target->k);
 	if (h->released)
 		answer(&done);
 }
 
-static const struct target_hooks hooks = { .state = on_state, .gone = on_let_go };
+static size_t on_watch(void *user, struct pollfd *fds)
+{
+	const struct holder *h = user;
+
+	fds[0] = (struct pollfd){ .fd = HELPER_SOCKET, .events = POLLIN };
+	fds[1] = (struct pollfd){ .fd = h->signals, .events = POLLIN };
+	fds[2] = (struct pollfd){ .fd = h->owner, .events = POLLIN };
+	return 3;
+}
+
+static void on_turn(void *user, const struct pollfd *fds)
+{
+	struct holder *h = user;
+
+	if (fds[0].revents)
+		take_orders(h);
+	if (fds[1].revents || fds[2].revents)
+		target_leave(h->target);
+}
+
+static const struct target_hooks hooks = {
+	.ended = on_ended,
+	.gone = on_let_go,
+	.watch = on_watch,
+	.turn = on_turn,
+};
 
 /* ---- beginning and end ---- */
 
@@ -230,17 +177,14 @@ static int prepare(struct holder *h, struct gkfd *k, const struct holder_order *
 		.way = o->way,
 		.hooks = &hooks,
 		.user = h,
-		.tracer_ops = &tracer_ops,
-		.tracer_user = h,
 	};
 	int r = catch_signals(h);
 
-	h->actor = (struct actor){ .k = k, .pid = o->pid, .ended = on_ended };
 	h->program = open("/proc/self/exe", O_PATH | O_CLOEXEC);
 	if (r >= 0)
 		r = start_guard(h, o);
 	options.guard = h->guard;
-	return r < 0 ? r : target_new(k, &options, &h->actor.target);
+	return r < 0 ? r : target_new(k, &options, &h->target);
 }
 
 static int hold(struct gkfd *k, const struct holder_order *o)
@@ -255,7 +199,7 @@ static int hold(struct gkfd *k, const struct holder_order *o)
 	if (r >= 0) {
 		stay_in_memory();
 		run(&h, o); /* on this thread, which becomes the tracer */
-		tracer_run(h.actor.target->tracer);
+		tracer_run(h.target->tracer);
 	} else {
 		struct gpu_done done = { .verb = GPU_ATTACH, .cookie = o->cookie, .result = r };
 
@@ -263,7 +207,7 @@ static int hold(struct gkfd *k, const struct holder_order *o)
 			    strerror(-r));
 		answer(&done);
 	}
-	gkfd_target_release(h.actor.target);
+	target_free(h.target);
 	guard_stop(h.guard);
 	closep(&h.signals);
 	closep(&h.program);

@@ -13,7 +13,6 @@
 #define GPREEMPT_GPU_KFD_HOLDER_H
 
 #include "abi/kfd.h"
-#include "gpu/backend.h"
 #include "gpu/kfd/target.h"
 
 #define HOLDER_PROGRAM "gpreempt-holder"

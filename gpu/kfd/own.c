@@ -59,9 +59,8 @@ static int update_failed(const struct gkfd_own_queue *q, int error, struct gkfd_
 	return error;
 }
 
-static int hold_by_update(struct gkfd_own *own, struct gkfd *k,
-			  const struct gkfd_own_queue *queues, uint32_t n, struct gkfd_hold *hold,
-			  struct gkfd_failure *fail)
+static int hold_by_update(struct gkfd_own *own, struct gkfd *k, const struct gkfd_own_queue *queues,
+			  uint32_t n, struct gkfd_moved *hold, struct gkfd_failure *fail)
 {
 	_cleanup_free_ struct gkfd_own_queue *copy = NULL;
 	int r = check_queues(queues, n, fail);
@@ -91,30 +90,27 @@ static int hold_by_update(struct gkfd_own *own, struct gkfd *k,
 
 static int hold_by_debug(struct gkfd_own *own, struct gkfd *k, pid_t self,
 			 const struct gkfd_own_queue *queues, uint32_t n, uint32_t grace_kclk,
-			 struct gkfd_hold *hold, struct gkfd_failure *fail)
+			 struct gkfd_moved *hold, struct gkfd_failure *fail)
 {
-	struct gkfd_hold_request request = { .n = n, .grace_kclk = grace_kclk };
+	struct gpu_hold what = { .n = n, .grace_kclk = grace_kclk };
 	_cleanup_free_ uint32_t *ids = NULL;
-	uint32_t gpu_id;
 	int r;
 
 	if (!gkfd_has(k, GKFD_CAP_DEBUG))
 		return gkfd_fail(fail, -EOPNOTSUPP, GKFD_WHY_KFD_TOO_OLD, "enable");
-	if (gkfd_vms_check(k, self, &gpu_id) < 0) {
-		gkfd_fail(fail, -EOPNOTSUPP, GKFD_WHY_NO_VM, "hold");
-		fail->gpu_id = gpu_id;
-		return -EOPNOTSUPP;
-	}
+	r = gkfd_vms_check(k, self, fail);
+	if (r < 0)
+		return r;
 	ids = calloc(n ? n : 1, sizeof(*ids));
 	if (!ids)
 		return gkfd_fail(fail, -ENOMEM, GKFD_WHY_SYSTEM, "hold");
 	for (uint32_t i = 0; queues && i < n; i++)
 		ids[i] = queues[i].id;
-	request.ids = queues ? ids : NULL;
+	what.ids = queues ? ids : NULL;
 	r = gkfd_session_begin(&own->session, k, self, fail);
 	if (r < 0)
 		return r;
-	r = gkfd_session_hold(&own->session, &request, hold, fail);
+	r = gkfd_session_hold(&own->session, &what, hold, fail);
 	if (r < 0)
 		gkfd_session_end(&own->session);
 	return r;
@@ -128,14 +124,14 @@ static bool has_no_debugging(const struct gkfd_failure *fail)
 
 int gkfd_own_hold(struct gkfd_own *own, struct gkfd *k, pid_t self,
 		  const struct gkfd_own_queue *queues, uint32_t n, uint32_t grace_kclk,
-		  struct gkfd_hold *ret, struct gkfd_failure *fail)
+		  struct gkfd_moved *ret, struct gkfd_failure *fail)
 {
-	struct gkfd_hold hold = { 0 };
+	struct gkfd_moved hold = { 0 };
 	int r;
 
 	if (own->holding)
 		return gkfd_fail(fail, -EALREADY, GKFD_WHY_ALREADY_HELD, "hold");
-	*own = (struct gkfd_own){ .session.event_fd = { -1, -1 } };
+	*own = (struct gkfd_own){ .session = GKFD_SESSION_NONE };
 	r = hold_by_debug(own, k, self, queues, n, grace_kclk, &hold, fail);
 	if (r < 0 && has_no_debugging(fail))
 		r = hold_by_update(own, k, queues, n, &hold, fail);
@@ -146,7 +142,7 @@ int gkfd_own_hold(struct gkfd_own *own, struct gkfd *k, pid_t self,
 	return 0;
 }
 
-static int resume_by_update(struct gkfd_own *own, struct gkfd *k, struct gkfd_resumed *done,
+static int resume_by_update(struct gkfd_own *own, struct gkfd *k, struct gkfd_moved *done,
 			    struct gkfd_failure *fail)
 {
 	int first_error = 0;
@@ -165,16 +161,16 @@ static int resume_by_update(struct gkfd_own *own, struct gkfd *k, struct gkfd_re
 	return first_error;
 }
 
-int gkfd_own_resume(struct gkfd_own *own, struct gkfd *k, struct gkfd_resumed *ret,
+int gkfd_own_resume(struct gkfd_own *own, struct gkfd *k, struct gkfd_moved *ret,
 		    struct gkfd_failure *fail)
 {
-	struct gkfd_resumed done = { 0 };
+	struct gkfd_moved done = { 0 };
 	int r = 0;
 
 	if (own->holding && own->updated) {
 		r = resume_by_update(own, k, &done, fail);
 	} else if (own->holding) {
-		r = gkfd_session_resume(&own->session, &done, fail);
+		r = gkfd_session_resume(&own->session, NULL, 0, &done, fail);
 		gkfd_session_end(&own->session);
 	}
 	own->holding = false;

@@ -30,9 +30,9 @@ struct gkfd_own {
  */
 int gkfd_own_hold(struct gkfd_own *own, struct gkfd *k, pid_t self,
 		  const struct gkfd_own_queue *queues, uint32_t n, uint32_t grace_kclk,
-		  struct gkfd_hold *ret, struct gkfd_failure *fail);
+		  struct gkfd_moved *ret, struct gkfd_failure *fail);
 /* Nothing held: 0 with n = 0. */
-int gkfd_own_resume(struct gkfd_own *own, struct gkfd *k, struct gkfd_resumed *ret,
+int gkfd_own_resume(struct gkfd_own *own, struct gkfd *k, struct gkfd_moved *ret,
 		    struct gkfd_failure *fail);
 
 #endif

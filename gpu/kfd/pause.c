@@ -1,19 +1,27 @@
 /* SPDX-License-Identifier: MIT */
+/*
+ * A process paused through the driver's checkpoint interface (K1): all its queues on all GPUs at
+ * once, whatever its runtime.
+ *
+ * The driver does not undo a pause when its maker dies, and up to Linux 6.12.115 it counts: paused
+ * twice, it takes one "unpause" and then knows nothing of the other (kfd_chardev.c). So a pause is
+ * made only where there is none, and only the tracer can make one.
+ */
 #include <errno.h>
 #include <string.h>
 
-#include "gpu/kfd/pause.h"
+#include "gpu/guard.h"
 #include "gpu/kfd/procs.h"
 #include "gpu/kfd/session.h"
 #include "util/macros.h"
 
 _Static_assert(sizeof(struct kfd_ioctl_criu_args) <= GUARD_UNDO_ARG_MAX, "a guard could not undo");
 
-static int criu_op(const struct gkfd_pause *p, uint32_t op)
+static int criu_op(const struct gkfd_session *s, uint32_t op)
 {
 	struct kfd_ioctl_criu_args args = { .op = op };
 
-	return p->k->transport->ioctl_on(p->k->data, p->pid, p->fd, AMDKFD_IOC_CRIU_OP, &args);
+	return s->k->transport->ioctl_on(s->k->data, s->pid, s->fd, AMDKFD_IOC_CRIU_OP, &args);
 }
 
 void gkfd_pause_undo(struct guard_undo *ret)
@@ -34,83 +42,66 @@ void gkfd_pause_undo(struct guard_undo *ret)
  * question the driver has: it refuses what is not paused (-EINVAL), and what was paused by
  * somebody runs (0). -ENOENT: it has no descriptor.
  */
-static int unpause_somewhere(struct gkfd_pause *p)
+static int unpause_somewhere(struct gkfd_session *s)
 {
-	const struct gkfd_transport *t = p->k->transport;
+	const struct gkfd_transport *t = s->k->transport;
 
 	for (unsigned int nth = 0;; nth++) {
 		int r;
 
-		p->fd = t->borrow(p->k->data, p->pid, nth);
-		if (p->fd < 0)
-			return p->fd;
-		r = criu_op(p, KFD_CRIU_OP_UNPAUSE);
+		s->fd = t->borrow(s->k->data, s->pid, nth);
+		if (s->fd < 0)
+			return s->fd;
+		r = criu_op(s, KFD_CRIU_OP_UNPAUSE);
 		if (r != -EBADF)
 			return r;
-		closep(&p->fd);
-		p->fd = -1;
+		closep(&s->fd);
+		s->fd = -1;
 	}
 }
 
-static int begin_failed(int error, struct gkfd_failure *fail)
+/* Borrows a descriptor and makes sure that nobody has the process paused. */
+static int pause_begin(struct gkfd_session *s, struct gkfd *k, pid_t pid, struct gkfd_failure *fail)
 {
-	switch (error) {
-	case -ENOENT:
-		return gkfd_fail(fail, -ESRCH, GKFD_WHY_NO_KFD_PROCESS, "borrow");
-	case -ESRCH:
-		return gkfd_fail(fail, error, GKFD_WHY_EXITED, "borrow");
-	case -EBUSY:
-		return gkfd_fail(fail, error, GKFD_WHY_PAUSED, "probe");
-	case -EACCES:
-		return gkfd_fail(fail, error, GKFD_WHY_NO_CRIU_RIGHT, "probe");
-	case -EPERM:
-		return gkfd_fail(fail, error, GKFD_WHY_NO_RIGHT, "borrow");
-	default:
-		return gkfd_fail(fail, error, GKFD_WHY_SYSTEM, "borrow");
-	}
-}
-
-int gkfd_pause_begin(struct gkfd_pause *p, struct gkfd *k, pid_t pid, struct gkfd_failure *fail)
-{
+	static const struct gkfd_meaning meanings[] = {
+		{ -ENOENT, GKFD_WHY_NO_KFD_PROCESS, -ESRCH },
+		{ -ESRCH, GKFD_WHY_EXITED },
+		{ -EBUSY, GKFD_WHY_PAUSED },
+		{ -EACCES, GKFD_WHY_NO_CRIU_RIGHT },
+		{ -EPERM, GKFD_WHY_NO_RIGHT },
+		{ 0 },
+	};
 	int r;
 
-	*p = (struct gkfd_pause){ .k = k, .pid = pid, .fd = -1 };
-	r = unpause_somewhere(p);
+	*s = GKFD_SESSION_NONE;
+	s->k = k;
+	s->pid = pid;
+	r = unpause_somewhere(s);
 	if (r == -EINVAL)
 		return 0;
-	if (r >= 0 && criu_op(p, KFD_CRIU_OP_PROCESS_INFO) >= 0) /* as it was, and not ours */
+	if (r >= 0 && criu_op(s, KFD_CRIU_OP_PROCESS_INFO) >= 0) /* as it was, and not ours */
 		r = -EBUSY;
-	gkfd_pause_forget(p);
-	return begin_failed(r < 0 ? r : -EIO, fail);
+	gkfd_session_forget(s);
+	return gkfd_fail_by(fail, r < 0 ? r : -EIO, meanings, "borrow");
 }
 
-void gkfd_pause_forget(struct gkfd_pause *p)
+static void pause_end(struct gkfd_session *s)
 {
-	if (p->fd >= 0)
-		closep(&p->fd);
-	p->fd = -1;
-	p->paused = false;
-	free(steal_ptr(&p->ids));
-	p->n_ids = 0;
+	if (s->holding)
+		criu_op(s, KFD_CRIU_OP_UNPAUSE);
+	gkfd_session_forget(s);
 }
 
-void gkfd_pause_end(struct gkfd_pause *p)
-{
-	if (p->paused)
-		criu_op(p, KFD_CRIU_OP_UNPAUSE);
-	gkfd_pause_forget(p);
-}
-
-int gkfd_pause_snapshot(struct gkfd_pause *p, struct kfd_queue_snapshot_entry **ret,
-			uint32_t *ret_n, struct gkfd_failure *fail)
+static int pause_snapshot(struct gkfd_session *s, struct kfd_queue_snapshot_entry **ret,
+			  uint32_t *ret_n, struct gkfd_failure *fail)
 {
 	_cleanup_(gkfd_proc_done) struct gkfd_proc proc = { 0 };
 	struct kfd_queue_snapshot_entry *entries;
 	int r;
 
 	/* From inside a pid namespace its queues cannot be told: none are listed. */
-	if (gkfd_pids_are_global(p->k)) {
-		r = gkfd_proc_read(p->k, p->pid, &proc);
+	if (gkfd_pids_are_global(s->k)) {
+		r = gkfd_proc_read(s->k, s->pid, &proc);
 		if (r < 0 && r != -ESRCH)
 			return gkfd_fail(fail, r, GKFD_WHY_SYSTEM, "list queues");
 	}
@@ -130,92 +121,106 @@ int gkfd_pause_snapshot(struct gkfd_pause *p, struct kfd_queue_snapshot_entry **
 }
 
 /* Which queues are held; nothing but a list for people. */
-static int note_ids(struct gkfd_pause *p, struct gkfd_failure *fail)
+static int note_ids(struct gkfd_session *s, struct gkfd_failure *fail)
 {
 	_cleanup_free_ struct kfd_queue_snapshot_entry *entries = NULL;
 	uint32_t n = 0;
-	int r = gkfd_pause_snapshot(p, &entries, &n, fail);
+	int r = pause_snapshot(s, &entries, &n, fail);
 
 	if (r < 0)
 		return r;
-	free(p->ids);
-	p->n_ids = 0;
-	p->ids = calloc(n ? n : 1, sizeof(*p->ids));
-	if (!p->ids)
+	free(s->held);
+	s->n_held = 0;
+	s->held = calloc(n ? n : 1, sizeof(*s->held));
+	if (!s->held)
 		return gkfd_fail(fail, -ENOMEM, GKFD_WHY_SYSTEM, "pause");
 	for (uint32_t i = 0; i < n; i++)
-		p->ids[i] = entries[i].queue_id;
-	p->n_ids = n;
+		s->held[i] = entries[i].queue_id;
+	s->n_held = n;
 	return 0;
 }
 
 static int call_failed(int error, const char *step, struct gkfd_failure *fail)
 {
-	switch (error) {
-	case -EBADF: /* we trace nobody any more who has opened it */
-	case -ESRCH:
-		return gkfd_fail(fail, -ESRCH, GKFD_WHY_EXITED, step);
-	case -EACCES:
-		return gkfd_fail(fail, error, GKFD_WHY_NO_CRIU_RIGHT, step);
-	case -ETIME:
-	case -EIO:
-		return gkfd_fail(fail, -EIO, GKFD_WHY_PREEMPTION_FAILED, step);
-	default:
-		return gkfd_fail(fail, error, GKFD_WHY_SYSTEM, step);
-	}
+	static const struct gkfd_meaning meanings[] = {
+		{ -EBADF, GKFD_WHY_EXITED,
+		  -ESRCH }, /* we trace nobody any more who has opened it */
+		{ -ESRCH, GKFD_WHY_EXITED },
+		{ -EACCES, GKFD_WHY_NO_CRIU_RIGHT },
+		{ -ETIME, GKFD_WHY_PREEMPTION_FAILED, -EIO },
+		{ -EIO, GKFD_WHY_PREEMPTION_FAILED },
+		{ 0 },
+	};
+
+	return gkfd_fail_by(fail, error, meanings, step);
 }
 
-int gkfd_pause_hold(struct gkfd_pause *p, const struct gkfd_hold_request *request,
-		    struct gkfd_hold *ret, struct gkfd_failure *fail)
+static int pause_hold(struct gkfd_session *s, const struct gpu_hold *what, struct gkfd_moved *ret,
+		      struct gkfd_failure *fail)
 {
-	struct gkfd_hold hold = { 0 };
+	struct gkfd_moved moved = { 0 };
 	int r;
 
-	if (p->paused)
+	if (what->ids && s->holding)
 		return gkfd_fail(fail, -EALREADY, GKFD_WHY_ALREADY_HELD, "pause");
-	if (request->ids)
+	if (what->ids)
 		return gkfd_fail(fail, -EINVAL, GKFD_WHY_WHOLE_ONLY, "pause");
-	r = note_ids(p, fail);
+	r = s->holding ? 0 : note_ids(s, fail);
 	if (r < 0)
 		return r;
-	hold.began_ns = gkfd_now_ns(p->k);
-	r = criu_op(p, KFD_CRIU_OP_PROCESS_INFO); /* one that fails has undone its part */
-	hold.done_ns = gkfd_now_ns(p->k);
+	moved.began_ns = gkfd_now_ns(s->k);
+	if (!s->holding) {
+		r = criu_op(s, KFD_CRIU_OP_PROCESS_INFO); /* one that fails has undone its part */
+		moved.n = s->n_held;
+	}
+	moved.done_ns = gkfd_now_ns(s->k);
 	if (r < 0)
 		return call_failed(r, "pause", fail);
-	p->paused = true;
-	hold.ids = p->ids;
-	hold.n = p->n_ids;
-	*ret = hold;
+	s->holding = true;
+	*ret = moved;
 	return 0;
 }
 
-int gkfd_pause_resume(struct gkfd_pause *p, struct gkfd_resumed *ret, struct gkfd_failure *fail)
+/* On an error it is still paused: the guard's turn, or gkfd_target_recover()'s. */
+static int pause_resume(struct gkfd_session *s, const uint32_t *ids, uint32_t n,
+			struct gkfd_moved *ret, struct gkfd_failure *fail)
 {
-	struct gkfd_resumed done = { .began_ns = gkfd_now_ns(p->k) };
-	int r = p->paused ? criu_op(p, KFD_CRIU_OP_UNPAUSE) : 0;
+	struct gkfd_moved done = { .began_ns = gkfd_now_ns(s->k) };
+	int r = 0;
 
-	done.done_ns = gkfd_now_ns(p->k);
+	if (ids)
+		return gkfd_fail(fail, -EINVAL, GKFD_WHY_WHOLE_ONLY, "unpause");
+	if (s->holding)
+		r = criu_op(s, KFD_CRIU_OP_UNPAUSE);
+	done.done_ns = gkfd_now_ns(s->k);
 	if (r < 0 && r != -EINVAL) /* which says that it is not paused: it has done so itself */
 		return call_failed(r, "unpause", fail);
-	done.n = p->paused ? p->n_ids : 0;
-	p->paused = false;
+	done.n = s->holding ? s->n_held : 0;
+	gkfd_session_forget_held(s);
 	*ret = done;
 	return 0;
 }
 
 int gkfd_pause_recover(struct gkfd *k, pid_t pid, struct gkfd_failure *fail)
 {
-	struct gkfd_pause p = { .k = k, .pid = pid, .fd = -1 };
+	struct gkfd_session s = { .k = k, .pid = pid, .fd = -1 };
 	int r;
 
 	if (!gkfd_has(k, GKFD_CAP_CRIU))
 		return 0;
-	r = unpause_somewhere(&p);
-	gkfd_pause_forget(&p);
+	r = unpause_somewhere(&s);
+	closep(&s.fd);
 	if (r >= 0)
 		return 1;
 	if (r == -EIO || r == -ETIME)
 		return call_failed(r, "unpause", fail);
 	return 0;
 }
+
+const struct gkfd_session_ops gkfd_session_by_pause = {
+	.begin = pause_begin,
+	.end = pause_end,
+	.snapshot = pause_snapshot,
+	.hold = pause_hold,
+	.resume = pause_resume,
+};

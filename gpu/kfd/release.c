@@ -8,7 +8,6 @@
 #include "gpu/kfd/ext.h"
 #include "gpu/kfd/procs.h"
 #include "gpu/kfd/release.h"
-#include "gpu/kfd/session.h"
 #include "util/macros.h"
 
 #define ASK_NS (1500 * NSEC_PER_MSEC) /* a holder that is well lets go at once */

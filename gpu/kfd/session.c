@@ -10,12 +10,6 @@
 #define MAX_EVENTS_AT_ONCE 4096 /* then let the loop look at other things */
 #define SNAPSHOT_ROOM 64
 
-int gkfd_fail(struct gkfd_failure *fail, int error, enum gkfd_why why, const char *step)
-{
-	*fail = (struct gkfd_failure){ .why = why, .step = step };
-	return error;
-}
-
 /*
  * What -errno of a debug call means once the session is open. -EPERM has two causes: the
  * runtime of the target has shut down (only queue operations need it), or the session is no
@@ -23,20 +17,18 @@ int gkfd_fail(struct gkfd_failure *fail, int error, enum gkfd_why why, const cha
  */
 static int explain(struct gkfd_session *s, int error, const char *step, struct gkfd_failure *fail)
 {
+	static const struct gkfd_meaning meanings[] = {
+		{ -ESRCH, GKFD_WHY_EXITED },
+		{ -EINVAL, GKFD_WHY_TAKEN, -EPERM }, /* debugging was disabled under us */
+		{ 0 },
+	};
 	uint32_t none = 0;
 
-	switch (error) {
-	case -ESRCH:
-		return gkfd_fail(fail, error, GKFD_WHY_EXITED, step);
-	case -EPERM:
-		if (gkfd_dbg_queue_snapshot(s->k, s->pid, 0, NULL, &none) == -EPERM)
-			return gkfd_fail(fail, error, GKFD_WHY_TAKEN, step);
-		return gkfd_fail(fail, -EAGAIN, GKFD_WHY_RUNTIME_BUSY, step);
-	case -EINVAL: /* debugging was disabled under us */
-		return gkfd_fail(fail, -EPERM, GKFD_WHY_TAKEN, step);
-	default:
-		return gkfd_fail(fail, error, GKFD_WHY_SYSTEM, step);
-	}
+	if (error != -EPERM)
+		return gkfd_fail_by(fail, error, meanings, step);
+	if (gkfd_dbg_queue_snapshot(s->k, s->pid, 0, NULL, &none) == -EPERM)
+		return gkfd_fail(fail, error, GKFD_WHY_TAKEN, step);
+	return gkfd_fail(fail, -EAGAIN, GKFD_WHY_RUNTIME_BUSY, step);
 }
 
 /*
@@ -45,44 +37,41 @@ static int explain(struct gkfd_session *s, int error, const char *step, struct g
  */
 static int probe(struct gkfd *k, pid_t pid, struct gkfd_failure *fail)
 {
+	static const struct gkfd_meaning meanings[] = {
+		{ -ESRCH, GKFD_WHY_NO_KFD_PROCESS },
+		{ -EPERM, GKFD_WHY_NO_RIGHT },
+		{ 0 },
+	};
 	uint32_t none = 0;
 	int r = gkfd_dbg_queue_snapshot(k, pid, 0, NULL, &none);
 
 	if (r >= 0)
 		return gkfd_fail(fail, -EBUSY, GKFD_WHY_DEBUGGED, "probe");
-	switch (r) {
-	case -EINVAL: /* no session: what we want */
+	if (r == -EINVAL) /* no session: what we want */
 		return 0;
-	case -ESRCH:
-		return gkfd_fail(fail, r, GKFD_WHY_NO_KFD_PROCESS, "probe");
-	case -EPERM:
-		return gkfd_fail(fail, r, GKFD_WHY_NO_RIGHT, "probe");
-	default:
-		return gkfd_fail(fail, r, GKFD_WHY_SYSTEM, "probe");
-	}
+	return gkfd_fail_by(fail, r, meanings, "probe");
 }
 
 static int enable_failed(struct gkfd_session *s, int error, struct gkfd_failure *fail)
 {
-	switch (error) {
-	case -EALREADY:
-		/*
-		 * Somebody slipped in behind the probe, and the driver has made us the debugger.
-		 * Disabling is the one way out that leaves no dangling session in the driver.
-		 */
+	static const struct gkfd_meaning meanings[] = {
+		{ -EALREADY, GKFD_WHY_DEBUGGED, -EBUSY },
+		{ -ESRCH, GKFD_WHY_NO_KFD_PROCESS },
+		{ -EPERM, GKFD_WHY_NO_RIGHT },
+		{ -EINVAL, GKFD_WHY_NO_DEBUG, -EOPNOTSUPP }, /* sched_policy=2 */
+		{ -ENODEV, GKFD_WHY_NO_DEBUG, -EOPNOTSUPP }, /* a GPU before gfx9 */
+		{ 0 },
+	};
+
+	/*
+	 * Somebody slipped in behind the probe, and the driver has made us the debugger.
+	 * Disabling is the one way out that leaves no dangling session in the driver.
+	 */
+	if (error == -EALREADY) {
 		gkfd_dbg_disable(s->k, s->pid);
 		gkfd_stain();
-		return gkfd_fail(fail, -EBUSY, GKFD_WHY_DEBUGGED, "enable");
-	case -ESRCH:
-		return gkfd_fail(fail, error, GKFD_WHY_NO_KFD_PROCESS, "enable");
-	case -EPERM:
-		return gkfd_fail(fail, error, GKFD_WHY_NO_RIGHT, "enable");
-	case -EINVAL: /* sched_policy=2 */
-	case -ENODEV: /* a GPU before gfx9 */
-		return gkfd_fail(fail, -EOPNOTSUPP, GKFD_WHY_NO_DEBUG, "enable");
-	default:
-		return gkfd_fail(fail, error, GKFD_WHY_SYSTEM, "enable");
 	}
+	return gkfd_fail_by(fail, error, meanings, "enable");
 }
 
 static int enable(struct gkfd_session *s, struct gkfd_failure *fail)
@@ -114,7 +103,9 @@ int gkfd_session_begin(struct gkfd_session *s, struct gkfd *k, pid_t pid, struct
 {
 	int r;
 
-	*s = (struct gkfd_session){ .k = k, .pid = pid, .event_fd = { -1, -1 } };
+	*s = GKFD_SESSION_NONE;
+	s->k = k;
+	s->pid = pid;
 	r = probe(k, pid, fail);
 	if (r < 0)
 		return r;
@@ -128,11 +119,19 @@ int gkfd_session_begin(struct gkfd_session *s, struct gkfd *k, pid_t pid, struct
 	return r;
 }
 
-void gkfd_session_forget(struct gkfd_session *s)
+void gkfd_session_forget_held(struct gkfd_session *s)
 {
-	s->enabled = s->holding = s->touched = false;
+	s->holding = s->touched = s->holds_all = false;
 	free(steal_ptr(&s->held));
 	s->n_held = 0;
+}
+
+void gkfd_session_forget(struct gkfd_session *s)
+{
+	gkfd_session_forget_held(s);
+	s->enabled = false;
+	closep(&s->fd);
+	s->fd = -1;
 }
 
 int gkfd_session_disable(struct gkfd_session *s)
@@ -209,8 +208,8 @@ bool gkfd_session_holds(const struct gkfd_session *s, uint32_t id)
 static int hold_newcomers(struct gkfd_session *s, struct gkfd_failure *fail)
 {
 	_cleanup_free_ struct kfd_queue_snapshot_entry *entries = NULL;
-	struct gkfd_hold_request again = { .grace_kclk = s->grace_kclk };
-	struct gkfd_hold hold;
+	struct gpu_hold again = { .grace_kclk = s->grace_kclk };
+	struct gkfd_moved moved;
 	uint32_t n, new_queues = 0;
 	int r = gkfd_session_snapshot(s, &entries, &n, fail);
 
@@ -222,7 +221,7 @@ static int hold_newcomers(struct gkfd_session *s, struct gkfd_failure *fail)
 		return 0;
 	s->holding = false; /* those already suspended count as suspended again */
 	s->n_held = 0;
-	return gkfd_session_hold(s, &again, &hold, fail);
+	return gkfd_session_hold(s, &again, &moved, fail);
 }
 
 int gkfd_session_service(struct gkfd_session *s, struct gkfd_failure *fail)
@@ -283,3 +282,11 @@ int gkfd_session_recover(struct gkfd *k, pid_t pid, struct gkfd_failure *fail)
 		return gkfd_fail(fail, r, GKFD_WHY_SYSTEM, "disable");
 	return 1;
 }
+
+const struct gkfd_session_ops gkfd_session_by_debug = {
+	.begin = gkfd_session_begin,
+	.end = gkfd_session_end,
+	.snapshot = gkfd_session_snapshot,
+	.hold = gkfd_session_hold,
+	.resume = gkfd_session_resume,
+};

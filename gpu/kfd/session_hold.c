@@ -19,48 +19,47 @@ static bool in_snapshot(const struct kfd_queue_snapshot_entry *entries, uint32_t
 	return false;
 }
 
-static int check_request(const struct gkfd_hold_request *request, struct gkfd_failure *fail)
+static int check_request(const struct gpu_hold *what, struct gkfd_failure *fail)
 {
-	if (request->n > IDS_PER_CALL_MAX)
+	if (what->n > IDS_PER_CALL_MAX)
 		return gkfd_fail(fail, -EINVAL, GKFD_WHY_TOO_MANY_QUEUES, "hold");
-	for (uint32_t i = 0; i < request->n; i++) {
+	for (uint32_t i = 0; i < what->n; i++) {
 		for (uint32_t j = 0; j < i; j++) {
-			if (request->ids[i] != request->ids[j])
+			if (what->ids[i] != what->ids[j])
 				continue;
 			gkfd_fail(fail, -EINVAL, GKFD_WHY_DUPLICATE_QUEUE, "hold");
-			fail->queue_id = request->ids[i];
+			fail->queue_id = what->ids[i];
 			return -EINVAL;
 		}
 	}
 	return 0;
 }
 
-static int check_ids(const struct gkfd_hold_request *request,
-		     const struct kfd_queue_snapshot_entry *entries, uint32_t n_entries,
-		     struct gkfd_failure *fail)
+static int check_ids(const struct gpu_hold *what, const struct kfd_queue_snapshot_entry *entries,
+		     uint32_t n_entries, struct gkfd_failure *fail)
 {
-	for (uint32_t i = 0; request->ids && i < request->n; i++) {
-		if (in_snapshot(entries, n_entries, request->ids[i]))
+	for (uint32_t i = 0; what->ids && i < what->n; i++) {
+		if (in_snapshot(entries, n_entries, what->ids[i]))
 			continue;
 		gkfd_fail(fail, -EINVAL, GKFD_WHY_NO_SUCH_QUEUE, "hold");
-		fail->queue_id = request->ids[i];
+		fail->queue_id = what->ids[i];
 		return -EINVAL;
 	}
 	return 0;
 }
 
 /* The ids to suspend, out of what there is and is not held; *ret is the caller's to free. */
-static int choose_ids(const struct gkfd_session *s, const struct gkfd_hold_request *request,
+static int choose_ids(const struct gkfd_session *s, const struct gpu_hold *what,
 		      const struct kfd_queue_snapshot_entry *entries, uint32_t n_entries,
 		      uint32_t **ret, uint32_t *ret_n, struct gkfd_failure *fail)
 {
-	uint32_t asked = request->ids ? request->n : n_entries, n = 0;
+	uint32_t asked = what->ids ? what->n : n_entries, n = 0;
 	uint32_t *ids = calloc(asked ? asked : 1, sizeof(*ids));
 
 	if (!ids)
 		return gkfd_fail(fail, -ENOMEM, GKFD_WHY_SYSTEM, "hold");
 	for (uint32_t i = 0; i < asked; i++) {
-		uint32_t id = request->ids ? request->ids[i] : entries[i].queue_id;
+		uint32_t id = what->ids ? what->ids[i] : entries[i].queue_id;
 
 		if (!gkfd_session_holds(s, id))
 			ids[n++] = id;
@@ -109,23 +108,22 @@ static enum verdict judge(const uint32_t *ids, uint32_t n, int count, uint32_t *
 	return verdict;
 }
 
-static int errno_of_suspend(int error, struct gkfd_failure *fail)
+static int suspend_failed(int error, struct gkfd_failure *fail)
 {
-	switch (error) {
-	case -ESRCH:
-		return gkfd_fail(fail, error, GKFD_WHY_EXITED, "suspend");
-	case -EPERM: /* an empty snapshot just worked, so it is not the session */
-		return gkfd_fail(fail, -EAGAIN, GKFD_WHY_RUNTIME_BUSY, "suspend");
-	case -ETIME:
-	case -EIO:
-		return gkfd_fail(fail, -EIO, GKFD_WHY_PREEMPTION_FAILED, "suspend");
-	default:
-		return gkfd_fail(fail, error, GKFD_WHY_SYSTEM, "suspend");
-	}
+	static const struct gkfd_meaning meanings[] = {
+		{ -ESRCH, GKFD_WHY_EXITED },
+		/* An empty snapshot just worked, so it is not the session. */
+		{ -EPERM, GKFD_WHY_RUNTIME_BUSY, -EAGAIN },
+		{ -ETIME, GKFD_WHY_PREEMPTION_FAILED, -EIO },
+		{ -EIO, GKFD_WHY_PREEMPTION_FAILED },
+		{ 0 },
+	};
+
+	return gkfd_fail_by(fail, error, meanings, "suspend");
 }
 
 /* One suspend call. 0: all of @ids are off; -EAGAIN: some are not, look again; else an error. */
-static int suspend_once(struct gkfd_session *s, uint32_t *ids, uint32_t n, struct gkfd_hold *hold,
+static int suspend_once(struct gkfd_session *s, uint32_t *ids, uint32_t n, struct gkfd_moved *hold,
 			struct gkfd_failure *fail)
 {
 	uint64_t began_ns = gkfd_now_ns(s->k);
@@ -137,7 +135,7 @@ static int suspend_once(struct gkfd_session *s, uint32_t *ids, uint32_t n, struc
 	hold->began_ns = hold->began_ns ? hold->began_ns : began_ns;
 	hold->done_ns = gkfd_now_ns(s->k);
 	if (r < 0)
-		return errno_of_suspend(r, fail);
+		return suspend_failed(r, fail);
 	switch (judge(ids, n, r, &broken)) {
 	case ALL_SUSPENDED:
 		return 0;
@@ -166,15 +164,15 @@ static int check_grown(struct gkfd_session *s, uint32_t n_entries, struct gkfd_f
 	int r = gkfd_dbg_queue_snapshot(s->k, s->pid, 0, NULL, &now);
 
 	if (r < 0)
-		return errno_of_suspend(r, fail);
+		return suspend_failed(r, fail);
 	if (now > n_entries)
 		return gkfd_fail(fail, -EAGAIN, GKFD_WHY_RESTLESS, "suspend");
 	return 0;
 }
 
 /* One round: look, suspend, look again. On 0 the session has the ids. */
-static int hold_round(struct gkfd_session *s, const struct gkfd_hold_request *request,
-		      struct gkfd_hold *hold, struct gkfd_failure *fail)
+static int hold_round(struct gkfd_session *s, const struct gpu_hold *what, struct gkfd_moved *hold,
+		      struct gkfd_failure *fail)
 {
 	_cleanup_free_ struct kfd_queue_snapshot_entry *entries = NULL;
 	_cleanup_free_ uint32_t *ids = NULL;
@@ -183,14 +181,14 @@ static int hold_round(struct gkfd_session *s, const struct gkfd_hold_request *re
 
 	r = gkfd_session_snapshot(s, &entries, &n_entries, fail);
 	if (r >= 0)
-		r = check_ids(request, entries, n_entries, fail);
+		r = check_ids(what, entries, n_entries, fail);
 	if (r >= 0)
-		r = choose_ids(s, request, entries, n_entries, &ids, &n, fail);
+		r = choose_ids(s, what, entries, n_entries, &ids, &n, fail);
 	if (r >= 0 && n > 0)
 		r = suspend_once(s, ids, n, hold, fail);
 	if (r == -EIO)
 		fail->gpu_id = gpu_of(entries, n_entries, fail->queue_id);
-	if (r >= 0 && !request->ids)
+	if (r >= 0 && !what->ids)
 		r = check_grown(s, n_entries, fail);
 	return r < 0 ? r : keep_ids(s, ids, n, fail);
 }
@@ -200,9 +198,7 @@ static void undo(struct gkfd_session *s)
 {
 	bool touched = s->touched;
 
-	s->holding = s->touched = s->holds_all = false;
-	free(steal_ptr(&s->held));
-	s->n_held = 0;
+	gkfd_session_forget_held(s);
 	if (!touched || gkfd_dbg_resume_queues(s->k, s->pid, NULL, 0) >= 0)
 		return;
 	if (gkfd_session_disable(s) >= 0)
@@ -213,7 +209,7 @@ static void undo(struct gkfd_session *s)
  * Undoes this hold alone. What it had not suspended runs already, and counts as resumed again.
  * False: it could not be told from what was held before, or not be resumed.
  */
-static bool undo_part(struct gkfd_session *s, const struct gkfd_hold_request *request)
+static bool undo_part(struct gkfd_session *s, const struct gpu_hold *what)
 {
 	_cleanup_free_ struct kfd_queue_snapshot_entry *entries = NULL;
 	_cleanup_free_ uint32_t *ids = NULL;
@@ -223,7 +219,7 @@ static bool undo_part(struct gkfd_session *s, const struct gkfd_hold_request *re
 	if (!s->tried)
 		return true;
 	if (gkfd_session_snapshot(s, &entries, &n_entries, &fail) < 0 ||
-	    choose_ids(s, request, entries, n_entries, &ids, &n, &fail) < 0)
+	    choose_ids(s, what, entries, n_entries, &ids, &n, &fail) < 0)
 		return false;
 	return n == 0 || gkfd_dbg_resume_queues(s->k, s->pid, ids, n) >= 0;
 }
@@ -247,36 +243,32 @@ static uint32_t clamp_grace(uint32_t kclk)
 	return MIN(MAX(kclk, KFD_GRACE_KCLK_MIN), KFD_GRACE_KCLK_MAX);
 }
 
-int gkfd_session_hold(struct gkfd_session *s, const struct gkfd_hold_request *request,
-		      struct gkfd_hold *ret, struct gkfd_failure *fail)
+int gkfd_session_hold(struct gkfd_session *s, const struct gpu_hold *what, struct gkfd_moved *ret,
+		      struct gkfd_failure *fail)
 {
 	uint32_t held_before = s->n_held;
-	struct gkfd_hold hold = { 0 };
-	int r;
+	struct gkfd_moved moved = { 0 };
+	int r = check_request(what, fail);
 
-	if (s->holding && !request->more)
-		return gkfd_fail(fail, -EALREADY, GKFD_WHY_ALREADY_HELD, "hold");
-	r = check_request(request, fail);
 	if (r < 0)
 		return r;
 
 	s->tried = false;
-	s->grace_kclk = clamp_grace(request->grace_kclk);
+	s->grace_kclk = clamp_grace(what->grace_kclk);
 	for (int round = 0; round < ROUNDS; round++) {
-		r = hold_round(s, request, &hold, fail);
+		r = hold_round(s, what, &moved, fail);
 		if (r != -EAGAIN || fail->why != GKFD_WHY_RESTLESS)
 			break;
 	}
 	if (r < 0) {
-		if (!s->holding || !is_harmless(fail) || !undo_part(s, request))
+		if (!s->holding || !is_harmless(fail) || !undo_part(s, what))
 			undo(s);
 		return r;
 	}
 	s->holding = true;
-	s->holds_all |= !request->ids;
-	hold.ids = s->held + held_before;
-	hold.n = s->n_held - held_before;
-	*ret = hold;
+	s->holds_all |= !what->ids;
+	moved.n = s->n_held - held_before;
+	*ret = moved;
 	return 0;
 }
 
@@ -322,37 +314,6 @@ static bool runtime_has_ended(struct gkfd_session *s, int error)
 	return error == -EPERM && gkfd_dbg_queue_snapshot(s->k, s->pid, 0, NULL, &none) >= 0;
 }
 
-/* The driver marks in @ids what it made of them. */
-static int resume_ids(struct gkfd_session *s, uint32_t *ids, uint32_t n, struct gkfd_resumed *ret,
-		      struct gkfd_failure *fail)
-{
-	struct gkfd_resumed done = { .began_ns = gkfd_now_ns(s->k) };
-	int r = n ? gkfd_dbg_resume_queues(s->k, s->pid, ids, n) : 0;
-	int resumed;
-
-	done.done_ns = n ? gkfd_now_ns(s->k) : done.began_ns;
-	if (r < 0 && !runtime_has_ended(s, r))
-		return resume_by_force(s, r, fail);
-	resumed = count_resumed(ids, n);
-	if (resumed < 0)
-		return resume_by_force(s, -EIO, fail);
-	done.n = (uint32_t)resumed;
-	*ret = done;
-	return 0;
-}
-
-int gkfd_session_resume(struct gkfd_session *s, struct gkfd_resumed *ret, struct gkfd_failure *fail)
-{
-	int r = resume_ids(s, s->held, s->holding ? s->n_held : 0, ret, fail);
-
-	if (r < 0)
-		return r;
-	s->holding = s->touched = s->holds_all = false;
-	free(steal_ptr(&s->held));
-	s->n_held = 0;
-	return 0;
-}
-
 /* Moves those of the held that are among @ids behind the others; how many they are. */
 static uint32_t part_from_held(struct gkfd_session *s, const uint32_t *ids, uint32_t n)
 {
@@ -370,17 +331,39 @@ static uint32_t part_from_held(struct gkfd_session *s, const uint32_t *ids, uint
 	return s->n_held - end;
 }
 
-int gkfd_session_resume_some(struct gkfd_session *s, const uint32_t *ids, uint32_t n,
-			     struct gkfd_resumed *ret, struct gkfd_failure *fail)
+/* The last @n of the held. The driver marks in the ids what it made of them. */
+static int resume_last(struct gkfd_session *s, uint32_t n, struct gkfd_moved *ret,
+		       struct gkfd_failure *fail)
 {
-	uint32_t part = part_from_held(s, ids, n);
-	int r;
+	struct gkfd_moved done = { .began_ns = gkfd_now_ns(s->k) };
+	uint32_t *ids = n ? s->held + (s->n_held - n) : NULL;
+	int r = n ? gkfd_dbg_resume_queues(s->k, s->pid, ids, n) : 0;
+	int resumed;
 
-	if (part > 0 && part == s->n_held)
-		return gkfd_session_resume(s, ret, fail);
-	r = resume_ids(s, part ? s->held + (s->n_held - part) : NULL, part, ret, fail);
+	done.done_ns = n ? gkfd_now_ns(s->k) : done.began_ns;
+	if (r < 0 && !runtime_has_ended(s, r))
+		return resume_by_force(s, r, fail);
+	resumed = count_resumed(ids, n);
+	if (resumed < 0)
+		return resume_by_force(s, -EIO, fail);
+	done.n = (uint32_t)resumed;
+	*ret = done;
+	return 0;
+}
+
+int gkfd_session_resume(struct gkfd_session *s, const uint32_t *ids, uint32_t n,
+			struct gkfd_moved *ret, struct gkfd_failure *fail)
+{
+	uint32_t part = ids ? part_from_held(s, ids, n) : s->n_held;
+	bool whole = !ids || (part > 0 && part == s->n_held);
+	int r = resume_last(s, part, ret, fail);
+
 	if (r < 0)
 		return r;
+	if (whole) {
+		gkfd_session_forget_held(s);
+		return 0;
+	}
 	s->n_held -= part;
 	s->holds_all = s->holds_all && part == 0;
 	return 0;

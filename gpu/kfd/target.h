@@ -6,7 +6,8 @@
  * Each target has a tracer thread of its own that seizes the process and makes every debug
  * call: older drivers accept them from no other thread, and one that waits for the hardware
  * must not keep the signals of another target. The seizure lasts as long as the attachment:
- * given up while queues are held, a second debugger could orphan the job for ever.
+ * given up while queues are held, a second debugger could orphan the job for ever. The thread is
+ * one of the owner's process, or a process of its own (holder.h).
  *
  * The target's signals are passed on, its job control is left alone, nothing stops it.
  */
@@ -14,134 +15,76 @@
 #define GPREEMPT_GPU_KFD_TARGET_H
 
 #include "gpu/guard.h"
-#include "gpu/kfd/kfd.h"
-
-struct gkfd_target;
-
-/* What stood in the way, for a message a person can act on. */
-enum gkfd_why {
-	GKFD_WHY_NONE,
-	GKFD_WHY_SYSTEM, /* -errno says it all */
-	GKFD_WHY_NO_PROCESS, /* -ESRCH */
-	GKFD_WHY_NOT_A_LEADER, /* -EINVAL: a thread; other_pid is its process */
-	GKFD_WHY_OWN_PROCESS, /* -EINVAL */
-	GKFD_WHY_NO_KFD_PROCESS, /* -ESRCH: it runs but does not use the GPU driver */
-	GKFD_WHY_NO_RIGHT, /* -EPERM: may not be traced by us */
-	GKFD_WHY_TRACED, /* -EBUSY: other_pid traces it */
-	GKFD_WHY_DEBUGGED, /* -EBUSY: somebody has a KFD debug session on it */
-	GKFD_WHY_KFD_TOO_OLD, /* -EOPNOTSUPP: before 1.13 */
-	GKFD_WHY_NO_DEBUG, /* -EOPNOTSUPP: this GPU or scheduler mode has no debug interface */
-	GKFD_WHY_RUNTIME_TOO_OLD, /* -EOPNOTSUPP: it never enabled its runtime */
-	GKFD_WHY_RUNTIME_BUSY, /* -EAGAIN: the driver could not activate debugging */
-	GKFD_WHY_EXITED, /* -ESRCH: it ended meanwhile */
-	GKFD_WHY_EXECED, /* -ESRCH: it runs another program now */
-	GKFD_WHY_TAKEN, /* -EPERM: another debugger took the session over */
-	GKFD_WHY_NO_SUCH_QUEUE, /* -EINVAL: queue_id */
-	GKFD_WHY_DUPLICATE_QUEUE, /* -EINVAL: queue_id */
-	GKFD_WHY_TOO_MANY_QUEUES, /* -EINVAL: more than the driver takes in one call */
-	GKFD_WHY_RESTLESS, /* -EAGAIN: its queues came and went faster than they could be held */
-	GKFD_WHY_PREEMPTION_FAILED, /* -EIO: queue_id could not be taken off the GPU */
-	GKFD_WHY_ALREADY_HELD, /* -EALREADY: by us */
-	GKFD_WHY_GUARD_DIED, /* -EOWNERDEAD: nothing is held without a guard */
-	GKFD_WHY_LET_GO, /* -EAGAIN: it changed so that it could not be held any longer */
-	GKFD_WHY_PAUSED, /* -EBUSY: somebody has paused it through the checkpoint interface */
-	GKFD_WHY_NO_CRIU_RIGHT, /* -EACCES: no CAP_CHECKPOINT_RESTORE */
-	GKFD_WHY_WHOLE_ONLY, /* -EINVAL: single queues were asked for, a pause takes them all */
-	GKFD_WHY_NO_RING, /* -EOPNOTSUPP: without debugging its ring must be known: queue_id */
-	GKFD_WHY_NO_VM, /* -EOPNOTSUPP: gpu_id has no address space of it (vms.h) */
-	GKFD_WHY_TOO_LATE, /* -ETIMEDOUT: the hold would have been over before it began */
-	GKFD_WHY_STAINED, /* -EUCLEAN: our death would not resume it any more (gkfd_stain) */
-	GKFD_WHY_HELD, /* -EBUSY: other_pid holds it through the driver's extension */
-	GKFD_WHY_FREEZER, /* -EPERM: whoever froze us would keep it held (gpu/freezer.h) */
-	GKFD_WHY_LAPSED, /* -EAGAIN: nobody renewed the hold in time, and it was over (ext.h) */
-};
-
-#define GKFD_ALL_QUEUES UINT32_MAX
-
-struct gkfd_failure {
-	enum gkfd_why why;
-	pid_t other_pid; /* 0: unknown */
-	uint32_t queue_id; /* GKFD_ALL_QUEUES: of no one in particular */
-	uint32_t gpu_id;
-	const char *step; /* what was being done, for GKFD_WHY_SYSTEM; static text */
-};
-
-/* Once it has left ATTACHED a target never comes back: release it. Nothing is held then. */
-enum gkfd_target_state {
-	GKFD_TARGET_ATTACHED,
-	GKFD_TARGET_EXITED,
-	GKFD_TARGET_EXECED,
-	GKFD_TARGET_TAKEN, /* by another debugger; what we held was resumed on the way out */
-	GKFD_TARGET_GUARD_DIED,
-	GKFD_TARGET_FAILED, /* a preemption failed: leave this GPU alone */
-	GKFD_TARGET_LET_GO, /* its runtime or leader ended, or new queues could not be held */
-};
+#include "gpu/kfd/procs.h"
+#include "gpu/kfd/session.h"
+#include "gpu/kfd/tracer.h"
 
 enum gkfd_way {
 	GKFD_BY_DEBUG,
-	GKFD_BY_PAUSE, /* whole processes, needs CAP_CHECKPOINT_RESTORE; see pause.h */
+	GKFD_BY_PAUSE, /* whole processes, needs CAP_CHECKPOINT_RESTORE; see pause.c */
+};
+
+/* For whoever it belongs to; called on the tracer thread. */
+struct target_hooks {
+	/* It is no longer attached, by itself; told once, and after what is being done is. */
+	void (*ended)(void *user, const struct gpu_done *done);
+	void (*gone)(void *user); /* after target_leave(): the last thing the thread does */
+
+	/* Descriptors to watch, besides the target's own; both may be NULL. */
+	size_t (*watch)(void *user, struct pollfd *fds);
+	void (*turn)(void *user, const struct pollfd *fds);
+};
+
+struct target_options {
+	pid_t pid;
+	uint64_t start_ticks; /* of the process that is meant; 0: whichever has the pid */
+	enum gkfd_way way;
+	/*
+	 * Borrowed, may be NULL. It must be there before anything can be held; it watches as long
+	 * as the attachment lasts, because a target also stops when its tracer does.
+	 */
+	struct guard *guard;
+	const struct target_hooks *hooks;
+	void *user; /* the hooks' */
+};
+
+struct gkfd_target {
+	struct gkfd *k;
+	struct target_options with;
+	const struct gkfd_session_ops *ops;
+	struct tracer *tracer;
+	bool holds; /* as the session; read by any thread */
+
+	/* the tracer thread's */
+	struct gkfd_proc_ident ident;
+	bool attached; /* it was, whatever has become of it */
+	int error; /* why it is not, or not any more; 0: it is */
+	struct gkfd_failure failure; /* the same */
+	bool busy, told; /* of its end */
+	struct gkfd_session session;
+	int slot; /* in the guard's page, -1: none */
+	uint64_t resume_at_ns; /* what is held, at the latest; UINT64_MAX: no limit */
+	bool guard_gone;
+	bool vms_checked; /* once it has them all it keeps them */
+	bool vanished; /* the driver knew no such process at the last look */
 };
 
 /*
- * Attaches to @pid. @guard (borrowed, may be NULL) must be there before anything can be held;
- * it watches as long as the attachment lasts, because a target also stops when its tracer does.
- * Costs a runlist cycle on every GPU the process may use, and up to four at release.
+ * A target that nobody is attached to yet, with a tracer that has no thread yet. Its first order
+ * has to be one that attaches.
  */
-int gkfd_target_attach(struct gkfd *k, pid_t pid, struct guard *guard, struct gkfd_target **ret,
-		       struct gkfd_failure *ret_failure);
-/* Attaches for pausing instead: costs nothing, and needs the guard for any hold as well. */
-int gkfd_target_attach_by(struct gkfd *k, pid_t pid, enum gkfd_way way, struct guard *guard,
-			  struct gkfd_target **ret, struct gkfd_failure *ret_failure);
+int target_new(struct gkfd *k, const struct target_options *options, struct gkfd_target **ret);
+/* Begins what target_free() does, which need not wait once the hook has told. */
+void target_leave(struct gkfd_target *t);
 /* Resumes what is held, gives the session and the process back. Accepts NULL. */
-void gkfd_target_release(struct gkfd_target *t);
-void gkfd_target_releasep(struct gkfd_target **t);
+void target_free(struct gkfd_target *t);
 
-pid_t gkfd_target_pid(const struct gkfd_target *t);
-enum gkfd_target_state gkfd_target_state(struct gkfd_target *t);
-bool gkfd_target_holds(struct gkfd_target *t); /* not any more after its longest time */
-/* Which queues: how many, of which @max at most are written. */
-int gkfd_target_held(struct gkfd_target *t, uint32_t *ret, size_t max);
-int gkfd_target_fd(const struct gkfd_target *t); /* readable once the state has changed */
-
+bool target_holds(struct gkfd_target *t); /* not any more after its longest time */
+/* Which queues: how many, of which @max at most are written. Waits for the tracer, as the next. */
+int target_held(struct gkfd_target *t, uint32_t *ret, size_t max);
 /* All queues, the driver's order (newest first), and acknowledges new ones; *ret is to be freed. */
 int gkfd_target_snapshot(struct gkfd_target *t, struct kfd_queue_snapshot_entry **ret,
 			 uint32_t *ret_n, struct gkfd_failure *ret_failure);
-
-struct gkfd_hold_request {
-	const uint32_t *ids; /* NULL: all queues, also those created while held */
-	uint32_t n;
-	uint32_t grace_kclk; /* clamped to 1..255 */
-	uint64_t longest_ns; /* resumed by itself after so long; 0: no limit but the owner's */
-	uint64_t since_ns; /* when that begins; 0: once held */
-	/*
-	 * In addition to what is held, of which nothing is asked again; all of it is resumed at
-	 * the latest time any of its parts was held for. Else a second hold is refused.
-	 */
-	bool more;
-};
-
-struct gkfd_hold {
-	uint32_t *ids; /* what this call took; borrowed until the next call */
-	uint32_t n;
-	uint64_t began_ns, done_ns; /* around the driver call, by the transport's clock */
-};
-
-/*
- * Takes the queues off the GPU in one batch: all of them or, with an error, none. A process
- * without queues is held with n = 0. What was held before stays held after an error, unless the
- * state has changed.
- */
-int gkfd_target_hold(struct gkfd_target *t, const struct gkfd_hold_request *request,
-		     struct gkfd_hold *ret, struct gkfd_failure *ret_failure);
-
-struct gkfd_resumed {
-	uint32_t n; /* queues running again; those that vanished are not counted */
-	uint64_t began_ns, done_ns;
-};
-
-/* Nothing held: 0 with n = 0. On an error the session is given up, which resumes as well. */
-int gkfd_target_resume(struct gkfd_target *t, struct gkfd_resumed *ret,
-		       struct gkfd_failure *ret_failure);
 
 /*
  * Ends a session whose owner is gone or was robbed of it: seizes @pid, takes the session over,
@@ -150,5 +93,41 @@ int gkfd_target_resume(struct gkfd_target *t, struct gkfd_resumed *ret,
  */
 int gkfd_target_recover(struct gkfd *k, pid_t pid, enum gkfd_way way,
 			struct gkfd_failure *ret_failure);
+
+/* ---- orders; on the tracer thread, as all that follows ---- */
+
+/*
+ * Does what @done has the verb of, and fills in *done all but target and cookie. @what: of
+ * GPU_SUSPEND and GPU_RESUME. target_settle() when that is told.
+ */
+void target_run(struct gkfd_target *t, const struct gpu_hold *what, uint64_t called_ns,
+		struct gpu_done *done);
+/* Tells of its end, if there was one meanwhile. */
+void target_settle(struct gkfd_target *t);
+
+/* By debug: a runlist cycle on every GPU the process may use, and up to four at release. */
+int target_attach_here(struct gkfd_target *t, struct gkfd_failure *fail);
+/*
+ * In addition to what is held, of which nothing is asked again; all of it is resumed at the latest
+ * time any of its parts was held for. What was held before stays held after an error, unless the
+ * target has ended. A process without queues is held with n = 0.
+ */
+int target_hold_here(struct gkfd_target *t, const struct gpu_hold *what, uint64_t called_ns,
+		     struct gkfd_moved *ret, struct gkfd_failure *fail);
+/* @ids NULL: everything. On an error the session is given up, which resumes as well. */
+int target_resume_here(struct gkfd_target *t, const uint32_t *ids, uint32_t n,
+		       struct gkfd_moved *ret, struct gkfd_failure *fail);
+
+/* ---- between target.c and target_watch.c ---- */
+
+/* It is no longer attached, for a reason that lasts. */
+void target_end(struct gkfd_target *t, enum gkfd_why why);
+/* The same, if this is such a reason: is there any use in trying again? */
+void target_note_failure(struct gkfd_target *t, const struct gkfd_failure *fail);
+void target_publish(struct gkfd_target *t); /* after what may have begun or ended a hold */
+void target_beat(struct gkfd_target *t, uint64_t allow_ns);
+void target_disarm(struct gkfd_target *t);
+
+extern const struct tracer_ops target_tracer_ops; /* their user is the target */
 
 #endif

@@ -2,39 +2,40 @@
 /* What the tracer thread does by itself: its target ends, its guard dies, a hold grows too long. */
 #include <errno.h>
 
-#include "gpu/kfd/target_internal.h"
+#include "gpu/kfd/target.h"
 #include "util/macros.h"
+
+#define OWN_FDS 2
 
 static void on_ended(void *user, enum tracer_end how)
 {
 	struct gkfd_target *t = user;
 
-	way_forget(t); /* the driver has let go of its queues already */
+	gkfd_session_forget(&t->session); /* the driver has let go of its queues already */
 	target_publish(t);
 	target_disarm(t);
-	target_set_state(t, how == TRACER_EXECED ? GKFD_TARGET_EXECED : GKFD_TARGET_EXITED);
+	target_end(t, how == TRACER_EXECED ? GKFD_WHY_EXECED : GKFD_WHY_EXITED);
 }
 
 static size_t on_watch(void *user, struct pollfd *fds)
 {
 	struct gkfd_target *t = user;
-	int guard = t->guard && !t->guard_gone ? guard_fd(t->guard) : -1;
-
+	int guard = t->with.guard && !t->guard_gone ? guard_fd(t->with.guard) : -1;
 	int events = t->session.enabled ? t->session.event_fd[0] : -1;
 
 	/* Nobody reads what is left in the pipe of a session that is over. */
 	fds[0] = (struct pollfd){ .fd = events, .events = POLLIN };
 	fds[1] = (struct pollfd){ .fd = guard, .events = POLLIN };
-	return 2;
+	return OWN_FDS + (t->with.hooks->watch ? t->with.hooks->watch(t->with.user, &fds[2]) : 0);
 }
 
 static void resume_now(struct gkfd_target *t)
 {
-	struct gkfd_resumed resumed;
+	struct gkfd_moved moved;
 	struct gkfd_failure fail;
 
 	target_beat(t, GUARD_DRIVER_CALL_NS);
-	if (way_resume(t, NULL, 0, &resumed, &fail) < 0)
+	if (t->ops->resume(&t->session, NULL, 0, &moved, &fail) < 0)
 		target_note_failure(t, &fail);
 	target_beat(t, GUARD_SILENCE_NS);
 }
@@ -45,17 +46,17 @@ static void resume_now(struct gkfd_target *t)
  */
 static void lose_guard(struct gkfd_target *t)
 {
-	bool attached = gkfd_target_state(t) == GKFD_TARGET_ATTACHED;
+	bool attached = t->attached && !t->error;
 
 	t->guard_gone = true;
 	if (attached) {
 		resume_now(t);
 		target_beat(t, GUARD_DRIVER_CALL_NS);
-		way_end(t);
+		t->ops->end(&t->session);
 	}
 	target_disarm(t);
 	if (attached)
-		target_set_state(t, GKFD_TARGET_GUARD_DIED);
+		target_end(t, GKFD_WHY_GUARD_DIED);
 }
 
 /*
@@ -70,7 +71,7 @@ static void look_for_exec(struct gkfd_target *t)
 
 	/* It waits for whatever the target itself waits for in the driver. */
 	target_beat(t, GUARD_DRIVER_CALL_NS);
-	r = gkfd_dbg_queue_snapshot(t->k, t->ident.pid, 0, NULL, &none);
+	r = gkfd_dbg_queue_snapshot(t->k, t->with.pid, 0, NULL, &none);
 	if (r == -ESRCH && !t->vanished)
 		gkfd_session_end(&t->session); /* of no effect unless only the leader is gone */
 	target_beat(t, GUARD_SILENCE_NS);
@@ -81,10 +82,10 @@ static void look_for_exec(struct gkfd_target *t)
 		return;
 	}
 	t->vanished = false;
-	if (gkfd_proc_identify(t->k, t->ident.pid, &now) < 0)
+	if (gkfd_proc_identify(t->k, t->with.pid, &now) < 0)
 		on_ended(t, TRACER_EXITED);
 	else if (now.state == 'Z')
-		target_set_state(t, GKFD_TARGET_LET_GO); /* still seized: the end is yet to come */
+		target_end(t, GKFD_WHY_LET_GO); /* still seized: the end is yet to come */
 	else
 		on_ended(t, TRACER_EXECED);
 }
@@ -96,42 +97,47 @@ static void look_for_exec(struct gkfd_target *t)
 static void look_for_leader(struct gkfd_target *t)
 {
 	struct gkfd_proc_ident now;
-	int r = gkfd_proc_identify(t->k, t->ident.pid, &now);
+	int r = gkfd_proc_identify(t->k, t->with.pid, &now);
 
 	if (r == -ESRCH) /* of a software device's process nobody else tells */
 		on_ended(t, TRACER_EXITED);
 	if (r < 0 || now.state != 'Z')
 		return;
 	resume_now(t);
-	target_set_state(t, GKFD_TARGET_LET_GO);
+	target_end(t, GKFD_WHY_LET_GO);
 }
 
 static void on_turn(void *user, const struct pollfd *fds, size_t n)
 {
 	struct gkfd_target *t = user;
-	bool held = target_holding(t);
+	bool by_debug = t->with.way == GKFD_BY_DEBUG, held;
 	struct gkfd_failure fail;
 
-	if (fds[1].revents || (t->slot >= 0 && guard_fd(t->guard) < 0 && !guard_alive(t->guard)))
+	/* Somebody waits for the GPU: orders come before what the target does by itself. */
+	if (t->with.hooks->turn)
+		t->with.hooks->turn(t->with.user, &fds[OWN_FDS]);
+	held = t->session.holding;
+	if (fds[1].revents ||
+	    (t->slot >= 0 && guard_fd(t->with.guard) < 0 && !guard_alive(t->with.guard)))
 		lose_guard(t);
 	if (fds[0].revents)
 		target_beat(t, GUARD_DRIVER_CALL_NS);
 	if (fds[0].revents && t->session.enabled && gkfd_session_service(&t->session, &fail) < 0) {
 		target_note_failure(t, &fail);
 		resume_now(t); /* held wholly or not at all */
-		if (held && gkfd_target_state(t) == GKFD_TARGET_ATTACHED)
-			target_set_state(t, GKFD_TARGET_LET_GO);
+		if (held && !t->error)
+			target_end(t, GKFD_WHY_LET_GO);
 	}
 	target_beat(t, GUARD_SILENCE_NS);
-	if (t->session.holding && gkfd_is_stained()) {
+	if (by_debug && t->session.holding && gkfd_is_stained()) {
 		resume_now(t); /* our death would not do it any more */
-		target_set_state(t, GKFD_TARGET_LET_GO);
+		target_end(t, GKFD_WHY_LET_GO);
 	}
-	if (t->session.holding || t->vanished)
+	if (by_debug && (t->session.holding || t->vanished))
 		look_for_exec(t);
-	if (t->pause.paused)
+	if (!by_debug && t->session.holding)
 		look_for_leader(t);
-	if (target_holding(t) && gkfd_now_ns(t->k) >= t->resume_at_ns)
+	if (t->session.holding && gkfd_now_ns(t->k) >= t->resume_at_ns)
 		resume_now(t);
 	target_publish(t);
 }
@@ -145,7 +151,7 @@ static int on_timeout(void *user)
 	struct gkfd_target *t = user;
 	uint64_t now_ns, left_ns = GUARD_BEAT_NS;
 
-	if (!target_holding(t))
+	if (!t->session.holding)
 		return t->slot >= 0 || t->vanished ? (int)(2 * GUARD_BEAT_NS / NSEC_PER_MSEC) : -1;
 	now_ns = gkfd_now_ns(t->k);
 	if (t->resume_at_ns != UINT64_MAX)
@@ -158,17 +164,15 @@ static void on_leave(void *user)
 	struct gkfd_target *t = user;
 
 	target_beat(t, GUARD_DRIVER_CALL_NS); /* disarmed by the owner, once the target is let go */
-	way_end(t);
+	t->ops->end(&t->session);
 }
 
 static void on_gone(void *user)
 {
 	struct gkfd_target *t = user;
 
-	if (!t->hooks)
-		return; /* somebody waits for the thread */
 	target_disarm(t);
-	t->hooks->gone(t->hooks_user);
+	t->with.hooks->gone(t->with.user);
 }
 
 const struct tracer_ops target_tracer_ops = {

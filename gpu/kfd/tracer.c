@@ -16,13 +16,6 @@
 /* How long a stop may go unnoticed that the host program's own wait(2) has taken. */
 #define LOOK_MS 250
 
-struct call {
-	int (*fn)(void *arg);
-	void *arg;
-	int result;
-	bool done;
-};
-
 struct tracer {
 	struct gkfd *k;
 	pid_t pid;
@@ -31,18 +24,14 @@ struct tracer {
 
 	pthread_t thread, waiter;
 	bool has_thread, has_waiter;
-	int wake_fd; /* a call is waiting, or it is time to go */
+	struct mailbox orders;
+	struct tracer_order leave;
 	int stop_fd; /* the waiter has seen a stop */
 	int pid_fd; /* -1: kernel has none, the waiter tells */
 	sem_t look_again; /* the waiter may look for the next stop */
 
-	pthread_mutex_t lock;
-	pthread_cond_t answered;
-	struct call *call;
-	STAILQ_HEAD(, tracer_order) orders;
-	bool leaving;
-
 	/* the tracer thread's */
+	bool leaving;
 	bool seized;
 	bool ended;
 };
@@ -52,22 +41,6 @@ static const struct gkfd_trace_ops *trace_of(const struct tracer *tr)
 	return tr->k->transport->trace;
 }
 
-static void ring(int fd)
-{
-	uint64_t one = 1;
-
-	while (write(fd, &one, sizeof(one)) < 0 && errno == EINTR)
-		;
-}
-
-static void hush(int fd)
-{
-	uint64_t count;
-
-	while (read(fd, &count, sizeof(count)) < 0 && errno == EINTR)
-		;
-}
-
 static void *waiter_main(void *arg)
 {
 	struct tracer *tr = arg;
@@ -75,7 +48,7 @@ static void *waiter_main(void *arg)
 
 	do {
 		r = trace_of(tr)->peek(tr->k->data, tr->pid);
-		ring(tr->stop_fd);
+		eventfd_write(tr->stop_fd, 1);
 		while (sem_wait(&tr->look_again) < 0 && errno == EINTR)
 			;
 	} while (r >= 0);
@@ -142,47 +115,15 @@ static void take_stops(struct tracer *tr)
 		set_ended(tr, still_there(tr) ? TRACER_EXECED : TRACER_EXITED);
 }
 
-static bool take_call(struct tracer *tr)
-{
-	struct call *call;
-	bool leaving;
-	int result;
-
-	pthread_mutex_lock(&tr->lock);
-	call = tr->call;
-	leaving = tr->leaving && STAILQ_EMPTY(&tr->orders);
-	pthread_mutex_unlock(&tr->lock);
-	if (!call)
-		return leaving;
-
-	result = call->fn(call->arg);
-	pthread_mutex_lock(&tr->lock);
-	call->result = result;
-	call->done = true;
-	tr->call = NULL;
-	pthread_cond_signal(&tr->answered);
-	pthread_mutex_unlock(&tr->lock);
-	return leaving;
-}
-
-static struct tracer_order *next_order(struct tracer *tr)
-{
-	struct tracer_order *order;
-
-	pthread_mutex_lock(&tr->lock);
-	order = STAILQ_FIRST(&tr->orders);
-	if (order)
-		STAILQ_REMOVE_HEAD(&tr->orders, link);
-	pthread_mutex_unlock(&tr->lock);
-	return order;
-}
-
 static void run_orders(struct tracer *tr)
 {
-	struct tracer_order *order;
+	struct mail *mail;
 
-	while ((order = next_order(tr)))
+	while ((mail = mailbox_take(&tr->orders))) {
+		struct tracer_order *order = mail_of(mail, struct tracer_order, mail);
+
 		order->run(order);
+	}
 }
 
 static bool is_tracing(const struct tracer *tr)
@@ -201,32 +142,27 @@ static int next_look_ms(const struct tracer *tr)
 
 static void loop(struct tracer *tr)
 {
-	bool leaving = false;
-
-	while (!leaving) {
+	while (!tr->leaving) {
 		struct pollfd fds[3 + TRACER_MAX_FDS] = {
-			{ .fd = tr->wake_fd, .events = POLLIN },
+			{ .fd = tr->orders.fd, .events = POLLIN },
 			{ .fd = is_tracing(tr) ? tr->stop_fd : -1, .events = POLLIN },
 			{ .fd = is_tracing(tr) ? tr->pid_fd : -1, .events = POLLIN },
 		};
 		size_t n = tr->ops ? tr->ops->watch(tr->user, &fds[3]) : 0;
+		eventfd_t stops;
 
 		if (poll(fds, 3 + n, next_look_ms(tr)) < 0)
 			continue; /* EINTR: the host program's signal, not for us */
-		if (fds[0].revents) {
-			hush(tr->wake_fd);
+		if (fds[0].revents)
 			run_orders(tr); /* somebody may wait for the GPU: before all else */
-		}
 		if (fds[1].revents || fds[2].revents || tr->has_waiter)
 			take_stops(tr);
 		if (fds[1].revents) {
-			hush(tr->stop_fd);
+			eventfd_read(tr->stop_fd, &stops);
 			sem_post(&tr->look_again);
 		}
 		if (tr->ops)
 			tr->ops->turn(tr->user, &fds[3], n);
-		if (fds[0].revents)
-			leaving = take_call(tr);
 	}
 }
 
@@ -315,12 +251,10 @@ static void *thread_main(void *arg)
 
 static void tracer_free(struct tracer *tr)
 {
-	closep(&tr->wake_fd);
+	mailbox_destroy(&tr->orders);
 	closep(&tr->stop_fd);
 	closep(&tr->pid_fd);
 	sem_destroy(&tr->look_again);
-	pthread_cond_destroy(&tr->answered);
-	pthread_mutex_destroy(&tr->lock);
 	free(tr);
 }
 
@@ -328,33 +262,22 @@ int tracer_new(struct gkfd *k, pid_t pid, const struct tracer_ops *ops, void *us
 	       struct tracer **ret)
 {
 	struct tracer *tr = calloc(1, sizeof(*tr));
+	int r;
 
 	if (!tr)
 		return -ENOMEM;
 	*tr = (struct tracer){ .k = k, .pid = pid, .ops = ops, .user = user };
-	pthread_mutex_init(&tr->lock, NULL);
-	pthread_cond_init(&tr->answered, NULL);
 	sem_init(&tr->look_again, 0, 0);
-	STAILQ_INIT(&tr->orders);
 	tr->pid_fd = k->transport->trace->pidfd(k->data, pid);
-	tr->wake_fd = eventfd(0, EFD_CLOEXEC);
+	r = mailbox_init(&tr->orders);
 	tr->stop_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-	if (tr->wake_fd < 0 || tr->stop_fd < 0) {
-		int r = -errno;
-
+	if (r >= 0 && tr->stop_fd < 0)
+		r = -errno;
+	if (r < 0)
 		tracer_free(tr);
-		return r;
-	}
-	*ret = tr;
-	return 0;
-}
-
-/* Waits until the thread has answered @call; the lock is held. */
-static int await(struct tracer *tr, const struct call *call)
-{
-	while (!call->done)
-		pthread_cond_wait(&tr->answered, &tr->lock);
-	return call->result;
+	else
+		*ret = tr;
+	return r;
 }
 
 /* A thread that takes no signals: those are for the host program's own. */
@@ -371,68 +294,56 @@ int tracer_launch(struct tracer *tr)
 	return -r;
 }
 
-static int do_seize(void *arg)
+void tracer_post(struct tracer *tr, struct tracer_order *order)
 {
-	return tracer_seize(arg);
+	mailbox_put(&tr->orders, &order->mail);
 }
 
-int tracer_start(struct gkfd *k, pid_t pid, const struct tracer_ops *ops, void *user,
-		 struct tracer **ret)
-{
-	struct tracer *tr = NULL;
-	int r = tracer_new(k, pid, ops, user, &tr);
+struct call {
+	struct tracer_order order;
+	int (*fn)(void *arg);
+	void *arg;
+	int result;
+	sem_t done;
+};
 
-	if (r < 0)
-		return r;
-	r = tracer_launch(tr);
-	if (r >= 0)
-		r = tracer_call(tr, do_seize, tr);
-	if (r < 0) {
-		tracer_stop(tr);
-		return r;
-	}
-	*ret = tr;
-	return 0;
+static void run_call(struct tracer_order *order)
+{
+	struct call *call = (struct call *)order;
+
+	call->result = call->fn(call->arg);
+	sem_post(&call->done);
 }
 
 int tracer_call(struct tracer *tr, int (*fn)(void *arg), void *arg)
 {
-	struct call call = { .fn = fn, .arg = arg };
-	int r;
+	struct call call = { .order.run = run_call, .fn = fn, .arg = arg };
 
-	pthread_mutex_lock(&tr->lock);
-	tr->call = &call;
-	ring(tr->wake_fd);
-	r = await(tr, &call);
-	pthread_mutex_unlock(&tr->lock);
-	return r;
+	sem_init(&call.done, 0, 0);
+	tracer_post(tr, &call.order);
+	while (sem_wait(&call.done) < 0)
+		; /* EINTR */
+	sem_destroy(&call.done);
+	return call.result;
 }
 
-void tracer_post(struct tracer *tr, struct tracer_order *order)
+static void run_leave(struct tracer_order *order)
 {
-	pthread_mutex_lock(&tr->lock);
-	STAILQ_INSERT_TAIL(&tr->orders, order, link);
-	pthread_mutex_unlock(&tr->lock);
-	ring(tr->wake_fd);
+	container_of(order, struct tracer, leave)->leaving = true;
 }
 
 void tracer_leave(struct tracer *tr)
 {
-	pthread_mutex_lock(&tr->lock);
-	tr->leaving = true;
-	ring(tr->wake_fd);
-	pthread_mutex_unlock(&tr->lock);
-}
-
-void tracer_join(struct tracer *tr)
-{
-	if (tr->has_thread)
-		pthread_join(tr->thread, NULL);
-	tracer_free(tr);
+	if (tr->leave.run)
+		return;
+	tr->leave.run = run_leave;
+	tracer_post(tr, &tr->leave);
 }
 
 void tracer_stop(struct tracer *tr)
 {
 	tracer_leave(tr);
-	tracer_join(tr);
+	if (tr->has_thread)
+		pthread_join(tr->thread, NULL);
+	tracer_free(tr);
 }

@@ -10,16 +10,15 @@
 #ifndef GPREEMPT_GPU_KFD_TRACER_H
 #define GPREEMPT_GPU_KFD_TRACER_H
 
-#include <sys/queue.h>
-
 #include "gpu/kfd/kfd.h"
+#include "gpu/mailbox.h"
 
 struct tracer;
 
 /* Something to be run on the tracer thread; the poster's to keep until it has run. */
 struct tracer_order {
 	void (*run)(struct tracer_order *order);
-	STAILQ_ENTRY(tracer_order) link;
+	struct mail mail;
 };
 
 enum tracer_end { TRACER_EXITED, TRACER_EXECED };
@@ -38,29 +37,25 @@ struct tracer_ops {
 };
 #define TRACER_MAX_FDS 5
 
-/* Starts the thread and seizes; @ops may be NULL. -EPERM, -ESRCH as ptrace(2) says. */
-int tracer_start(struct gkfd *k, pid_t pid, const struct tracer_ops *ops, void *user,
-		 struct tracer **ret);
-/* Runs @fn on the tracer thread and returns what it returns. */
-int tracer_call(struct tracer *tr, int (*fn)(void *arg), void *arg);
-/* Lets the target go and ends the threads: tracer_leave() and tracer_join(). */
-void tracer_stop(struct tracer *tr);
-
-/* ---- without waiting ---- */
-
-/* One without a thread yet; it is for an order, or a call, to seize. */
+/* One without a thread yet; it is for an order to seize. @ops may be NULL. */
 int tracer_new(struct gkfd *k, pid_t pid, const struct tracer_ops *ops, void *user,
 	       struct tracer **ret);
 int tracer_launch(struct tracer *tr); /* gives it one */
 /* Makes the caller its thread, until somebody calls tracer_leave(). */
 void tracer_run(struct tracer *tr);
-/* Runs on the tracer thread only, once. What seizing says. */
+/* On the tracer thread only, once. -EPERM, -ESRCH as ptrace(2) says. */
 int tracer_seize(struct tracer *tr);
 void tracer_let_go(struct tracer *tr); /* undoes it; on the tracer thread only */
 /* Orders are run one after the other as posted, before anything else the thread has to do. */
 void tracer_post(struct tracer *tr, struct tracer_order *order);
-/* Once the orders before it are run, the thread goes. Nothing may be asked of it afterwards. */
+/* As an order, for who waits: runs @fn on the tracer thread and returns what it returns. */
+int tracer_call(struct tracer *tr, int (*fn)(void *arg), void *arg);
+/*
+ * Once the orders before it are run, the thread goes. Nothing may be asked of it afterwards, but
+ * this again.
+ */
 void tracer_leave(struct tracer *tr);
-void tracer_join(struct tracer *tr); /* waits until its thread is gone, and frees */
+/* Lets the target go, waits until the thread is gone, and frees. */
+void tracer_stop(struct tracer *tr);
 
 #endif

@@ -52,7 +52,7 @@ static bool has_node(const struct gkfd_topology *topology, uint32_t gpu_id, uint
 	return bit >= RENDER_MINORS || (nodes >> bit & 1);
 }
 
-int gkfd_vms_check(struct gkfd *k, pid_t pid, uint32_t *ret_gpu_id)
+int gkfd_vms_check(struct gkfd *k, pid_t pid, struct gkfd_failure *fail)
 {
 	_cleanup_(gkfd_proc_done) struct gkfd_proc proc = { 0 };
 	_cleanup_(gkfd_topology_done) struct gkfd_topology topology = { 0 };
@@ -64,8 +64,9 @@ int gkfd_vms_check(struct gkfd *k, pid_t pid, uint32_t *ret_gpu_id)
 	for (size_t i = 0; i < proc.n_gpus; i++) {
 		if (has_node(&topology, proc.gpus[i].gpu_id, nodes))
 			continue;
-		*ret_gpu_id = proc.gpus[i].gpu_id;
-		return -ENODEV;
+		gkfd_fail(fail, -EOPNOTSUPP, GKFD_WHY_NO_VM, "hold");
+		fail->gpu_id = proc.gpus[i].gpu_id;
+		return -EOPNOTSUPP;
 	}
 	return 0;
 }

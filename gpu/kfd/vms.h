@@ -12,9 +12,9 @@
 #ifndef GPREEMPT_GPU_KFD_VMS_H
 #define GPREEMPT_GPU_KFD_VMS_H
 
-#include "gpu/kfd/kfd.h"
+#include "gpu/kfd/failure.h"
 
-/* -ENODEV: *ret_gpu_id has none. 0: all have, or it cannot be told. */
-int gkfd_vms_check(struct gkfd *k, pid_t pid, uint32_t *ret_gpu_id);
+/* -EOPNOTSUPP: @fail says on which it has none. 0: it has all, or it cannot be told. */
+int gkfd_vms_check(struct gkfd *k, pid_t pid, struct gkfd_failure *fail);
 
 #endif

@@ -25,9 +25,9 @@
 
 #include "gpu/guard.h"
 #include "gpu/guard_watch.h"
-#include "gpu/kfd/target.h"
 #include "tests/kfd/job.h"
 #include "tests/kfd/script.h"
+#include "tests/kfd/tracee.h"
 #include "util/macros.h"
 
 #ifdef __SANITIZE_THREAD__
@@ -111,10 +111,10 @@ static void say_guard(struct guard *g, int say_fd)
 }
 
 /* Armed before it is told of: the guard may be stopped from then on. */
-static _Noreturn void beat_until_target_changes(struct guard *g, struct gkfd_target *t,
-						enum fate fate, int say_fd)
+static _Noreturn void beat_until_target_changes(struct guard *g, struct tracee *t, enum fate fate,
+						int say_fd)
 {
-	struct pollfd p = { .fd = gkfd_target_fd(t), .events = POLLIN };
+	struct pollfd p = { .fd = tracee_fd(t), .events = POLLIN };
 	int slot = owner_slot(g);
 
 	say_guard(g, say_fd);
@@ -124,7 +124,7 @@ static _Noreturn void beat_until_target_changes(struct guard *g, struct gkfd_tar
 		guard_disarm(g, slot);
 		wait_for_ever();
 	}
-	_exit(gkfd_target_state(t) == GKFD_TARGET_GUARD_DIED ? 42 : 4);
+	_exit(tracee_end(t) == GKFD_WHY_GUARD_DIED ? 42 : 4);
 }
 
 static _Noreturn void wait_alone(enum fate fate, struct guard *g, int say_fd)
@@ -156,8 +156,8 @@ static _Noreturn void holder_main(enum fate fate, pid_t job, int say_fd)
 	struct script *script = script_new(&gkfd_trace_syscall);
 	struct gkfd *k = script_gkfd(script);
 	struct gkfd_failure failure;
-	struct gkfd_target *t;
-	struct gkfd_hold hold;
+	struct tracee *t;
+	struct gkfd_moved hold;
 	struct guard *g;
 
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
@@ -165,10 +165,10 @@ static _Noreturn void holder_main(enum fate fate, pid_t job, int say_fd)
 		_exit(2);
 	if (fate == STOPPED_IN_A_CALL || fate == STOPPED_WITH_NOTHING)
 		wait_alone(fate, g, say_fd);
-	if (gkfd_target_attach(k, job, g, &t, &failure) < 0)
+	if (tracee_attach(k, job, GKFD_BY_DEBUG, g, &t, &failure) < 0)
 		_exit(2);
 	if (fate != STOPPED_WHILE_ATTACHED &&
-	    gkfd_target_hold(t, &(struct gkfd_hold_request){ 0 }, &hold, &failure) < 0)
+	    tracee_hold(t, &(struct gpu_hold){ 0 }, &hold, &failure) < 0)
 		_exit(2);
 	if (!falls_silent(fate))
 		beat_until_target_changes(g, t, fate, say_fd);

@@ -8,7 +8,6 @@
 
 #include <cmocka.h>
 
-#include "gpu/kfd/failure_text.h"
 #include "gpu/kfd/release.h"
 #include "tests/kfd/fake_ext.h"
 #include "util/macros.h"

@@ -25,8 +25,7 @@ struct fixture {
 	struct gkfd *k;
 	struct gkfd_own own;
 	struct gkfd_failure fail;
-	struct gkfd_hold hold;
-	struct gkfd_resumed resumed;
+	struct gkfd_moved hold, resumed;
 };
 
 static int setup(void **state)

@@ -8,10 +8,10 @@
 
 #include <cmocka.h>
 
-#include "gpu/kfd/pause.h"
 #include "gpu/kfd/release.h"
 #include "tests/kfd/job.h"
 #include "tests/kfd/script.h"
+#include "tests/kfd/tracee.h"
 #include "util/macros.h"
 
 #define PID 4711
@@ -22,10 +22,9 @@
 struct scripted {
 	struct script *script;
 	struct gkfd *k;
-	struct gkfd_pause p;
+	struct gkfd_session p;
 	struct gkfd_failure fail;
-	struct gkfd_hold hold;
-	struct gkfd_resumed resumed;
+	struct gkfd_moved hold, resumed;
 };
 
 static int setup(void **state)
@@ -38,7 +37,7 @@ static int setup(void **state)
 	f->k = script_gkfd(f->script);
 	f->k->major = 1;
 	f->k->minor = 17;
-	f->p.fd = -1;
+	f->p = GKFD_SESSION_NONE;
 	*state = f;
 	return 0;
 }
@@ -47,7 +46,7 @@ static int teardown(void **state)
 {
 	struct scripted *f = *state;
 
-	gkfd_pause_forget(&f->p);
+	gkfd_session_forget(&f->p);
 	gkfd_free(f->k);
 	free(f);
 	return 0;
@@ -55,12 +54,20 @@ static int teardown(void **state)
 
 static int begin(struct scripted *f)
 {
-	return gkfd_pause_begin(&f->p, f->k, PID, &f->fail);
+	return gkfd_session_by_pause.begin(&f->p, f->k, PID, &f->fail);
 }
 
 static int hold(struct scripted *f)
 {
-	return gkfd_pause_hold(&f->p, &(struct gkfd_hold_request){ 0 }, &f->hold, &f->fail);
+	return gkfd_session_by_pause.hold(&f->p, &(struct gpu_hold){ 0 }, &f->hold, &f->fail);
+}
+
+static int hold_one(struct scripted *f)
+{
+	const uint32_t id = 3;
+
+	return gkfd_session_by_pause.hold(&f->p, &(struct gpu_hold){ .ids = &id, .n = 1 }, &f->hold,
+					  &f->fail);
 }
 
 static void a_pause_and_its_end_are_one_call_each(void **state)
@@ -71,11 +78,11 @@ static void a_pause_and_its_end_are_one_call_each(void **state)
 		    { "pause", 0 }, { "unpause", 0 });
 	assert_int_equal(begin(f), 0);
 	assert_int_equal(hold(f), 0);
-	assert_true(f->p.paused);
-	assert_int_equal(gkfd_pause_resume(&f->p, &f->resumed, &f->fail), 0);
-	assert_false(f->p.paused);
+	assert_true(f->p.holding);
+	assert_int_equal(gkfd_session_by_pause.resume(&f->p, NULL, 0, &f->resumed, &f->fail), 0);
+	assert_false(f->p.holding);
 	assert_int_equal(hold(f), 0);
-	gkfd_pause_end(&f->p);
+	gkfd_session_by_pause.end(&f->p);
 	script_done(f->script);
 }
 
@@ -86,7 +93,9 @@ static void a_second_pause_never_reaches_the_driver(void **state)
 	SCRIPT_PLAY(f->script, { "unpause", NOT_PAUSED }, { "pause", 0 });
 	assert_int_equal(begin(f), 0);
 	assert_int_equal(hold(f), 0);
-	assert_int_equal(hold(f), -EALREADY);
+	assert_int_equal(hold(f), 0);
+	assert_int_equal(f->hold.n, 0);
+	assert_int_equal(hold_one(f), -EALREADY);
 	assert_int_equal(f->fail.why, GKFD_WHY_ALREADY_HELD);
 	script_done(f->script);
 }
@@ -130,13 +139,10 @@ static void refusals_are_told_apart(void **state)
 static void single_queues_cannot_be_paused(void **state)
 {
 	struct scripted *f = *state;
-	uint32_t id = 3;
 
 	SCRIPT_PLAY(f->script, { "unpause", NOT_PAUSED });
 	assert_int_equal(begin(f), 0);
-	assert_int_equal(gkfd_pause_hold(&f->p, &(struct gkfd_hold_request){ .ids = &id, .n = 1 },
-					 &f->hold, &f->fail),
-			 -EINVAL);
+	assert_int_equal(hold_one(f), -EINVAL);
 	assert_int_equal(f->fail.why, GKFD_WHY_WHOLE_ONLY);
 	script_done(f->script);
 }
@@ -149,7 +155,7 @@ static void a_pause_that_failed_is_none(void **state)
 	assert_int_equal(begin(f), 0);
 	assert_int_equal(hold(f), -EIO);
 	assert_int_equal(f->fail.why, GKFD_WHY_PREEMPTION_FAILED);
-	gkfd_pause_end(&f->p); /* and so needs no end */
+	gkfd_session_by_pause.end(&f->p); /* and so needs no end */
 	script_done(f->script);
 }
 
@@ -161,9 +167,9 @@ static void an_end_that_failed_is_tried_again(void **state)
 		    { "unpause", 0 });
 	assert_int_equal(begin(f), 0);
 	assert_int_equal(hold(f), 0);
-	assert_int_equal(gkfd_pause_resume(&f->p, &f->resumed, &f->fail), -EIO);
-	assert_true(f->p.paused);
-	gkfd_pause_end(&f->p);
+	assert_int_equal(gkfd_session_by_pause.resume(&f->p, NULL, 0, &f->resumed, &f->fail), -EIO);
+	assert_true(f->p.holding);
+	gkfd_session_by_pause.end(&f->p);
 	script_done(f->script);
 }
 
@@ -186,9 +192,9 @@ struct real {
 	struct gkfd *k;
 	struct job job;
 	struct guard *guard;
-	struct gkfd_target *t;
+	struct tracee *t;
 	struct gkfd_failure fail;
-	struct gkfd_hold hold;
+	struct gkfd_moved hold;
 };
 
 static int setup_real(void **state)
@@ -208,7 +214,7 @@ static int teardown_real(void **state)
 {
 	struct real *f = *state;
 
-	gkfd_target_release(f->t);
+	tracee_release(f->t);
 	guard_stop(f->guard);
 	gkfd_free(f->k);
 	job_end(&f->job);
@@ -218,38 +224,30 @@ static int teardown_real(void **state)
 
 static int attach_real(struct real *f)
 {
-	return gkfd_target_attach_by(f->k, f->job.pid, GKFD_BY_PAUSE, f->guard, &f->t, &f->fail);
+	return tracee_attach(f->k, f->job.pid, GKFD_BY_PAUSE, f->guard, &f->t, &f->fail);
 }
 
 static int hold_real(struct real *f)
 {
-	return gkfd_target_hold(f->t, &(struct gkfd_hold_request){ 0 }, &f->hold, &f->fail);
-}
-
-static void wait_for_state(struct real *f, enum gkfd_target_state wanted)
-{
-	struct pollfd p = { .fd = gkfd_target_fd(f->t), .events = POLLIN };
-
-	assert_int_equal(poll(&p, 1, 5000), 1);
-	assert_int_equal(gkfd_target_state(f->t), wanted);
+	return tracee_hold(f->t, &(struct gpu_hold){ 0 }, &f->hold, &f->fail);
 }
 
 static void a_process_is_paused_and_let_go(void **state)
 {
 	struct real *f = *state;
-	struct gkfd_resumed resumed;
+	struct gkfd_moved resumed;
 
 	assert_int_equal(attach_real(f), 0);
 	for (int i = 0; i < 3; i++) {
 		assert_int_equal(hold_real(f), 0);
 		assert_int_equal(script_evictions(f->script), 1);
-		assert_int_equal(hold_real(f), -EALREADY);
+		assert_int_equal(hold_real(f), 0);
 		assert_int_equal(script_evictions(f->script), 1);
-		assert_int_equal(gkfd_target_resume(f->t, &resumed, &f->fail), 0);
+		assert_int_equal(tracee_resume(f->t, &resumed, &f->fail), 0);
 		assert_int_equal(script_evictions(f->script), 0);
 	}
 	assert_int_equal(hold_real(f), 0);
-	gkfd_target_release(steal_ptr(&f->t));
+	tracee_release(steal_ptr(&f->t));
 	assert_int_equal(script_evictions(f->script), 0);
 	assert_int_equal(job_tracer(f->job.pid), 0);
 }
@@ -261,7 +259,7 @@ static void a_pause_ends_with_its_guard(void **state)
 	assert_int_equal(attach_real(f), 0);
 	assert_int_equal(hold_real(f), 0);
 	kill(guard_pid(f->guard), SIGKILL);
-	wait_for_state(f, GKFD_TARGET_GUARD_DIED);
+	assert_int_equal(tracee_await_end(f->t), GKFD_WHY_GUARD_DIED);
 	assert_int_equal(script_evictions(f->script), 0);
 	assert_int_equal(hold_real(f), -EOWNERDEAD);
 }
@@ -279,10 +277,10 @@ static void nothing_is_paused_without_a_guard_that_answers(void **state)
 static void a_pause_ends_after_its_longest_time(void **state)
 {
 	struct real *f = *state;
-	struct gkfd_hold_request request = { .longest_ns = NSEC_PER_MSEC };
+	struct gpu_hold request = { .longest_ns = NSEC_PER_MSEC };
 
 	assert_int_equal(attach_real(f), 0);
-	assert_int_equal(gkfd_target_hold(f->t, &request, &f->hold, &f->fail), 0);
+	assert_int_equal(tracee_hold(f->t, &request, &f->hold, &f->fail), 0);
 	for (int looks = 0; looks < 250 && script_evictions(f->script); looks++)
 		gkfd_wait(f->k, NULL, 0, 20 * NSEC_PER_MSEC);
 	assert_int_equal(script_evictions(f->script), 0);
@@ -295,7 +293,7 @@ static void a_pause_ends_when_only_the_leader_ends(void **state)
 	assert_int_equal(attach_real(f), 0);
 	assert_int_equal(hold_real(f), 0);
 	job_tell(&f->job, 'l');
-	wait_for_state(f, GKFD_TARGET_LET_GO);
+	assert_int_equal(tracee_await_end(f->t), GKFD_WHY_LET_GO);
 	assert_int_equal(script_evictions(f->script), 0);
 }
 
@@ -306,7 +304,7 @@ static void the_end_of_a_paused_process_is_noticed(void **state)
 	assert_int_equal(attach_real(f), 0);
 	assert_int_equal(hold_real(f), 0);
 	job_tell(&f->job, 'q');
-	wait_for_state(f, GKFD_TARGET_EXITED);
+	assert_int_equal(tracee_await_end(f->t), GKFD_WHY_EXITED);
 	assert_int_equal(hold_real(f), -ESRCH);
 }
 

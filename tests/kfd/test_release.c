@@ -15,6 +15,7 @@
 #include "gpu/kfd/release.h"
 #include "tests/kfd/job.h"
 #include "tests/kfd/script.h"
+#include "tests/kfd/tracee.h"
 #include "util/macros.h"
 
 struct fixture {
@@ -76,12 +77,13 @@ static void start_holder(struct fixture *f, void (*body)(struct fixture *f), boo
 
 static void hold_with_guard(struct fixture *f)
 {
-	struct gkfd_target *t;
-	struct gkfd_hold hold;
+	struct tracee *t;
+	struct gkfd_moved hold;
 	struct guard *g;
 
-	if (guard_start(&g) < 0 || gkfd_target_attach(f->k, f->job.pid, g, &t, &f->fail) < 0 ||
-	    gkfd_target_hold(t, &(struct gkfd_hold_request){ 0 }, &hold, &f->fail) < 0)
+	if (guard_start(&g) < 0 ||
+	    tracee_attach(f->k, f->job.pid, GKFD_BY_DEBUG, g, &t, &f->fail) < 0 ||
+	    tracee_hold(t, &(struct gpu_hold){ 0 }, &hold, &f->fail) < 0)
 		_exit(1);
 }
 

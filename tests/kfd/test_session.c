@@ -22,8 +22,7 @@ struct fixture {
 	struct gkfd *k;
 	struct gkfd_session s;
 	struct gkfd_failure fail;
-	struct gkfd_hold hold;
-	struct gkfd_resumed resumed;
+	struct gkfd_moved hold, resumed;
 };
 
 static int setup(void **state)
@@ -32,7 +31,7 @@ static int setup(void **state)
 
 	f->script = script_new(NULL);
 	f->k = script_gkfd(f->script);
-	f->s.event_fd[0] = f->s.event_fd[1] = -1;
+	f->s = GKFD_SESSION_NONE;
 	*state = f;
 	return 0;
 }
@@ -59,13 +58,13 @@ static void begin(struct fixture *f)
 
 static int hold_all(struct fixture *f, uint32_t grace)
 {
-	return gkfd_session_hold(&f->s, &(struct gkfd_hold_request){ .grace_kclk = grace },
-				 &f->hold, &f->fail);
+	return gkfd_session_hold(&f->s, &(struct gpu_hold){ .grace_kclk = grace }, &f->hold,
+				 &f->fail);
 }
 
 static int hold_ids(struct fixture *f, const uint32_t *ids, uint32_t n)
 {
-	return gkfd_session_hold(&f->s, &(struct gkfd_hold_request){ .ids = ids, .n = n }, &f->hold,
+	return gkfd_session_hold(&f->s, &(struct gpu_hold){ .ids = ids, .n = n }, &f->hold,
 				 &f->fail);
 }
 
@@ -84,9 +83,9 @@ static void a_whole_hold_is_these_calls_in_this_order(void **state)
 
 	begin_and_hold(f);
 	assert_int_equal(f->hold.n, 2);
-	assert_int_equal(f->hold.ids[0], 5);
+	assert_int_equal(f->s.held[0], 5);
 	SCRIPT_PLAY(f->script, { "resume ids=5,3", 2 }, { "disable", 0 });
-	assert_int_equal(gkfd_session_resume(&f->s, &f->resumed, &f->fail), 0);
+	assert_int_equal(gkfd_session_resume(&f->s, NULL, 0, &f->resumed, &f->fail), 0);
 	assert_int_equal(f->resumed.n, 2);
 	gkfd_session_end(&f->s);
 	script_done(f->script);
@@ -193,7 +192,7 @@ static void grace_is_clamped_to_what_the_register_can_hold(void **state)
 		SCRIPT_PLAY(f->script, { NEW, 0, .queues = 1, .ids = { 9 } }, { cases[i].call, 1 },
 			    { COUNT, 0, .queues = 1 }, { "resume ids=9", 1 });
 		assert_int_equal(hold_all(f, cases[i].asked), 0);
-		assert_int_equal(gkfd_session_resume(&f->s, &f->resumed, &f->fail), 0);
+		assert_int_equal(gkfd_session_resume(&f->s, NULL, 0, &f->resumed, &f->fail), 0);
 		script_done(f->script);
 	}
 }
@@ -313,7 +312,7 @@ static void some_queues_of_a_process_can_be_held(void **state)
 	SCRIPT_PLAY(f->script, { NEW, 0, .queues = 2, .ids = { 1, 2 } },
 		    { "suspend grace=1 ids=2", 1 }, { "resume ids=2", 1 });
 	assert_int_equal(hold_ids(f, some, 1), 0);
-	assert_int_equal(gkfd_session_resume(&f->s, &f->resumed, &f->fail), 0);
+	assert_int_equal(gkfd_session_resume(&f->s, NULL, 0, &f->resumed, &f->fail), 0);
 	script_done(f->script);
 }
 
@@ -325,18 +324,21 @@ static void a_process_without_queues_is_held_without_a_suspend(void **state)
 	SCRIPT_PLAY(f->script, { NEW, 0, .queues = 0 }, { COUNT, 0, .queues = 0 });
 	assert_int_equal(hold_all(f, 1), 0);
 	assert_int_equal(f->hold.n, 0);
-	assert_int_equal(gkfd_session_resume(&f->s, &f->resumed, &f->fail), 0);
+	assert_int_equal(gkfd_session_resume(&f->s, NULL, 0, &f->resumed, &f->fail), 0);
 	script_done(f->script);
 }
 
-static void a_second_hold_on_top_of_one_is_refused(void **state)
+static void a_second_hold_on_top_of_one_asks_for_none_of_it_again(void **state)
 {
 	struct fixture *f = *state;
 
 	begin_and_hold(f);
-	SCRIPT_PLAY(f->script, { "never", 0 });
-	assert_int_equal(hold_all(f, 1), -EALREADY);
+	SCRIPT_PLAY(f->script, { NEW, 0, .queues = 2, .ids = { 5, 3 } }, { COUNT, 0, .queues = 2 });
+	assert_int_equal(hold_all(f, 1), 0);
+	assert_int_equal(f->hold.n, 0);
 	assert_true(f->s.holding);
+	assert_int_equal(f->s.n_held, 2);
+	script_done(f->script);
 }
 
 static void a_queue_created_while_held_is_held_as_well(void **state)
@@ -389,7 +391,7 @@ static void a_lost_session_is_taken_back_to_resume(void **state)
 	SCRIPT_PLAY(f->script, { "resume ids=5,3", -EPERM }, { COUNT, -EPERM }, { COUNT, -EPERM },
 		    { "enable", -EALREADY }, { "runtime-event", 0 }, { "resume all", 2 },
 		    { "disable", 0 });
-	assert_int_equal(gkfd_session_resume(&f->s, &f->resumed, &f->fail), -EPERM);
+	assert_int_equal(gkfd_session_resume(&f->s, NULL, 0, &f->resumed, &f->fail), -EPERM);
 	assert_int_equal(f->fail.why, GKFD_WHY_TAKEN);
 	assert_false(f->s.holding);
 	assert_false(f->s.enabled);
@@ -402,7 +404,7 @@ static void a_runtime_that_shut_down_has_already_resumed(void **state)
 
 	begin_and_hold(f);
 	SCRIPT_PLAY(f->script, { "resume ids=5,3", -EPERM }, { COUNT, 0, .queues = 2 });
-	assert_int_equal(gkfd_session_resume(&f->s, &f->resumed, &f->fail), 0);
+	assert_int_equal(gkfd_session_resume(&f->s, NULL, 0, &f->resumed, &f->fail), 0);
 	assert_false(f->s.holding);
 	script_done(f->script);
 }
@@ -415,7 +417,7 @@ static void a_failed_resume_ends_the_session_to_resume(void **state)
 	SCRIPT_PLAY(f->script, { "resume ids=5,3", 0, .ids = { BROKEN, BROKEN } }, { COUNT, 0 },
 		    { "enable", -EALREADY }, { "runtime-event", 0 }, { "resume all", 2 },
 		    { "disable", 0 });
-	assert_int_equal(gkfd_session_resume(&f->s, &f->resumed, &f->fail), -EIO);
+	assert_int_equal(gkfd_session_resume(&f->s, NULL, 0, &f->resumed, &f->fail), -EIO);
 	assert_false(f->s.enabled);
 	script_done(f->script);
 }
@@ -458,7 +460,7 @@ static void a_target_that_dies_at_any_call_leaves_nothing_held(void **state)
 		if (r >= 0)
 			r = hold_all(f, 1);
 		if (r >= 0)
-			r = gkfd_session_resume(&f->s, &f->resumed, &f->fail);
+			r = gkfd_session_resume(&f->s, NULL, 0, &f->resumed, &f->fail);
 		died = r < 0;
 		if (died) {
 			assert_int_equal(r, -ESRCH);
@@ -491,7 +493,7 @@ int main(void)
 		T(asked_for_ids_are_checked_before_anything_is_suspended),
 		T(some_queues_of_a_process_can_be_held),
 		T(a_process_without_queues_is_held_without_a_suspend),
-		T(a_second_hold_on_top_of_one_is_refused),
+		T(a_second_hold_on_top_of_one_asks_for_none_of_it_again),
 		T(a_queue_created_while_held_is_held_as_well),
 		T(a_newcomer_that_cannot_be_held_lets_all_of_them_run),
 		T(a_runtime_event_is_answered_each_time),

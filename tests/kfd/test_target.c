@@ -16,9 +16,9 @@
 
 #include <cmocka.h>
 
-#include "gpu/kfd/target.h"
 #include "tests/kfd/job.h"
 #include "tests/kfd/script.h"
+#include "tests/kfd/tracee.h"
 #include "util/macros.h"
 
 struct fixture {
@@ -26,9 +26,9 @@ struct fixture {
 	struct gkfd *k;
 	struct job job;
 	struct guard *guard;
-	struct gkfd_target *t;
+	struct tracee *t;
 	struct gkfd_failure fail;
-	struct gkfd_hold hold;
+	struct gkfd_moved hold;
 };
 
 static int setup(void **state)
@@ -46,7 +46,7 @@ static int teardown(void **state)
 {
 	struct fixture *f = *state;
 
-	gkfd_target_release(f->t);
+	tracee_release(f->t);
 	guard_stop(f->guard);
 	gkfd_free(f->k);
 	job_end(&f->job);
@@ -56,27 +56,20 @@ static int teardown(void **state)
 
 static void attach(struct fixture *f)
 {
-	assert_int_equal(gkfd_target_attach(f->k, f->job.pid, f->guard, &f->t, &f->fail), 0);
+	assert_int_equal(tracee_attach(f->k, f->job.pid, GKFD_BY_DEBUG, f->guard, &f->t, &f->fail),
+			 0);
 	assert_true(job_tracer(f->job.pid) > 0);
 }
 
 static void attach_and_hold(struct fixture *f, uint64_t longest_ns)
 {
-	struct gkfd_hold_request request = { .grace_kclk = 1, .longest_ns = longest_ns };
+	struct gpu_hold request = { .grace_kclk = 1, .longest_ns = longest_ns };
 
 	assert_int_equal(guard_start(&f->guard), 0);
 	attach(f);
-	assert_int_equal(gkfd_target_hold(f->t, &request, &f->hold, &f->fail), 0);
+	assert_int_equal(tracee_hold(f->t, &request, &f->hold, &f->fail), 0);
 	assert_int_equal(f->hold.n, 2);
 	assert_int_equal(script_suspended(f->script), 2);
-}
-
-static enum gkfd_target_state next_state(struct gkfd_target *t)
-{
-	struct pollfd p = { .fd = gkfd_target_fd(t), .events = POLLIN };
-
-	assert_int_equal(poll(&p, 1, 5000), 1);
-	return gkfd_target_state(t);
 }
 
 static void signals_reach_the_target(void **state)
@@ -127,7 +120,7 @@ static void a_stopped_target_can_be_attached_and_stays_stopped(void **state)
 	kill(f->job.pid, SIGSTOP);
 	assert_int_equal(job_hear(f->job.from_parent), 'S');
 	attach(f);
-	gkfd_target_release(steal_ptr(&f->t));
+	tracee_release(steal_ptr(&f->t));
 	assert_int_equal(job_tracer(f->job.pid), 0);
 	kill(f->job.pid, SIGUSR1); /* must not be handled before SIGCONT */
 	kill(f->job.pid, SIGCONT);
@@ -141,7 +134,7 @@ static void an_exit_is_seen_and_reaches_the_parent(void **state)
 
 	attach(f);
 	job_tell(&f->job, 'q');
-	assert_int_equal(next_state(f->t), GKFD_TARGET_EXITED);
+	assert_int_equal(tracee_await_end(f->t), GKFD_WHY_EXITED);
 	assert_int_equal(job_hear(f->job.from_parent), 'E');
 	assert_int_equal(job_hear(f->job.from_parent), 7);
 }
@@ -149,13 +142,13 @@ static void an_exit_is_seen_and_reaches_the_parent(void **state)
 static void a_kill_while_held_is_seen_and_reaches_the_parent(void **state)
 {
 	struct fixture *f = *state;
-	struct gkfd_resumed resumed;
+	struct gkfd_moved resumed;
 
 	attach_and_hold(f, 0);
 	kill(f->job.pid, SIGKILL);
-	assert_int_equal(next_state(f->t), GKFD_TARGET_EXITED);
+	assert_int_equal(tracee_await_end(f->t), GKFD_WHY_EXITED);
 	assert_int_equal(job_hear(f->job.from_parent), 'K');
-	assert_int_equal(gkfd_target_resume(f->t, &resumed, &f->fail), -ESRCH);
+	assert_int_equal(tracee_resume(f->t, &resumed, &f->fail), -ESRCH);
 	assert_int_equal(f->fail.why, GKFD_WHY_EXITED);
 }
 
@@ -165,7 +158,7 @@ static void an_exec_is_seen_and_the_program_goes_on(void **state)
 
 	attach(f);
 	job_tell(&f->job, 'x');
-	assert_int_equal(next_state(f->t), GKFD_TARGET_EXECED);
+	assert_int_equal(tracee_await_end(f->t), GKFD_WHY_EXECED);
 	assert_int_equal(job_tracer(f->job.pid), 0); /* before anybody releases it */
 	kill(f->job.pid, SIGTERM);
 	assert_int_equal(job_hear(f->job.from_parent), 'K');
@@ -179,7 +172,7 @@ static void an_exec_from_another_thread_is_seen_while_held(void **state)
 	attach_and_hold(f, 0);
 	script_vanish_after(f->script, 0); /* the driver knows no such process any more */
 	job_tell(&f->job, 't');
-	assert_int_equal(next_state(f->t), GKFD_TARGET_EXECED);
+	assert_int_equal(tracee_await_end(f->t), GKFD_WHY_EXECED);
 	kill(f->job.pid, SIGTERM);
 	assert_int_equal(job_hear(f->job.from_parent), 'K');
 	assert_int_equal(job_hear(f->job.from_parent), SIGTERM);
@@ -196,7 +189,7 @@ static void a_target_whose_leader_ends_while_held_runs_again(void **state)
 	for (int i = 0; i < 500 && job_state(f->job.pid) != 'Z'; i++)
 		poll(&nothing, 1, 10);
 	script_lose_leader(f->script, f->job.pid);
-	assert_int_equal(next_state(f->t), GKFD_TARGET_LET_GO);
+	assert_int_equal(tracee_await_end(f->t), GKFD_WHY_LET_GO);
 	assert_int_equal(script_suspended(f->script), 0);
 	kill(f->job.pid, SIGUSR1);
 	assert_int_equal(job_hear(f->job.from_job), 'u');
@@ -209,7 +202,7 @@ static void release_resumes_and_lets_go(void **state)
 	struct fixture *f = *state;
 
 	attach_and_hold(f, 0);
-	gkfd_target_release(steal_ptr(&f->t));
+	tracee_release(steal_ptr(&f->t));
 	assert_int_equal(script_suspended(f->script), 0);
 	assert_int_equal(job_tracer(f->job.pid), 0);
 	kill(f->job.pid, SIGUSR1);
@@ -221,9 +214,8 @@ static void nothing_is_held_without_a_guard(void **state)
 	struct fixture *f = *state;
 
 	attach(f);
-	assert_int_equal(
-		gkfd_target_hold(f->t, &(struct gkfd_hold_request){ 0 }, &f->hold, &f->fail),
-		-EOWNERDEAD);
+	assert_int_equal(tracee_hold(f->t, &(struct gpu_hold){ 0 }, &f->hold, &f->fail),
+			 -EOWNERDEAD);
 	assert_int_equal(f->fail.why, GKFD_WHY_GUARD_DIED);
 	assert_int_equal(script_suspended(f->script), 0);
 }
@@ -236,13 +228,12 @@ static void a_hold_ends_when_the_guard_dies(void **state)
 	attach_and_hold(f, 0);
 	/* The guard is our only child that raises no SIGCHLD. */
 	kill(guard_pid(f->guard), SIGKILL);
-	assert_int_equal(next_state(f->t), GKFD_TARGET_GUARD_DIED);
+	assert_int_equal(tracee_await_end(f->t), GKFD_WHY_GUARD_DIED);
 	assert_int_equal(script_suspended(f->script), 0);
 	assert_int_equal(
 		waitid(P_PID, (id_t)guard_pid(f->guard), &info, WEXITED | WNOWAIT | __WALL), 0);
-	assert_int_equal(
-		gkfd_target_hold(f->t, &(struct gkfd_hold_request){ 0 }, &f->hold, &f->fail),
-		-EOWNERDEAD);
+	assert_int_equal(tracee_hold(f->t, &(struct gpu_hold){ 0 }, &f->hold, &f->fail),
+			 -EOWNERDEAD);
 }
 
 /* The driver has resumed it a moment before the target says so. */
@@ -252,11 +243,11 @@ static void a_hold_ends_by_itself_after_its_longest_time(void **state)
 	struct pollfd nothing = { .fd = -1 };
 
 	attach_and_hold(f, 100 * NSEC_PER_MSEC);
-	for (int i = 0; i < 50 && (script_suspended(f->script) || gkfd_target_holds(f->t)); i++)
+	for (int i = 0; i < 50 && (script_suspended(f->script) || tracee_holds(f->t)); i++)
 		gkfd_wait(f->k, &nothing, 1, 100 * NSEC_PER_MSEC);
 	assert_int_equal(script_suspended(f->script), 0);
-	assert_int_equal(gkfd_target_state(f->t), GKFD_TARGET_ATTACHED);
-	assert_false(gkfd_target_holds(f->t));
+	assert_int_equal(tracee_end(f->t), GKFD_WHY_NONE);
+	assert_false(tracee_holds(f->t));
 }
 
 static int pidfd_of_the_one_before;
@@ -279,7 +270,8 @@ static void a_process_that_only_has_the_pid_is_let_go(void **state)
 	assert_int_equal(waitpid(before, NULL, 0), before);
 	if (pidfd_of_the_one_before >= 0) { /* else the kernel has none */
 		trace.pidfd = stale_pidfd;
-		assert_int_equal(gkfd_target_attach(k, f->job.pid, NULL, &f->t, &f->fail), -ESRCH);
+		assert_int_equal(tracee_attach(k, f->job.pid, GKFD_BY_DEBUG, NULL, &f->t, &f->fail),
+				 -ESRCH);
 		assert_int_equal(job_tracer(f->job.pid), 0);
 		closep(&pidfd_of_the_one_before);
 	}
@@ -291,18 +283,20 @@ static void a_process_that_only_has_the_pid_is_let_go(void **state)
 static void processes_we_cannot_have_are_told_apart(void **state)
 {
 	struct fixture *f = *state;
-	struct gkfd_target *t;
+	struct tracee *t;
 	pid_t tid = (pid_t)syscall(SYS_gettid);
 
-	assert_int_equal(gkfd_target_attach(f->k, getpid(), NULL, &t, &f->fail), -EINVAL);
+	assert_int_equal(tracee_attach(f->k, getpid(), GKFD_BY_DEBUG, NULL, &t, &f->fail), -EINVAL);
 	assert_int_equal(f->fail.why, GKFD_WHY_OWN_PROCESS);
-	assert_int_equal(gkfd_target_attach(f->k, 999999999, NULL, &t, &f->fail), -ESRCH);
+	assert_int_equal(tracee_attach(f->k, 999999999, GKFD_BY_DEBUG, NULL, &t, &f->fail), -ESRCH);
 	assert_int_equal(f->fail.why, GKFD_WHY_NO_PROCESS);
 	attach(f);
-	assert_int_equal(gkfd_target_attach(f->k, f->job.pid, NULL, &t, &f->fail), -EBUSY);
+	assert_int_equal(tracee_attach(f->k, f->job.pid, GKFD_BY_DEBUG, NULL, &t, &f->fail),
+			 -EBUSY);
 	assert_int_equal(f->fail.why, GKFD_WHY_TRACED);
 	assert_true(f->fail.other_pid > 0 && f->fail.other_pid != tid);
-	assert_int_equal(gkfd_target_attach(f->k, f->fail.other_pid, NULL, &t, &f->fail), -EINVAL);
+	assert_int_equal(tracee_attach(f->k, f->fail.other_pid, GKFD_BY_DEBUG, NULL, &t, &f->fail),
+			 -EINVAL);
 	assert_int_equal(f->fail.why, GKFD_WHY_NOT_A_LEADER);
 	assert_int_equal(f->fail.other_pid, getpid());
 }
@@ -320,11 +314,12 @@ static void another_users_process_is_refused(void **state)
 	}
 	child = fork();
 	if (child == 0) {
-		struct gkfd_target *t;
+		struct tracee *t;
 
 		if (setresuid(65534, 65534, 65534) < 0)
 			_exit(2);
-		_exit(gkfd_target_attach(f->k, f->job.pid, NULL, &t, &f->fail) == -EPERM &&
+		_exit(tracee_attach(f->k, f->job.pid, GKFD_BY_DEBUG, NULL, &t, &f->fail) ==
+					      -EPERM &&
 				      f->fail.why == GKFD_WHY_NO_RIGHT ?
 			      0 :
 			      1);
@@ -337,12 +332,12 @@ static void another_users_process_is_refused(void **state)
 static void twenty_targets_are_held_at_once(void **state)
 {
 	struct fixture *f = *state;
-	struct gkfd_hold_request request = { .grace_kclk = 1 };
+	struct gpu_hold request = { .grace_kclk = 1 };
 	struct {
 		struct script *script;
 		struct gkfd *k;
 		struct job job;
-		struct gkfd_target *t;
+		struct tracee *t;
 	} many[20];
 
 	assert_int_equal(guard_start(&f->guard), 0);
@@ -350,15 +345,15 @@ static void twenty_targets_are_held_at_once(void **state)
 		many[i].script = script_new(&gkfd_trace_syscall);
 		many[i].k = script_gkfd(many[i].script);
 		job_start(&many[i].job);
-		assert_int_equal(gkfd_target_attach(many[i].k, many[i].job.pid, f->guard,
-						    &many[i].t, &f->fail),
+		assert_int_equal(tracee_attach(many[i].k, many[i].job.pid, GKFD_BY_DEBUG, f->guard,
+					       &many[i].t, &f->fail),
 				 0);
-		assert_int_equal(gkfd_target_hold(many[i].t, &request, &f->hold, &f->fail), 0);
+		assert_int_equal(tracee_hold(many[i].t, &request, &f->hold, &f->fail), 0);
 	}
 	for (size_t i = 0; i < ARRAY_SIZE(many); i++) {
 		kill(many[i].job.pid, SIGUSR1);
 		assert_int_equal(job_hear(many[i].job.from_job), 'u');
-		gkfd_target_release(many[i].t);
+		tracee_release(many[i].t);
 		assert_int_equal(script_suspended(many[i].script), 0);
 		gkfd_free(many[i].k);
 		job_end(&many[i].job);
@@ -366,7 +361,7 @@ static void twenty_targets_are_held_at_once(void **state)
 }
 
 struct blocked_hold {
-	struct gkfd_target *t;
+	struct tracee *t;
 	int result;
 };
 
@@ -374,9 +369,9 @@ static void *hold_main(void *arg)
 {
 	struct blocked_hold *b = arg;
 	struct gkfd_failure failure;
-	struct gkfd_hold hold;
+	struct gkfd_moved hold;
 
-	b->result = gkfd_target_hold(b->t, &(struct gkfd_hold_request){ 0 }, &hold, &failure);
+	b->result = tracee_hold(b->t, &(struct gpu_hold){ 0 }, &hold, &failure);
 	return NULL;
 }
 
@@ -386,7 +381,7 @@ static void a_driver_call_that_blocks_keeps_no_other_targets_signals(void **stat
 	struct script *other = script_new(&gkfd_trace_syscall);
 	struct gkfd *k = script_gkfd(other);
 	struct blocked_hold blocked;
-	struct gkfd_target *t;
+	struct tracee *t;
 	pthread_t thread;
 	struct job job;
 	int fds[2];
@@ -395,7 +390,7 @@ static void a_driver_call_that_blocks_keeps_no_other_targets_signals(void **stat
 	assert_int_equal(pipe(fds), 0);
 	assert_int_equal(guard_start(&f->guard), 0);
 	attach(f);
-	assert_int_equal(gkfd_target_attach(k, job.pid, f->guard, &t, &f->fail), 0);
+	assert_int_equal(tracee_attach(k, job.pid, GKFD_BY_DEBUG, f->guard, &t, &f->fail), 0);
 	script_block_suspend(f->script, fds[0]);
 	blocked.t = f->t;
 	assert_int_equal(pthread_create(&thread, NULL, hold_main, &blocked), 0);
@@ -406,7 +401,7 @@ static void a_driver_call_that_blocks_keeps_no_other_targets_signals(void **stat
 	assert_int_equal(write(fds[1], "x", 1), 1);
 	pthread_join(thread, NULL);
 	assert_int_equal(blocked.result, 0);
-	gkfd_target_release(t);
+	tracee_release(t);
 	gkfd_free(k);
 	job_end(&job);
 	close(fds[0]);
@@ -460,23 +455,23 @@ static void the_end_of_the_hosts_own_child_is_left_to_the_host(void **state)
 		pause();
 		_exit(1);
 	}
-	assert_int_equal(gkfd_target_attach(f->k, child, NULL, &f->t, &f->fail), 0);
+	assert_int_equal(tracee_attach(f->k, child, GKFD_BY_DEBUG, NULL, &f->t, &f->fail), 0);
 	kill(child, SIGTERM);
-	assert_int_equal(next_state(f->t), GKFD_TARGET_EXITED);
+	assert_int_equal(tracee_await_end(f->t), GKFD_WHY_EXITED);
 	assert_int_equal(waitpid(child, &status, 0), child);
 	assert_true(WIFSIGNALED(status) && WTERMSIG(status) == SIGTERM);
 }
 
 static void attach_with_descriptors_left(struct fixture *f, int n)
 {
-	struct gkfd_target *t = NULL;
+	struct tracee *t = NULL;
 	int last = open("/dev/null", O_RDONLY | O_CLOEXEC);
 	int r;
 
 	setrlimit(RLIMIT_NOFILE, &(struct rlimit){ (rlim_t)(last + n), (rlim_t)(last + n) });
 	close(last);
-	r = gkfd_target_attach(f->k, f->job.pid, NULL, &t, &f->fail);
-	gkfd_target_release(t);
+	r = tracee_attach(f->k, f->job.pid, GKFD_BY_DEBUG, NULL, &t, &f->fail);
+	tracee_release(t);
 	_exit(r >= 0 ? 0 : r == -EMFILE || r == -ELIBACC ? 1 : 2);
 }
 
@@ -507,11 +502,10 @@ static void hold_slowly(struct fixture *f)
 	int timer = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC);
 
 	if (guard_start(&f->guard) < 0 || timerfd_settime(timer, 0, &long_after, NULL) < 0 ||
-	    gkfd_target_attach(f->k, f->job.pid, f->guard, &f->t, &f->fail) < 0)
+	    tracee_attach(f->k, f->job.pid, GKFD_BY_DEBUG, f->guard, &f->t, &f->fail) < 0)
 		_exit(2);
 	script_block_files(f->script, timer);
-	_exit(gkfd_target_hold(f->t, &(struct gkfd_hold_request){ .grace_kclk = 1 }, &f->hold,
-			       &f->fail) < 0);
+	_exit(tracee_hold(f->t, &(struct gpu_hold){ .grace_kclk = 1 }, &f->hold, &f->fail) < 0);
 }
 
 static void many_descriptors_of_a_target_are_no_silence(void **state)
@@ -535,7 +529,7 @@ static void a_zombie_is_no_process_any_more(void **state)
 	if (child == 0)
 		_exit(0);
 	assert_int_equal(waitid(P_PID, (id_t)child, &info, WEXITED | WNOWAIT), 0);
-	assert_int_equal(gkfd_target_attach(f->k, child, NULL, &f->t, &f->fail), -ESRCH);
+	assert_int_equal(tracee_attach(f->k, child, GKFD_BY_DEBUG, NULL, &f->t, &f->fail), -ESRCH);
 	assert_int_equal(f->fail.why, GKFD_WHY_EXITED);
 	assert_int_equal(waitpid(child, NULL, 0), child);
 }
@@ -550,13 +544,11 @@ static void nothing_is_held_after_ending_a_strangers_session(void **state)
 
 	attach_and_hold(f, 0);
 	gkfd_stain();
-	assert_int_equal(next_state(f->t), GKFD_TARGET_LET_GO);
+	assert_int_equal(tracee_await_end(f->t), GKFD_WHY_LET_GO);
 	assert_int_equal(script_suspended(f->script), 0);
-	gkfd_target_release(steal_ptr(&f->t));
+	tracee_release(steal_ptr(&f->t));
 	attach(f);
-	assert_int_equal(
-		gkfd_target_hold(f->t, &(struct gkfd_hold_request){ 0 }, &f->hold, &f->fail),
-		-EUCLEAN);
+	assert_int_equal(tracee_hold(f->t, &(struct gpu_hold){ 0 }, &f->hold, &f->fail), -EUCLEAN);
 	assert_int_equal(f->fail.why, GKFD_WHY_STAINED);
 	assert_int_equal(script_suspended(f->script), 0);
 }

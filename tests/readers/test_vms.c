@@ -65,32 +65,33 @@ static void opens(const struct fixture *f, const char *fd, const char *file)
 static void a_process_that_opened_every_gpu_may_be_suspended(void **state)
 {
 	struct fixture *f = *state;
-	uint32_t gpu_id = 0;
+	struct gkfd_failure fail = { 0 };
 
 	opens(f, "0", "/dev/null");
 	opens(f, "3", "/dev/dri/renderD128");
 	opens(f, "4", "/dev/dri/renderD136");
-	assert_int_equal(gkfd_vms_check(f->k, 4242, &gpu_id), 0);
+	assert_int_equal(gkfd_vms_check(f->k, 4242, &fail), 0);
 }
 
 static void a_gpu_that_was_not_opened_is_named(void **state)
 {
 	struct fixture *f = *state;
-	uint32_t gpu_id = 0;
+	struct gkfd_failure fail = { 0 };
 
 	opens(f, "0", "/dev/null");
 	opens(f, "3", "/dev/dri/renderD128");
-	assert_int_equal(gkfd_vms_check(f->k, 4242, &gpu_id), -ENODEV);
-	assert_int_equal(gpu_id, 61005);
+	assert_int_equal(gkfd_vms_check(f->k, 4242, &fail), -EOPNOTSUPP);
+	assert_int_equal(fail.why, GKFD_WHY_NO_VM);
+	assert_int_equal(fail.gpu_id, 61005);
 }
 
 static void what_cannot_be_seen_is_not_held_against_a_process(void **state)
 {
 	struct fixture *f = *state;
-	uint32_t gpu_id = 0;
+	struct gkfd_failure fail = { 0 };
 
-	assert_int_equal(gkfd_vms_check(f->k, 4243, &gpu_id), 0); /* not listed by the driver */
-	assert_int_equal(gpu_id, 0);
+	assert_int_equal(gkfd_vms_check(f->k, 4243, &fail), 0); /* not listed by the driver */
+	assert_int_equal(fail.why, GKFD_WHY_NONE);
 }
 
 #define T(name) cmocka_unit_test_setup_teardown(name, setup, teardown)

@@ -3,13 +3,28 @@
 #include <stdarg.h>
 #include <string.h>
 
-#include "gpu/kfd/failure_text.h"
+#include "gpu/kfd/failure.h"
 #include "gpu/kfd/procs.h"
 #include "gpu/kfd/release.h"
 #include "util/advice.h"
 #include "util/macros.h"
 
 #define NAME_MAX_LEN 64
+
+int gkfd_fail(struct gkfd_failure *fail, int error, enum gkfd_why why, const char *step)
+{
+	*fail = (struct gkfd_failure){ .why = why, .step = step };
+	return error;
+}
+
+int gkfd_fail_by(struct gkfd_failure *fail, int error, const struct gkfd_meaning *meanings,
+		 const char *step)
+{
+	for (const struct gkfd_meaning *m = meanings; m->error; m++)
+		if (m->error == error)
+			return gkfd_fail(fail, m->told ? m->told : error, m->why, step);
+	return gkfd_fail(fail, error, GKFD_WHY_SYSTEM, step);
+}
 
 /* "4711 (python3)", or the bare number where the name is not known. */
 static const char *name_process(struct gkfd *k, pid_t pid, char buf[NAME_MAX_LEN])
