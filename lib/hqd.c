@@ -2,6 +2,7 @@
 /* Hardware queue slots: how many there are, and how many are taken. */
 #include <errno.h>
 
+#include "gpu/kfd/ext.h"
 #include "gpu/kfd/scheduler.h"
 #include "lib/internal.h"
 
@@ -45,9 +46,9 @@ static int count_process(struct gpreempt_ctx *ctx, const struct gkfd_proc *proc,
 /* The driver's own account, where it has the extension. */
 static bool ask_extension(struct gpreempt_ctx *ctx, struct gpreempt_hqd_status *gpu)
 {
-	struct kfd_gpreempt_hqd hqd;
+	struct kfd_gpreempt_hqd hqd = { .gpu_id = gpu->gpu_id };
 
-	if (gkfd_ext_hqd(ctx->k, gpu->gpu_id, &hqd) < 0)
+	if (gkfd_ext_call(ctx->k, KFD_GPREEMPT_GET_HQD_STATUS, &hqd) < 0)
 		return false;
 	gpu->active = hqd.active_compute;
 	gpu->held = hqd.held;

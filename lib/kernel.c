@@ -111,7 +111,7 @@ static int turn_on(struct gpreempt_ctx *ctx, uint32_t gpu_id,
 
 	if (o->policy)
 		memcpy(args.policy, o->policy, strlen(o->policy));
-	r = gkfd_scheduler_set(ctx->k, &args);
+	r = gkfd_ext_call(ctx->k, KFD_GPREEMPT_SET_MONITOR, &args);
 	if (r == -EINVAL)
 		return ctx_fail(ctx, r, GPREEMPT_ERROR_USAGE,
 				"see the names with: gpreempt sim --list",
@@ -121,18 +121,20 @@ static int turn_on(struct gpreempt_ctx *ctx, uint32_t gpu_id,
 
 static int turn_off(struct gpreempt_ctx *ctx, uint32_t gpu_id)
 {
-	return gkfd_scheduler_set(ctx->k, &(struct kfd_gpreempt_monitor){ .gpu_id = gpu_id });
+	struct kfd_gpreempt_monitor off = { .gpu_id = gpu_id };
+
+	return gkfd_ext_call(ctx->k, KFD_GPREEMPT_SET_MONITOR, &off);
 }
 
 static int reserve(struct gpreempt_ctx *ctx, uint32_t gpu_id, uint32_t online_percent,
 		   uint32_t offline_percent)
 {
-	const struct kfd_gpreempt_reservation args = {
+	struct kfd_gpreempt_reservation args = {
 		.gpu_id = gpu_id,
 		.online_permille = online_percent * 10,
 		.offline_permille = offline_percent * 10,
 	};
-	int r = gkfd_scheduler_reserve(ctx->k, &args);
+	int r = gkfd_ext_call(ctx->k, KFD_GPREEMPT_SET_HQD_RESERVATION, &args);
 
 	return r < 0 ? fail_gpu(ctx, r, gpu_id, "reserving slots") : 0;
 }
@@ -192,12 +194,12 @@ EXPORT int gpreempt_kernel_on(struct gpreempt_ctx *ctx, uint32_t gpu_id,
 
 static int set(struct gpreempt_ctx *ctx, uint32_t gpu_id, uint32_t flags, const char *what)
 {
+	struct kfd_gpreempt_monitor args = { .gpu_id = gpu_id, .flags = flags };
 	int r = open_ext(ctx, SCHEDULER);
 
 	if (r < 0)
 		return r;
-	r = gkfd_scheduler_set(ctx->k,
-			       &(struct kfd_gpreempt_monitor){ .gpu_id = gpu_id, .flags = flags });
+	r = gkfd_ext_call(ctx->k, KFD_GPREEMPT_SET_MONITOR, &args);
 	return r < 0 ? fail_gpu(ctx, r, gpu_id, what) : 0;
 }
 
@@ -366,7 +368,7 @@ EXPORT int gpreempt_kernel_set_class(struct gpreempt_ctx *ctx, pid_t pid,
 		.target_ns = req.target_us * NSEC_PER_USEC,
 		.start_ticks = who.start_ticks,
 	};
-	r = gkfd_scheduler_set_class(ctx->k, &args);
+	r = gkfd_ext_call(ctx->k, KFD_GPREEMPT_SET_CLASS, &args);
 	if (r == -EPERM)
 		return ctx_fail(ctx, r, GPREEMPT_ERROR_REFUSED,
 				"without CAP_SYS_ADMIN a process can be made offline, and no more; "
@@ -390,7 +392,7 @@ EXPORT int gpreempt_kernel_hint(struct gpreempt_ctx *ctx, pid_t pid, uint64_t ah
 	if (r < 0)
 		return r;
 	args.start_ticks = who.start_ticks;
-	r = gkfd_scheduler_hint(ctx->k, &args);
+	r = gkfd_ext_call(ctx->k, KFD_GPREEMPT_HINT, &args);
 	if (r == -EPERM)
 		return ctx_fail(ctx, r, GPREEMPT_ERROR_REFUSED,
 				"make it so with: gpreempt class PID online",
@@ -420,7 +422,7 @@ EXPORT int gpreempt_set_queue_policy(struct gpreempt_ctx *ctx, pid_t pid, uint32
 				"off it could wait for itself",
 				"a queue policy is of a process as a whole");
 	args.start_ticks = who.start_ticks;
-	r = gkfd_scheduler_set_policy(ctx->k, &args);
+	r = gkfd_ext_call(ctx->k, KFD_GPREEMPT_SET_QUEUE_POLICY, &args);
 	if (r == -EINVAL)
 		return ctx_fail(ctx, r, GPREEMPT_ERROR_USAGE, NULL, "no such queue policy: %#x",
 				flags);

@@ -46,7 +46,10 @@ static int fail(struct gpreempt_ctx *ctx, int r, uint32_t gpu_id)
 EXPORT int gpreempt_stop_gpu(struct gpreempt_ctx *ctx, uint32_t gpu_id, uint64_t longest_ns)
 {
 	uint64_t ms = longest_ns / NSEC_PER_MSEC + (longest_ns % NSEC_PER_MSEC != 0);
-	uint32_t stops = 0;
+	struct kfd_gpreempt_stop stop = {
+		.gpu_id = gpu_id,
+		.hold_ms = (uint32_t)MIN(ms, KFD_GPREEMPT_MAX_HOLD_MS),
+	};
 	int r = check_extension(ctx);
 
 	if (r < 0)
@@ -54,20 +57,22 @@ EXPORT int gpreempt_stop_gpu(struct gpreempt_ctx *ctx, uint32_t gpu_id, uint64_t
 	if (longest_ns == 0)
 		return ctx_fail(ctx, -EINVAL, GPREEMPT_ERROR_USAGE, "give more than none",
 				"no time to stop GPU %u for", gpu_id);
-	r = gkfd_ext_stop(ctx->k, gpu_id, (uint32_t)MIN(ms, KFD_GPREEMPT_MAX_HOLD_MS), &stops);
+	r = gkfd_ext_call(ctx->k, KFD_GPREEMPT_STOP_SCHED, &stop);
 	/* Another stop is only for the time it sets: one start is to end them all. */
-	while (r >= 0 && stops > 1)
-		r = gkfd_ext_start(ctx->k, gpu_id, &stops);
+	while (r >= 0 && stop.stops > 1) {
+		stop = (struct kfd_gpreempt_stop){ .gpu_id = gpu_id };
+		r = gkfd_ext_call(ctx->k, KFD_GPREEMPT_START_SCHED, &stop);
+	}
 	return r < 0 ? fail(ctx, r, gpu_id) : 0;
 }
 
 EXPORT int gpreempt_start_gpu(struct gpreempt_ctx *ctx, uint32_t gpu_id)
 {
-	uint32_t stops;
+	struct kfd_gpreempt_stop stop = { .gpu_id = gpu_id };
 	int r = check_extension(ctx);
 
 	if (r < 0)
 		return r;
-	r = gkfd_ext_start(ctx->k, gpu_id, &stops);
+	r = gkfd_ext_call(ctx->k, KFD_GPREEMPT_START_SCHED, &stop);
 	return r < 0 ? fail(ctx, r, gpu_id) : 0;
 }

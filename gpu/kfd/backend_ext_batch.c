@@ -33,12 +33,7 @@ void ext_call(struct ext *x, struct ext_call *c)
 	};
 
 	c->began_ns = gkfd_now_ns(k);
-	if (!c->n_map)
-		c->r = gkfd_ext_unmap(k, x->entries, c->n_unmap, &batch);
-	else if (!c->n_unmap)
-		c->r = gkfd_ext_map(k, x->entries, c->n_map, &batch);
-	else
-		c->r = gkfd_ext_switch(k, x->entries, c->n_unmap, c->n_map, &batch);
+	c->r = gkfd_ext_batch(k, x->entries, c->n_unmap, c->n_map, &batch);
 	c->done_ns = gkfd_now_ns(k);
 	c->took_ns = batch.took_ns;
 }
@@ -195,17 +190,18 @@ static void fill(struct ext *x, struct order_list *batch, struct ext_call *c)
 static uint32_t failed_gpu(const struct gpu_target *t, const struct kfd_gpreempt_entry *e)
 {
 	_cleanup_free_ struct kfd_gpreempt_queue *queues = NULL;
-	struct kfd_gpreempt_hqd hqd;
 	int n;
 
 	if (e->gpu_id != KFD_GPREEMPT_ANY_GPU)
 		return e->gpu_id;
 	n = gkfd_ext_queues(t->base.b->k, t->base.pid, t->start_ticks, &queues);
 	for (int i = 0; i < n; i++) {
+		struct kfd_gpreempt_hqd hqd = { .gpu_id = queues[i].gpu_id };
+
 		if (e->queue_id == queues[i].queue_id)
 			return queues[i].gpu_id;
 		if (e->queue_id == KFD_GPREEMPT_ALL_QUEUES &&
-		    gkfd_ext_hqd(t->base.b->k, queues[i].gpu_id, &hqd) == 0 &&
+		    gkfd_ext_call(t->base.b->k, KFD_GPREEMPT_GET_HQD_STATUS, &hqd) == 0 &&
 		    hqd.flags & (KFD_GPREEMPT_HQD_HANG | KFD_GPREEMPT_HQD_HALTED))
 			return queues[i].gpu_id;
 	}

@@ -65,7 +65,7 @@ static void forget_gone(struct ext *x, struct gpu_target *t, struct kfd_gpreempt
 
 	for (size_t i = 0; i < t->n_scopes; i++) {
 		if (t->exact && e[i].queue_id != KFD_GPREEMPT_ALL_QUEUES && e[i].queues > 0)
-			gkfd_ext_map(x->b->k, &e[i], 1, &back);
+			gkfd_ext_batch(x->b->k, &e[i], 0, 1, &back);
 		else if (e[i].result != -ENOENT)
 			t->scopes[kept++] = t->scopes[i];
 	}

@@ -16,6 +16,11 @@ static struct gkfd *gkfd_of(struct gpu_backend *base)
 	return ((struct backend *)base)->k;
 }
 
+static int call(struct gpu_backend *base, unsigned long request, void *args)
+{
+	return gkfd_ext_call(gkfd_of(base), request, args);
+}
+
 /* Where debugfs may not be read, one GPU on stands for all. */
 static int native_is_on(struct gpu_backend *base)
 {
@@ -44,19 +49,21 @@ static uint32_t in_units(uint64_t ns, uint64_t unit_ns, uint32_t most)
 
 static int native_turn_off(struct gpu_backend *base)
 {
-	return gkfd_scheduler_set(gkfd_of(base),
-				  &(struct kfd_gpreempt_monitor){ .gpu_id = KFD_GPREEMPT_ANY_GPU });
+	struct kfd_gpreempt_monitor off = { .gpu_id = KFD_GPREEMPT_ANY_GPU };
+
+	return call(base, KFD_GPREEMPT_SET_MONITOR, &off);
 }
 
 static int reserve(struct gpu_backend *base, const struct gpu_native_config *c)
 {
-	return gkfd_scheduler_reserve(
-		gkfd_of(base), &(struct kfd_gpreempt_reservation){
-				       .gpu_id = KFD_GPREEMPT_ANY_GPU,
-				       .online_permille = c->reserve ? c->online_permille : 0,
-				       .offline_permille = c->reserve ? c->offline_permille : 0,
-				       .low_water = c->reserve ? c->low_water : 0,
-			       });
+	struct kfd_gpreempt_reservation args = { .gpu_id = KFD_GPREEMPT_ANY_GPU };
+
+	if (c->reserve) {
+		args.online_permille = c->online_permille;
+		args.offline_permille = c->offline_permille;
+		args.low_water = c->low_water;
+	}
+	return call(base, KFD_GPREEMPT_SET_HQD_RESERVATION, &args);
 }
 
 static int native_turn_on(struct gpu_backend *base, const struct gpu_native_config *c)
@@ -76,7 +83,7 @@ static int native_turn_on(struct gpu_backend *base, const struct gpu_native_conf
 	int r;
 
 	snprintf(args.policy, sizeof(args.policy), "%s", c->policy);
-	r = gkfd_scheduler_set(gkfd_of(base), &args);
+	r = call(base, KFD_GPREEMPT_SET_MONITOR, &args);
 	if (r == -ENOTTY || r == -ENODEV)
 		return -EOPNOTSUPP;
 	return r < 0 ? r : reserve(base, c);
@@ -85,7 +92,7 @@ static int native_turn_on(struct gpu_backend *base, const struct gpu_native_conf
 static int native_set_job(struct gpu_backend *base, pid_t pid, uint64_t start_ticks,
 			  const struct gpu_native_job *job)
 {
-	const struct kfd_gpreempt_class class = {
+	struct kfd_gpreempt_class class = {
 		.pid = (uint32_t)pid,
 		.queue_id = KFD_GPREEMPT_ALL_QUEUES,
 		.class = job->job_class,
@@ -96,34 +103,36 @@ static int native_set_job(struct gpu_backend *base, pid_t pid, uint64_t start_ti
 		.wait_bound_ns = job->wait_bound_ns,
 		.start_ticks = start_ticks,
 	};
-	const struct kfd_gpreempt_policy policy = {
+	struct kfd_gpreempt_policy policy = {
 		.pid = (uint32_t)pid,
 		.flags = KFD_GPREEMPT_PREEMPTIBLE | (job->lazy ? KFD_GPREEMPT_LAZY_ACTIVATION : 0) |
 			 (job->auto_deactivate ? KFD_GPREEMPT_AUTO_DEACTIVATION : 0),
 		.start_ticks = start_ticks,
 	};
-	int r = gkfd_scheduler_set_policy(gkfd_of(base), &policy);
+	int r = call(base, KFD_GPREEMPT_SET_QUEUE_POLICY, &policy);
 
-	return r < 0 ? r : gkfd_scheduler_set_class(gkfd_of(base), &class);
+	return r < 0 ? r : call(base, KFD_GPREEMPT_SET_CLASS, &class);
 }
 
 static int native_hint(struct gpu_backend *base, pid_t pid, uint64_t start_ticks, uint64_t ahead_ns,
 		       uint64_t for_ns)
 {
-	return gkfd_scheduler_hint(gkfd_of(base), &(struct kfd_gpreempt_hint){
-							  .pid = (uint32_t)pid,
-							  .gpu_id = KFD_GPREEMPT_ANY_GPU,
-							  .ahead_ns = ahead_ns,
-							  .for_ns = for_ns,
-							  .start_ticks = start_ticks,
-						  });
+	struct kfd_gpreempt_hint args = {
+		.pid = (uint32_t)pid,
+		.gpu_id = KFD_GPREEMPT_ANY_GPU,
+		.ahead_ns = ahead_ns,
+		.for_ns = for_ns,
+		.start_ticks = start_ticks,
+	};
+
+	return call(base, KFD_GPREEMPT_HINT, &args);
 }
 
 static int native_rearm(struct gpu_backend *base, uint32_t gpu)
 {
-	return gkfd_scheduler_set(gkfd_of(base),
-				  &(struct kfd_gpreempt_monitor){
-					  .gpu_id = gpu, .flags = KFD_GPREEMPT_MONITOR_REARM });
+	struct kfd_gpreempt_monitor args = { .gpu_id = gpu, .flags = KFD_GPREEMPT_MONITOR_REARM };
+
+	return call(base, KFD_GPREEMPT_SET_MONITOR, &args);
 }
 
 const struct gpu_native_ops ext_native_ops = {

@@ -6,7 +6,7 @@
 
 #define QUEUES_AT_FIRST 32u
 
-static int ext(struct gkfd *k, unsigned long request, void *arg)
+int gkfd_ext_call(struct gkfd *k, unsigned long request, void *arg)
 {
 	const struct gkfd_transport *t = k->transport;
 
@@ -16,7 +16,7 @@ static int ext(struct gkfd *k, unsigned long request, void *arg)
 int gkfd_ext_open(struct gkfd *k, struct kfd_gpreempt_version *ret)
 {
 	struct kfd_gpreempt_version version = { 0 };
-	int r = ext(k, KFD_GPREEMPT_GET_VERSION, &version);
+	int r = gkfd_ext_call(k, KFD_GPREEMPT_GET_VERSION, &version);
 
 	if (r == -ENOTTY || (r >= 0 && version.version != KFD_GPREEMPT_VERSION))
 		return -EPROTO;
@@ -31,7 +31,7 @@ int gkfd_ext_open(struct gkfd *k, struct kfd_gpreempt_version *ret)
 int gkfd_ext_bind_fd(struct gkfd *k, pid_t pid, int fd)
 {
 	struct kfd_gpreempt_bind bind = { .fd = fd };
-	int r = ext(k, KFD_GPREEMPT_BIND, &bind);
+	int r = gkfd_ext_call(k, KFD_GPREEMPT_BIND, &bind);
 
 	if (r == -ESRCH)
 		return 0; /* of a parent that has ended */
@@ -73,35 +73,19 @@ struct kfd_gpreempt_entry gkfd_ext_entry(pid_t pid, uint64_t start_ticks, uint32
 	};
 }
 
-static int batch(struct gkfd *k, unsigned long request, struct kfd_gpreempt_entry *entries,
-		 struct kfd_gpreempt_batch *b)
+int gkfd_ext_batch(struct gkfd *k, struct kfd_gpreempt_entry *entries, uint32_t n_unmap,
+		   uint32_t n_map, struct kfd_gpreempt_batch *b)
 {
+	unsigned long request = KFD_GPREEMPT_SWITCH;
+
+	if (!n_map)
+		request = KFD_GPREEMPT_BATCH_UNMAP_QUEUES;
+	else if (!n_unmap)
+		request = KFD_GPREEMPT_FAST_REMAP;
 	b->entries = (uintptr_t)entries;
-	return ext(k, request, b);
-}
-
-int gkfd_ext_unmap(struct gkfd *k, struct kfd_gpreempt_entry *entries, uint32_t n,
-		   struct kfd_gpreempt_batch *b)
-{
-	b->n_unmap = n;
-	b->n_map = 0;
-	return batch(k, KFD_GPREEMPT_BATCH_UNMAP_QUEUES, entries, b);
-}
-
-int gkfd_ext_map(struct gkfd *k, struct kfd_gpreempt_entry *entries, uint32_t n,
-		 struct kfd_gpreempt_batch *b)
-{
-	b->n_unmap = 0;
-	b->n_map = n;
-	return batch(k, KFD_GPREEMPT_FAST_REMAP, entries, b);
-}
-
-int gkfd_ext_switch(struct gkfd *k, struct kfd_gpreempt_entry *entries, uint32_t n_unmap,
-		    uint32_t n_map, struct kfd_gpreempt_batch *b)
-{
 	b->n_unmap = n_unmap;
 	b->n_map = n_map;
-	return batch(k, KFD_GPREEMPT_SWITCH, entries, b);
+	return gkfd_ext_call(k, request, b);
 }
 
 static int compare_queues(const void *a, const void *b)
@@ -128,7 +112,7 @@ int gkfd_ext_queues(struct gkfd *k, pid_t pid, uint64_t start_ticks,
 
 		if (!queues)
 			return -ENOMEM;
-		r = ext(k, KFD_GPREEMPT_GET_STATS, &stats);
+		r = gkfd_ext_call(k, KFD_GPREEMPT_GET_STATS, &stats);
 		if (r < 0)
 			return r;
 		if (stats.n <= room) {
@@ -138,39 +122,4 @@ int gkfd_ext_queues(struct gkfd *k, pid_t pid, uint64_t start_ticks,
 		}
 		room = stats.n;
 	}
-}
-
-int gkfd_ext_hqd(struct gkfd *k, uint32_t gpu_id, struct kfd_gpreempt_hqd *ret)
-{
-	struct kfd_gpreempt_hqd hqd = { .gpu_id = gpu_id };
-	int r = ext(k, KFD_GPREEMPT_GET_HQD_STATUS, &hqd);
-
-	if (r < 0)
-		return r;
-	*ret = hqd;
-	return 0;
-}
-
-static int brake(struct gkfd *k, unsigned long request, struct kfd_gpreempt_stop *stop,
-		 uint32_t *ret_stops)
-{
-	int r = ext(k, request, stop);
-
-	if (r < 0)
-		return r;
-	*ret_stops = stop->stops;
-	return 0;
-}
-
-int gkfd_ext_stop(struct gkfd *k, uint32_t gpu_id, uint32_t hold_ms, uint32_t *ret_stops)
-{
-	return brake(k, KFD_GPREEMPT_STOP_SCHED,
-		     &(struct kfd_gpreempt_stop){ .gpu_id = gpu_id, .hold_ms = hold_ms },
-		     ret_stops);
-}
-
-int gkfd_ext_start(struct gkfd *k, uint32_t gpu_id, uint32_t *ret_stops)
-{
-	return brake(k, KFD_GPREEMPT_START_SCHED, &(struct kfd_gpreempt_stop){ .gpu_id = gpu_id },
-		     ret_stops);
 }

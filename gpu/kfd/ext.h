@@ -14,6 +14,11 @@
 #include "gpu/kfd/debugfs.h"
 #include "gpu/kfd/failure.h"
 
+/*
+ * KFD_GPREEMPT_*, as it is: what has no function here needs none. Of a process: gkfd_ext_bind()
+ * first. -ENOTTY: it has no such call, as one without a scheduler.
+ */
+int gkfd_ext_call(struct gkfd *k, unsigned long request, void *arg);
 /* Opens the device when it is not open. -EACCES: no right to; -EPROTO: another version. */
 int gkfd_ext_open(struct gkfd *k, struct kfd_gpreempt_version *ret);
 
@@ -28,13 +33,12 @@ int gkfd_ext_bind_fd(struct gkfd *k, pid_t pid, int fd);
 /* The entry for @queue (KFD_GPREEMPT_ALL_QUEUES: all) of a process on any GPU. */
 struct kfd_gpreempt_entry gkfd_ext_entry(pid_t pid, uint64_t start_ticks, uint32_t queue);
 
-/* What one call is for; the answer is in the entries and in *b. Returns entries with result 0. */
-int gkfd_ext_unmap(struct gkfd *k, struct kfd_gpreempt_entry *entries, uint32_t n,
-		   struct kfd_gpreempt_batch *b);
-int gkfd_ext_map(struct gkfd *k, struct kfd_gpreempt_entry *entries, uint32_t n,
-		 struct kfd_gpreempt_batch *b);
-int gkfd_ext_switch(struct gkfd *k, struct kfd_gpreempt_entry *entries, uint32_t n_unmap,
-		    uint32_t n_map, struct kfd_gpreempt_batch *b);
+/*
+ * Takes the first @n_unmap of the entries off and puts the @n_map behind them back, in one call;
+ * the answer is in the entries and in *b. Returns entries with result 0.
+ */
+int gkfd_ext_batch(struct gkfd *k, struct kfd_gpreempt_entry *entries, uint32_t n_unmap,
+		   uint32_t n_map, struct kfd_gpreempt_batch *b);
 
 /* All queues of @pid, the highest id first; *ret is to be freed. How many, or -errno. */
 int gkfd_ext_queues(struct gkfd *k, pid_t pid, uint64_t start_ticks,
@@ -59,9 +63,5 @@ int gkfd_ext_explain(struct gkfd *k, const struct kfd_gpreempt_entry *entry, int
 		     struct gkfd_failure *ret_failure);
 /* As gkfd_release_pid(), for holds of this kind only; 0 also where there is no extension. */
 int gkfd_ext_release(struct gkfd *k, pid_t pid, struct gkfd_failure *ret_failure);
-
-int gkfd_ext_hqd(struct gkfd *k, uint32_t gpu_id, struct kfd_gpreempt_hqd *ret);
-int gkfd_ext_stop(struct gkfd *k, uint32_t gpu_id, uint32_t hold_ms, uint32_t *ret_stops);
-int gkfd_ext_start(struct gkfd *k, uint32_t gpu_id, uint32_t *ret_stops);
 
 #endif

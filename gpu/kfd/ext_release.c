@@ -5,7 +5,6 @@
 #include "gpu/kfd/ext.h"
 #include "gpu/kfd/procs.h"
 #include "gpu/kfd/release.h"
-#include "gpu/kfd/scheduler.h"
 #include "util/macros.h"
 
 #define HOLDERS_MAX 8 /* one holds, and others have stopped its GPUs */
@@ -106,7 +105,7 @@ static int end_holders(struct gkfd *k, const struct kfd_gpreempt_entry *e,
 static int end_schedule(struct gkfd *k, const struct kfd_gpreempt_entry *e,
 			struct gkfd_failure *fail)
 {
-	const struct kfd_gpreempt_class none = {
+	struct kfd_gpreempt_class none = {
 		.pid = e->pid,
 		.queue_id = KFD_GPREEMPT_ALL_QUEUES,
 		.class = KFD_GPREEMPT_NO_CLASS,
@@ -116,7 +115,7 @@ static int end_schedule(struct gkfd *k, const struct kfd_gpreempt_entry *e,
 
 	if (gkfd_ext_is_scheduled_off(k, (pid_t)e->pid, e->start_ticks) <= 0)
 		return 0;
-	r = gkfd_scheduler_set_class(k, &none);
+	r = gkfd_ext_call(k, KFD_GPREEMPT_SET_CLASS, &none);
 	if (r == -ESRCH)
 		return 0; /* it has ended just now */
 	return r < 0 ? gkfd_ext_explain(k, e, r, fail) : 1;

@@ -1,21 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * The scheduler inside the driver, which the extension has (abi/kfd_gpreempt.h): turning it on and
- * off, saying who is who, and reading how it is. Calls return 0, or -errno as told there; besides
- * -ENODEV: there is no extension; -ENOTTY: it has no scheduler.
- */
+/* How the scheduler inside the driver is, which the extension has (abi/kfd_gpreempt.h). */
 #ifndef GPREEMPT_GPU_KFD_SCHEDULER_H
 #define GPREEMPT_GPU_KFD_SCHEDULER_H
 
-#include "gpu/kfd/ext.h"
-
-int gkfd_scheduler_set(struct gkfd *k, const struct kfd_gpreempt_monitor *args);
-int gkfd_scheduler_reserve(struct gkfd *k, const struct kfd_gpreempt_reservation *args);
-
-/* About a process: gkfd_ext_bind() first. */
-int gkfd_scheduler_set_class(struct gkfd *k, const struct kfd_gpreempt_class *args);
-int gkfd_scheduler_set_policy(struct gkfd *k, const struct kfd_gpreempt_policy *args);
-int gkfd_scheduler_hint(struct gkfd *k, const struct kfd_gpreempt_hint *args);
+#include "abi/kfd_gpreempt.h"
+#include "gpu/kfd/kfd.h"
 
 /* What was read of a GPU: kernel/ext's debugfs file may come to tell more, or less. */
 enum { /* as the library's GPREEMPT_KERNEL_* */

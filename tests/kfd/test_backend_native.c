@@ -9,6 +9,7 @@
 #include <cmocka.h>
 
 #include "gpu/kfd/backend.h"
+#include "gpu/kfd/ext.h"
 #include "gpu/kfd/procs.h"
 #include "gpu/kfd/scheduler.h"
 #include "gpu/model/model.h"
@@ -144,12 +145,12 @@ static void it_is_turned_on_with_settings_and_off(void **state)
 static void off_on_one_gpu_is_not_on(void **state)
 {
 	struct gpu_native_config c = config();
+	struct kfd_gpreempt_monitor off = { 0 };
 	struct rig *r = *state;
 
 	assert_int_equal(r->native->turn_on(r->b, &c), 0);
-	assert_int_equal(gkfd_scheduler_set(
-				 r->k, &(struct kfd_gpreempt_monitor){ .gpu_id = first(r).gpu_id }),
-			 0);
+	off.gpu_id = first(r).gpu_id;
+	assert_int_equal(gkfd_ext_call(r->k, KFD_GPREEMPT_SET_MONITOR, &off), 0);
 	assert_int_equal(r->native->is_on(r->b), 0);
 }
 

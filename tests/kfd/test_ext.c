@@ -108,14 +108,14 @@ static void one_call_unmaps_and_maps_what_it_names(void **state)
 		gkfd_ext_entry(OTHER, 0, ALL),
 	};
 
-	assert_int_equal(gkfd_ext_unmap(r->k, e, 2, &b), 2);
+	assert_int_equal(gkfd_ext_batch(r->k, e, 2, 0, &b), 2);
 	assert_int_equal(fake_ext_held(r->fake, JOB), 1);
 	assert_int_equal(fake_ext_held(r->fake, OTHER), 2);
 	e[0] = gkfd_ext_entry(JOB, FAKE_START_TICKS, 3);
-	assert_int_equal(gkfd_ext_switch(r->k, e, 1, 1, &b), 2);
+	assert_int_equal(gkfd_ext_batch(r->k, e, 1, 1, &b), 2);
 	assert_int_equal(fake_ext_held(r->fake, JOB), 2);
 	assert_int_equal(fake_ext_held(r->fake, OTHER), 0);
-	assert_int_equal(gkfd_ext_map(r->k, e, 1, &b), 1);
+	assert_int_equal(gkfd_ext_batch(r->k, e, 0, 1, &b), 1);
 	assert_int_equal(fake_ext_held(r->fake, JOB), 1);
 	assert_int_equal(fake_ext_counts(r->fake).unmaps, 1);
 	assert_int_equal(fake_ext_counts(r->fake).switches, 1);
@@ -180,7 +180,7 @@ static void who_holds_a_process_is_told(void **state)
 	pid_t holder = 0;
 
 	assert_int_equal(gkfd_ext_holder(r->k, JOB, 0, &holder), 0);
-	assert_int_equal(gkfd_ext_unmap(r->k, &e, 1, &b), 1);
+	assert_int_equal(gkfd_ext_batch(r->k, &e, 1, 0, &b), 1);
 	assert_int_equal(gkfd_ext_holder(r->k, JOB, 0, &holder), 0); /* ourselves */
 	fake_ext_hold_by(r->fake, OTHER, NOBODY);
 	assert_int_equal(gkfd_ext_holder(r->k, OTHER, 0, &holder), 1);
