@@ -4,55 +4,27 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "gpu/helpers/proc_files.h"
 #include "gpu/kfd/procs.h"
 #include "gpu/kfd/text.h"
 #include "util/macros.h"
 
-/* Fields of "stat" from the state (3rd) on; the start time is the 22nd. */
-#define STAT_STATE 3
-#define STAT_START_TICKS 22
-
 /* include/linux/proc_ns.h: the initial pid namespace has always had this inode. */
 #define INITIAL_PID_NAMESPACE "pid:[4026531836]"
 
-/* A command may hold blanks and brackets: it ends at the last bracket of the line. */
-static bool parse_comm(struct gkfd_text *line, struct gkfd_proc_ident *ident)
-{
-	struct gkfd_text comm;
-	const char *close;
-
-	if (!gkfd_text_skip(line, " ("))
-		return false;
-	close = memrchr(line->at, ')', (size_t)(line->end - line->at));
-	if (!close)
-		return false;
-	comm = (struct gkfd_text){ line->at, close };
-	gkfd_text_copy(&comm, ident->comm, sizeof(ident->comm));
-	line->at = close + 1;
-	return true;
-}
-
 int gkfd_proc_parse_stat(const char *text, size_t len, struct gkfd_proc_ident *ret)
 {
-	struct gkfd_text t = gkfd_text_of(text, len), line, word;
-	struct gkfd_proc_ident ident = *ret;
-	uint64_t pid;
+	struct gkfd_text comm;
+	struct proc_stat stat;
+	int r = proc_stat_parse(text, len, &stat);
 
-	if (!gkfd_text_line(&t, &line) || !gkfd_text_ended(&t))
-		return -EBADMSG;
-	if (!gkfd_text_dec(&line, INT32_MAX, &pid) || !parse_comm(&line, &ident))
-		return -EBADMSG;
-	ident.pid = (pid_t)pid;
-
-	for (int field = STAT_STATE; field <= STAT_START_TICKS; field++) {
-		if (!gkfd_text_blanks(&line) || !gkfd_text_word(&line, &word))
-			return -EBADMSG;
-		if (field == STAT_STATE)
-			ident.state = *word.at;
-	}
-	if (!gkfd_text_dec(&word, UINT64_MAX, &ident.start_ticks) || !gkfd_text_ended(&word))
-		return -EBADMSG;
-	*ret = ident;
+	if (r < 0)
+		return r;
+	ret->pid = stat.pid;
+	ret->state = stat.state;
+	ret->start_ticks = stat.start_ticks;
+	comm = gkfd_text_of(stat.comm, strlen(stat.comm));
+	gkfd_text_copy(&comm, ret->comm, sizeof(ret->comm));
 	return 0;
 }
 
@@ -66,29 +38,30 @@ static bool status_number(struct gkfd_text line, int which, uint64_t max, uint64
 	return true;
 }
 
-enum { HAS_TGID = 1, HAS_TRACER = 2, HAS_UID = 4, HAS_ALL = 7 };
+#define ALL_LINES 7 /* a bit for each of them */
 
 static int parse_status_line(struct gkfd_text line, struct gkfd_proc_ident *ident)
 {
-	uint64_t value;
+	const struct {
+		const char *name;
+		int which;
+		uint64_t max;
+		void *to; /* 32 bits */
+	} numbers[] = {
+		{ "Tgid:", 0, INT32_MAX, &ident->tgid },
+		{ "TracerPid:", 0, INT32_MAX, &ident->tracer_pid },
+		{ "Uid:", 1, UINT32_MAX, &ident->uid },
+	};
 
-	if (gkfd_text_skip(&line, "Tgid:")) {
-		if (!status_number(line, 0, INT32_MAX, &value))
+	for (size_t i = 0; i < ARRAY_SIZE(numbers); i++) {
+		uint64_t value;
+
+		if (!gkfd_text_skip(&line, numbers[i].name))
+			continue;
+		if (!status_number(line, numbers[i].which, numbers[i].max, &value))
 			return -EBADMSG;
-		ident->tgid = (pid_t)value;
-		return HAS_TGID;
-	}
-	if (gkfd_text_skip(&line, "TracerPid:")) {
-		if (!status_number(line, 0, INT32_MAX, &value))
-			return -EBADMSG;
-		ident->tracer_pid = (pid_t)value;
-		return HAS_TRACER;
-	}
-	if (gkfd_text_skip(&line, "Uid:")) {
-		if (!status_number(line, 1, UINT32_MAX, &value))
-			return -EBADMSG;
-		ident->uid = (uid_t)value;
-		return HAS_UID;
+		*(uint32_t *)numbers[i].to = (uint32_t)value;
+		return 1 << i;
 	}
 	return 0;
 }
@@ -107,7 +80,7 @@ int gkfd_proc_parse_status(const char *text, size_t len, struct gkfd_proc_ident 
 			return r;
 		has |= r;
 	}
-	if (has != HAS_ALL)
+	if (has != ALL_LINES)
 		return -EBADMSG;
 	*ret = ident;
 	return 0;

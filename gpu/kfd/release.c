@@ -5,6 +5,7 @@
 #include <string.h>
 #include <sys/syscall.h>
 
+#include "gpu/helpers/proc_files.h"
 #include "gpu/kfd/ext.h"
 #include "gpu/kfd/procs.h"
 #include "gpu/kfd/release.h"
@@ -14,40 +15,28 @@
 #define LOOK_NS (20 * NSEC_PER_MSEC)
 #define DIE_NS GUARD_DRIVER_CALL_NS /* one that waits inside the driver dies only afterwards */
 
-/* Name and parent out of /proc/PID/stat; the name may hold anything, even ") R 1". */
-static bool read_parent(struct gkfd *k, const char *pid, char *comm, size_t size, pid_t *ret_parent)
+static bool is_guard_of(struct gkfd *k, const char *pid, pid_t holder)
 {
 	_cleanup_free_ char *text = NULL;
-	const char *open, *close;
-	char path[32], state;
+	struct proc_stat stat;
+	char path[32];
 	size_t len;
 
 	snprintf(path, sizeof(path), "%.16s/stat", pid);
-	if (gkfd_read_file(k, GKFD_TREE_PROC, path, &text, &len) < 0)
-		return false;
-	open = strchr(text, '(');
-	close = strrchr(text, ')');
-	if (!open || !close || sscanf(close + 1, " %c %d", &state, ret_parent) != 2)
-		return false;
-	snprintf(comm, size, "%.*s", (int)(close - open - 1), open + 1);
-	return true;
+	return gkfd_read_file(k, GKFD_TREE_PROC, path, &text, &len) >= 0 &&
+	       proc_stat_parse(text, len, &stat) >= 0 && stat.parent == holder &&
+	       !strcmp(stat.comm, GUARD_MEMFD_NAME);
 }
 
 static bool has_guard(struct gkfd *k, pid_t holder)
 {
 	_cleanup_free_ char *names = NULL;
-	char comm[32];
-	pid_t parent;
 
 	if (gkfd_list_dir(k, GKFD_TREE_PROC, "", &names) < 0)
 		return false;
-	for (const char *name = names; *name; name += strlen(name) + 1) {
-		if (name[0] < '1' || name[0] > '9')
-			continue;
-		if (read_parent(k, name, comm, sizeof(comm), &parent) && parent == holder &&
-		    !strcmp(comm, GUARD_MEMFD_NAME))
+	for (const char *name = names; *name; name += strlen(name) + 1)
+		if (name[0] >= '1' && name[0] <= '9' && is_guard_of(k, name, holder))
 			return true;
-	}
 	return false;
 }
 
