@@ -118,6 +118,14 @@ int target_hold_here(struct gkfd_target *t, const struct gpu_hold *what, uint64_
 int target_resume_here(struct gkfd_target *t, const uint32_t *ids, uint32_t n,
 		       struct gkfd_moved *ret, struct gkfd_failure *fail);
 
+/* ---- find.c ---- */
+
+/* Checks that @pid is a process we could attach to, and opens the device, which must have @cap. */
+int gkfd_target_find(struct gkfd *k, pid_t pid, enum gkfd_cap cap, struct gkfd_proc_ident *ret,
+		     struct gkfd_failure *fail);
+/* ptrace(2) says -EPERM for no right and for "already traced"; /proc knows which. */
+int gkfd_seize_failed(struct gkfd *k, pid_t pid, int error, struct gkfd_failure *fail);
+
 /* ---- between target.c and target_watch.c ---- */
 
 /* It is no longer attached, for a reason that lasts. */
