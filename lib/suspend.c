@@ -85,7 +85,7 @@ static void read_saved(struct gpreempt_process *p, struct gpreempt_timing *t)
 	for (uint32_t i = 0; i < n; i++) {
 		const struct kfd_queue_snapshot_entry *e = &entries[i];
 		const struct gkfd_node *node = gkfd_topology_find(topology, e->gpu_id);
-		struct gkfd_saved saved;
+		uint64_t saved;
 
 		if (!gkfd_type_is_compute(e->queue_type) ||
 		    !bsearch(&e->queue_id, held, (size_t)n_held, sizeof(*held), compare_u32))
@@ -94,7 +94,7 @@ static void read_saved(struct gpreempt_process *p, struct gpreempt_timing *t)
 		    gkfd_saved_read(p->ctx->k, p->pid, e->ctx_save_restore_address,
 				    e->ctx_save_restore_area_size, node->num_xcc, &saved) < 0)
 			return;
-		bytes += saved.wave_bytes;
+		bytes += saved;
 	}
 	t->has_saved = true;
 	t->saved_bytes = bytes;

@@ -12,12 +12,8 @@
 /* One queue of "mqds". The file prints no queue id: match by process, GPU and ring base. */
 struct gkfd_mqd {
 	pid_t pid;
-	uint32_t pasid;
 	uint32_t gpu_id;
 	bool sdma; /* then nothing below is known */
-	bool active; /* as of the last time it was saved */
-	uint32_t vmid;
-	uint32_t pipe_priority; /* 0 low, 1 medium, 2 high */
 	uint32_t priority; /* 0..15 */
 	uint64_t ring_base, ring_bytes;
 	uint64_t read_ptr_addr, write_ptr_addr;
@@ -38,8 +34,6 @@ struct gkfd_hqd {
 	uint32_t pipe, queue;
 	bool hiq; /* the driver's own queue, not one of the slots */
 	bool active;
-	uint32_t vmid;
-	uint64_t ring_base;
 };
 
 struct gkfd_hqds {

@@ -30,7 +30,6 @@ static struct gkfd_mqd mqd_of(pid_t pid, const struct kfd_gpreempt_queue *q)
 		.pid = pid,
 		.gpu_id = q->gpu_id,
 		.sdma = !gkfd_type_is_compute(q->type),
-		.active = q->flags & KFD_GPREEMPT_QUEUE_ACTIVE,
 		.priority = q->priority,
 		.ring_base = q->ring_base,
 		.ring_bytes = q->ring_bytes,

@@ -35,10 +35,6 @@ static int end_slot(struct parse *p)
 	if (p->n_regs < NEEDED_REGS)
 		return -EBADMSG;
 	p->slot.active = p->regs[REG(ACTIVE)] & 1;
-	p->slot.vmid = p->regs[REG(VMID)];
-	p->slot.ring_base =
-		((uint64_t)p->regs[REG(RING_BASE_HI)] << 32 | p->regs[REG(RING_BASE_LO)]) << 8;
-
 	if (array_reserve(&p->found.hqds, p->found.n + 1, &p->room, sizeof(p->slot)) < 0)
 		return -ENOMEM;
 	p->found.hqds[p->found.n++] = p->slot;

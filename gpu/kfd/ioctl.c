@@ -3,6 +3,7 @@
 #include <fcntl.h>
 
 #include "gpu/kfd/kfd.h"
+#include "gpu/kfd/text.h"
 #include "util/macros.h"
 
 int gkfd_new(const struct gkfd_transport *transport, void *data, struct gkfd **ret)
@@ -75,6 +76,18 @@ int gkfd_read_file(struct gkfd *k, enum gkfd_tree tree, const char *path, char *
 	return k->transport->read_file(k->data, tree, path, ret_text, ret_len);
 }
 
+int gkfd_read_number(struct gkfd *k, enum gkfd_tree tree, const char *path, uint64_t max,
+		     uint64_t *ret)
+{
+	_cleanup_free_ char *text = NULL;
+	size_t len;
+	int r = gkfd_read_file(k, tree, path, &text, &len);
+
+	if (r < 0)
+		return r;
+	return gkfd_text_is_number(text, len, max, ret) ? 0 : -EBADMSG;
+}
+
 int gkfd_read_mem(struct gkfd *k, pid_t pid, struct gkfd_mem *mem, struct gkfd_span *spans,
 		  size_t n)
 {
@@ -121,18 +134,10 @@ bool gkfd_has(const struct gkfd *k, enum gkfd_cap cap)
 {
 	static const uint32_t since_minor[] = {
 		[GKFD_CAP_CRIU] = 7,
-		[GKFD_CAP_SMI_QUEUE_EVENTS] = 10,
 		[GKFD_CAP_DEBUG] = 13,
 	};
 
 	return k->major == 1 && k->minor >= since_minor[cap];
-}
-
-int gkfd_update_queue(struct gkfd *k, const struct kfd_ioctl_update_queue_args *args)
-{
-	struct kfd_ioctl_update_queue_args copy = *args;
-
-	return gkfd_ioctl(k, AMDKFD_IOC_UPDATE_QUEUE, &copy);
 }
 
 static int dbg_trap(struct gkfd *k, pid_t pid, uint32_t op, struct kfd_ioctl_dbg_trap_args *args)

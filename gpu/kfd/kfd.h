@@ -28,7 +28,6 @@ bool gkfd_is_stained(void);
 
 enum gkfd_cap {
 	GKFD_CAP_CRIU, /* since 1.7 */
-	GKFD_CAP_SMI_QUEUE_EVENTS, /* since 1.10 */
 	GKFD_CAP_DEBUG, /* since 1.13: suspend and resume of queues */
 };
 
@@ -50,6 +49,9 @@ uint64_t gkfd_now_ns(struct gkfd *k);
 int gkfd_wait(struct gkfd *k, struct pollfd *fds, size_t n, uint64_t timeout_ns);
 int gkfd_read_file(struct gkfd *k, enum gkfd_tree tree, const char *path, char **ret_text,
 		   size_t *ret_len);
+/* A file that is one decimal number. -EBADMSG. */
+int gkfd_read_number(struct gkfd *k, enum gkfd_tree tree, const char *path, uint64_t max,
+		     uint64_t *ret);
 /* read_mem_again, or read_mem where the transport has no other. */
 int gkfd_read_mem(struct gkfd *k, pid_t pid, struct gkfd_mem *mem, struct gkfd_span *spans,
 		  size_t n);
@@ -57,9 +59,6 @@ int gkfd_list_dir(struct gkfd *k, enum gkfd_tree tree, const char *path, char **
 
 /* For events of a debug session: [0] to be read, [1] for gkfd_dbg_enable(). */
 int gkfd_event_fds(struct gkfd *k, int ret_fds[2]);
-
-/* ---- queues of one's own ---- */
-int gkfd_update_queue(struct gkfd *k, const struct kfd_ioctl_update_queue_args *args);
 
 /* ---- the debug interface (GKFD_CAP_DEBUG) ---- */
 

@@ -9,7 +9,7 @@
 #include <limits.h>
 #include <sys/uio.h>
 
-#include "gpu/kfd/mem_syscall.h"
+#include "gpu/kfd/transport.h"
 #include "util/macros.h"
 
 #define BATCH ((size_t)IOV_MAX)

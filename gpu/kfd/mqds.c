@@ -47,9 +47,6 @@ static uint64_t ring_bytes(uint32_t pq_control)
 
 static void fill_compute(struct gkfd_mqd *q, const uint32_t *dwords)
 {
-	q->active = dwords[MQD9_ACTIVE] & 1;
-	q->vmid = dwords[MQD9_VMID];
-	q->pipe_priority = dwords[MQD9_PIPE_PRIORITY];
 	q->priority = dwords[MQD9_QUEUE_PRIORITY];
 	q->ring_base = pair(dwords, MQD9_RING_BASE_LO) << 8;
 	q->ring_bytes = ring_bytes(dwords[MQD9_PQ_CONTROL]);
@@ -118,14 +115,13 @@ static int begin_process(struct parse *p, struct gkfd_text line)
 	    !gkfd_text_skip(&line, ":") || !gkfd_text_ended(&line))
 		return -EBADMSG;
 	p->queue.pid = (pid_t)pid;
-	p->queue.pasid = pasid;
 	p->in_process = true;
 	return 0;
 }
 
 static int begin_queue(struct parse *p, struct gkfd_text line)
 {
-	struct gkfd_mqd queue = { .pid = p->queue.pid, .pasid = p->queue.pasid };
+	struct gkfd_mqd queue = { .pid = p->queue.pid };
 
 	if (!p->in_process)
 		return -EBADMSG;

@@ -11,13 +11,15 @@
 
 static int update(struct gkfd *k, const struct gkfd_own_queue *q, uint32_t percent)
 {
-	return gkfd_update_queue(k, &(struct kfd_ioctl_update_queue_args){
-					    .ring_base_address = q->ring_base,
-					    .queue_id = q->id,
-					    .ring_size = q->ring_bytes,
-					    .queue_percentage = percent,
-					    .queue_priority = q->priority,
-				    });
+	struct kfd_ioctl_update_queue_args args = {
+		.ring_base_address = q->ring_base,
+		.queue_id = q->id,
+		.ring_size = q->ring_bytes,
+		.queue_percentage = percent,
+		.queue_priority = q->priority,
+	};
+
+	return gkfd_ioctl(k, AMDKFD_IOC_UPDATE_QUEUE, &args);
 }
 
 /* A ring of 0 would be taken from the queue for good; a queue named twice it would not mind. */

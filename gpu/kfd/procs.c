@@ -17,17 +17,6 @@ static bool is_gone(int r)
 	return r == -ENOENT || r == -ENODEV;
 }
 
-static int read_number(struct gkfd *k, const char *path, uint64_t max, uint64_t *ret)
-{
-	_cleanup_free_ char *text = NULL;
-	size_t len;
-	int r = gkfd_read_file(k, GKFD_TREE_SYSFS, path, &text, &len);
-
-	if (r < 0)
-		return r;
-	return gkfd_text_is_number(text, len, max, ret) ? 0 : -EBADMSG;
-}
-
 /* enum kfd_queue_type of the driver, which does not tell AQL from PM4. */
 static uint32_t ioctl_type(uint64_t driver_type)
 {
@@ -52,15 +41,15 @@ static int read_queue(struct gkfd *k, pid_t pid, uint32_t queue_id, struct gkfd_
 	int r;
 
 	snprintf(path, sizeof(path), "proc/%d/queues/%u/size", pid, queue_id);
-	r = read_number(k, path, UINT64_MAX, &size);
+	r = gkfd_read_number(k, GKFD_TREE_SYSFS, path, UINT64_MAX, &size);
 	if (r < 0)
 		return r;
 	snprintf(path, sizeof(path), "proc/%d/queues/%u/type", pid, queue_id);
-	r = read_number(k, path, UINT32_MAX, &type);
+	r = gkfd_read_number(k, GKFD_TREE_SYSFS, path, UINT32_MAX, &type);
 	if (r < 0)
 		return r;
 	snprintf(path, sizeof(path), "proc/%d/queues/%u/gpuid", pid, queue_id);
-	r = read_number(k, path, UINT32_MAX, &gpu_id);
+	r = gkfd_read_number(k, GKFD_TREE_SYSFS, path, UINT32_MAX, &gpu_id);
 	if (r < 0)
 		return r;
 	*ret = (struct gkfd_proc_queue){
@@ -124,7 +113,7 @@ static struct gkfd_proc_gpu *gpu_of(struct gkfd_proc *p, size_t *room, uint32_t 
 static int read_counter(struct gkfd *k, const char *path, uint64_t max, bool *ret_known,
 			uint64_t *ret)
 {
-	int r = read_number(k, path, max, ret);
+	int r = gkfd_read_number(k, GKFD_TREE_SYSFS, path, max, ret);
 
 	*ret_known = r == 0;
 	return r == -EBADMSG || r == -ENOMEM ? r : 0;

@@ -408,12 +408,11 @@ const char *gkfd_queue_state_name(enum gkfd_queue_state state)
 #define MAX_XCC 64
 
 int gkfd_saved_read(struct gkfd *k, pid_t pid, uint64_t cwsr_base, uint32_t cwsr_bytes,
-		    uint32_t n_xcc, struct gkfd_saved *ret)
+		    uint32_t n_xcc, uint64_t *ret_bytes)
 {
 	struct kfd_context_save_area_header headers[MAX_XCC];
 	struct gkfd_span spans[MAX_XCC];
-	struct gkfd_saved saved = { .n_xcc = n_xcc };
-	uint64_t end;
+	uint64_t end, bytes = 0;
 	int r;
 
 	if (n_xcc == 0 || n_xcc > MAX_XCC || cwsr_base == 0 || cwsr_bytes < sizeof(headers[0]) ||
@@ -435,9 +434,8 @@ int gkfd_saved_read(struct gkfd *k, pid_t pid, uint64_t cwsr_base, uint32_t cwsr
 		if (headers[i].wave_state.wave_state_size > cwsr_bytes ||
 		    headers[i].wave_state.control_stack_size > cwsr_bytes)
 			return -EBADMSG;
-		saved.wave_bytes += headers[i].wave_state.wave_state_size;
-		saved.ctl_stack_bytes += headers[i].wave_state.control_stack_size;
+		bytes += headers[i].wave_state.wave_state_size;
 	}
-	*ret = saved;
+	*ret_bytes = bytes;
 	return 0;
 }

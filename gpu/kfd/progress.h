@@ -68,18 +68,12 @@ void gkfd_progress_follow(struct gkfd *k, pid_t pid, struct gkfd_mem *mem,
 			  size_t n, struct gkfd_progress *ret);
 const char *gkfd_queue_state_name(enum gkfd_queue_state state); /* "pending", ... */
 
-/* What a suspend left in the save area of one queue; 0 on all XCCs: no wave was running. */
-struct gkfd_saved {
-	uint32_t n_xcc;
-	uint64_t wave_bytes; /* summed over XCCs */
-	uint64_t ctl_stack_bytes;
-};
-
 /*
+ * Bytes of waves that a suspend left in the save area of one queue, on all XCCs; 0: none was there.
  * -EFAULT: not readable. -EBADMSG: sizes beyond the area, so nothing was ever saved there.
  * -EINVAL: no area, or more XCCs than any GPU has.
  */
 int gkfd_saved_read(struct gkfd *k, pid_t pid, uint64_t cwsr_base, uint32_t cwsr_bytes,
-		    uint32_t n_xcc, struct gkfd_saved *ret);
+		    uint32_t n_xcc, uint64_t *ret_bytes);
 
 #endif

@@ -15,21 +15,18 @@ static const struct property {
 	const char *name;
 	size_t offset;
 	uint32_t known;
-	bool wide; /* uint64_t, else uint32_t */
 } properties[] = {
 #define PROPERTY(file_name, field, bit) \
-	{ file_name, offsetof(struct gkfd_node, field), GKFD_NODE_##bit, \
-	  sizeof(((struct gkfd_node *)0)->field) == sizeof(uint64_t) }
+	{ \
+		file_name, offsetof(struct gkfd_node, field), GKFD_NODE_##bit \
+	}
 	PROPERTY("simd_count", simd_count, SIMD_COUNT),
 	PROPERTY("simd_per_cu", simd_per_cu, SIMD_PER_CU),
-	PROPERTY("max_waves_per_simd", max_waves_per_simd, MAX_WAVES),
 	PROPERTY("num_xcc", num_xcc, NUM_XCC),
 	PROPERTY("gfx_target_version", gfx_target_version, GFX),
 	PROPERTY("num_cp_queues", num_cp_queues, CP_QUEUES),
 	PROPERTY("cwsr_size", cwsr_size, CWSR_SIZE),
-	PROPERTY("ctl_stack_size", ctl_stack_size, CTL_STACK_SIZE),
 	PROPERTY("capability", capability, CAPABILITY),
-	PROPERTY("debug_prop", debug_prop, DEBUG_PROP),
 	PROPERTY("drm_render_minor", drm_render_minor, RENDER_MINOR),
 	PROPERTY("fw_version", fw_version, FW_VERSION),
 #undef PROPERTY
@@ -49,22 +46,16 @@ static bool parse_property(struct gkfd_text *line, struct gkfd_node *node)
 	const struct property *prop;
 	struct gkfd_text name;
 	uint64_t value;
-	void *field;
 
 	if (!gkfd_text_word(line, &name) || !gkfd_text_blanks(line))
 		return false;
 	prop = find_property(&name);
 	if (!prop)
 		return true;
-	if (!gkfd_text_dec(line, prop->wide ? UINT64_MAX : UINT32_MAX, &value) ||
-	    !gkfd_text_ended(line))
+	if (!gkfd_text_dec(line, UINT32_MAX, &value) || !gkfd_text_ended(line))
 		return false;
 
-	field = (char *)node + prop->offset;
-	if (prop->wide)
-		*(uint64_t *)field = value;
-	else
-		*(uint32_t *)field = (uint32_t)value;
+	*(uint32_t *)(void *)((char *)node + prop->offset) = (uint32_t)value;
 	node->known |= prop->known;
 	return true;
 }
@@ -84,35 +75,13 @@ int gkfd_node_parse(const char *text, size_t len, struct gkfd_node *node)
 	return 0;
 }
 
-/* A file that is missing from a node makes the tree wrong, not empty. */
-static int read_node_file(struct gkfd *k, uint32_t index, const char *name, char **ret_text,
-			  size_t *ret_len)
+static int read_node_file(struct gkfd *k, const struct gkfd_node *node, const char *name,
+			  char **ret_text, size_t *ret_len)
 {
 	char path[64];
-	int r;
 
-	snprintf(path, sizeof(path), NODES "/%u/%s", index, name);
-	r = gkfd_read_file(k, GKFD_TREE_SYSFS, path, ret_text, ret_len);
-	return r == -ENOENT ? -EBADMSG : r;
-}
-
-/* 1 and the id, 0: not a GPU. */
-static int read_gpu_id(struct gkfd *k, uint32_t index, uint32_t *ret)
-{
-	_cleanup_free_ char *text = NULL;
-	uint64_t id;
-	size_t len;
-	int r;
-
-	r = read_node_file(k, index, "gpu_id", &text, &len);
-	if (r < 0)
-		return r;
-	if (!gkfd_text_is_number(text, len, UINT32_MAX, &id))
-		return -EBADMSG;
-	if (id == 0)
-		return 0;
-	*ret = (uint32_t)id;
-	return 1;
+	snprintf(path, sizeof(path), NODES "/%u/%s", node->index, name);
+	return gkfd_read_file(k, GKFD_TREE_SYSFS, path, ret_text, ret_len);
 }
 
 static int read_name(struct gkfd *k, struct gkfd_node *node)
@@ -120,9 +89,8 @@ static int read_name(struct gkfd *k, struct gkfd_node *node)
 	_cleanup_free_ char *text = NULL;
 	struct gkfd_text t, line;
 	size_t len;
-	int r;
+	int r = read_node_file(k, node, "name", &text, &len);
 
-	r = read_node_file(k, node->index, "name", &text, &len);
 	if (r < 0)
 		return r;
 	t = gkfd_text_of(text, len);
@@ -132,28 +100,34 @@ static int read_name(struct gkfd *k, struct gkfd_node *node)
 	return 0;
 }
 
-/* 1: a GPU, 0: none. */
-static int read_node(struct gkfd *k, uint32_t index, struct gkfd_node *ret)
+static int read_properties(struct gkfd *k, struct gkfd_node *node)
 {
 	_cleanup_free_ char *text = NULL;
-	struct gkfd_node node = { .index = index };
 	size_t len;
+	int r = read_node_file(k, node, "properties", &text, &len);
+
+	return r < 0 ? r : gkfd_node_parse(text, len, node);
+}
+
+/* 1: a GPU, 0: none. A file that is missing from a node makes the tree wrong, not empty. */
+static int read_node(struct gkfd *k, uint32_t index, struct gkfd_node *ret)
+{
+	struct gkfd_node node = { .index = index };
+	uint64_t id = 0;
+	char path[64];
 	int r;
 
-	r = read_gpu_id(k, index, &node.gpu_id);
-	if (r <= 0)
-		return r;
-	r = read_name(k, &node);
+	snprintf(path, sizeof(path), NODES "/%u/gpu_id", index);
+	r = gkfd_read_number(k, GKFD_TREE_SYSFS, path, UINT32_MAX, &id);
+	node.gpu_id = (uint32_t)id;
+	if (r >= 0 && id)
+		r = read_name(k, &node);
+	if (r >= 0 && id)
+		r = read_properties(k, &node);
 	if (r < 0)
-		return r;
-	r = read_node_file(k, index, "properties", &text, &len);
-	if (r < 0)
-		return r;
-	r = gkfd_node_parse(text, len, &node);
-	if (r < 0)
-		return r;
+		return r == -ENOENT ? -EBADMSG : r;
 	*ret = node;
-	return 1;
+	return id != 0;
 }
 
 static int read_nodes(struct gkfd *k, const char *names, struct gkfd_topology *t)
@@ -253,15 +227,8 @@ enum gkfd_scheduler gkfd_node_scheduler(const struct gkfd_node *node, int sched_
 
 int gkfd_sched_policy(struct gkfd *k)
 {
-	_cleanup_free_ char *text = NULL;
-	uint64_t policy;
-	size_t len;
-	int r;
+	uint64_t policy = 0;
+	int r = gkfd_read_number(k, GKFD_TREE_PARAMS, "sched_policy", INT32_MAX, &policy);
 
-	r = gkfd_read_file(k, GKFD_TREE_PARAMS, "sched_policy", &text, &len);
-	if (r < 0)
-		return r;
-	if (!gkfd_text_is_number(text, len, INT32_MAX, &policy))
-		return -EBADMSG;
-	return (int)policy;
+	return r < 0 ? r : (int)policy;
 }

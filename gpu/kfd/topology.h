@@ -13,12 +13,9 @@ enum gkfd_node_known {
 	GKFD_NODE_GFX = 1u << 3,
 	GKFD_NODE_CP_QUEUES = 1u << 4,
 	GKFD_NODE_CWSR_SIZE = 1u << 5,
-	GKFD_NODE_CTL_STACK_SIZE = 1u << 6,
-	GKFD_NODE_CAPABILITY = 1u << 7,
-	GKFD_NODE_DEBUG_PROP = 1u << 8,
-	GKFD_NODE_RENDER_MINOR = 1u << 9,
-	GKFD_NODE_FW_VERSION = 1u << 10,
-	GKFD_NODE_MAX_WAVES = 1u << 11,
+	GKFD_NODE_CAPABILITY = 1u << 6,
+	GKFD_NODE_RENDER_MINOR = 1u << 7,
+	GKFD_NODE_FW_VERSION = 1u << 8,
 };
 
 struct gkfd_node {
@@ -26,13 +23,12 @@ struct gkfd_node {
 	uint32_t gpu_id;
 	uint32_t known; /* GKFD_NODE_* */
 	char name[64];
-	uint32_t simd_count, simd_per_cu, max_waves_per_simd;
+	uint32_t simd_count, simd_per_cu;
 	uint32_t num_xcc;
 	uint32_t gfx_target_version; /* 90402: major * 10000 + minor * 100 + step */
 	uint32_t num_cp_queues; /* compute queue slots; per node, not per XCC */
-	uint32_t cwsr_size, ctl_stack_size; /* per XCC */
+	uint32_t cwsr_size; /* per XCC */
 	uint32_t capability; /* HSA_CAP_* bits of the driver */
-	uint64_t debug_prop; /* HSA_DBG_* bits of the driver */
 	uint32_t drm_render_minor;
 	uint32_t fw_version;
 };

@@ -70,7 +70,6 @@ struct gkfd_trace_ops {
 };
 
 struct gkfd_transport {
-	const char *name;
 	bool modelled; /* its clock is a cost model's: printed times must say so */
 	bool made_up_time; /* its clock moves only when somebody waits or calls */
 	bool alone; /* nobody else is on it, and its processes are invented */
@@ -142,6 +141,15 @@ void *gkfd_syscall_new(const char *root);
 int gkfd_syscall_device(void *data, dev_t *ret); /* of /dev/kfd */
 /* Nobody depends on this process: what may hang need not be left to a reader. */
 void gkfd_syscall_may_hang(void *data);
+
+/*
+ * Its ways to read memory (mem_syscall.c), which stop nobody and need the right to ptrace. @pid is
+ * one of the caller's pid namespace, whatever root the trees have. -ESRCH, -EPERM; no descriptor
+ * outlives the call, but @mem's.
+ */
+int gkfd_syscall_read_mem(void *data, pid_t pid, struct gkfd_span *spans, size_t n);
+int gkfd_syscall_read_mem_again(void *data, pid_t pid, struct gkfd_mem *mem,
+				struct gkfd_span *spans, size_t n);
 
 /* Its process control and clock, for transports that script the driver but trace for real. */
 extern const struct gkfd_trace_ops gkfd_trace_syscall;

@@ -10,7 +10,6 @@
 #include "abi/kfd_gpreempt.h"
 #include "gpu/files.h"
 #include "gpu/helpers/borrow.h"
-#include "gpu/kfd/mem_syscall.h"
 #include "gpu/kfd/transport.h"
 #include "util/clock.h"
 #include "util/macros.h"
@@ -227,8 +226,6 @@ int gkfd_syscall_wait(void *data, struct pollfd *fds, size_t n, uint64_t timeout
 }
 
 const struct gkfd_transport gkfd_transport_syscall = {
-	.name = "kfd",
-	.modelled = false,
 	.trace = &gkfd_trace_syscall,
 	.open = kernel_open,
 	.close = kernel_close,

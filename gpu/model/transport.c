@@ -241,7 +241,6 @@ static const struct gkfd_trace_ops trace_ops = {
 };
 
 const struct gkfd_transport gkfd_transport_model = {
-	.name = "model",
 	.modelled = true,
 	.made_up_time = true,
 	.alone = true,

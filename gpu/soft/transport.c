@@ -447,7 +447,6 @@ static const struct gkfd_trace_ops trace_ops = {
 };
 
 const struct gkfd_transport gkfd_transport_soft = {
-	.name = "soft",
 	.modelled = true,
 	.trace = &trace_ops,
 	.open = soft_open,

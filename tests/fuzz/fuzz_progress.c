@@ -50,10 +50,10 @@ static void check(const struct gkfd_progress *p)
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t len)
 {
-	static const struct gkfd_transport transport = { .name = "fuzz", .read_mem = read_mem };
+	static const struct gkfd_transport transport = { .read_mem = read_mem };
 	struct gkfd_queue_addr queues[QUEUES_MAX] = { 0 };
 	struct gkfd_progress progress[QUEUES_MAX];
-	struct gkfd_saved saved;
+	uint64_t saved;
 	struct memory m = { 0 };
 	struct gkfd k = { .transport = &transport, .data = &m };
 	size_t n = len > 0 ? bytes[0] % QUEUES_MAX : 0, head = 1 + n * sizeof(queues[0]);

@@ -420,7 +420,6 @@ struct fake_ext *fake_ext_new(void)
 
 	assert_non_null(f);
 	f->table = (struct gkfd_transport){
-		.name = "fake",
 		.trace = &never_trace,
 		.open = fake_open,
 		.close = fake_close,

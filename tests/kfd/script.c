@@ -391,7 +391,6 @@ struct script *script_new(const struct gkfd_trace_ops *trace)
 
 	assert_non_null(s);
 	s->table = gkfd_transport_syscall;
-	s->table.name = "script";
 	s->table.trace = trace ? trace : &trace_nothing;
 	s->table.open = play_open;
 	s->table.close = play_close;

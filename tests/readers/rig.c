@@ -101,7 +101,6 @@ static int fake_read_mem(void *data, pid_t pid, struct gkfd_span *spans, size_t 
 }
 
 static const struct gkfd_transport fake_transport = {
-	.name = "fake",
 	.close = fake_close,
 	.read_file = fake_read_file,
 	.list_dir = fake_list_dir,
