@@ -61,13 +61,6 @@ static int read_queue(struct gkfd *k, pid_t pid, uint32_t queue_id, struct gkfd_
 	return 0;
 }
 
-static int by_queue_id(const void *a, const void *b)
-{
-	const struct gkfd_proc_queue *x = a, *y = b;
-
-	return (x->queue_id > y->queue_id) - (x->queue_id < y->queue_id);
-}
-
 static int read_queues(struct gkfd *k, struct gkfd_proc *p)
 {
 	_cleanup_free_ char *names = NULL;
@@ -93,7 +86,7 @@ static int read_queues(struct gkfd *k, struct gkfd_proc *p)
 			return r;
 	}
 	if (p->n_queues > 0)
-		qsort(p->queues, p->n_queues, sizeof(*p->queues), by_queue_id);
+		qsort(p->queues, p->n_queues, sizeof(*p->queues), compare_u32);
 	return 0;
 }
 
@@ -150,13 +143,6 @@ static int read_gpu(struct gkfd *k, pid_t pid, struct gkfd_proc_gpu *gpu)
 	return r < 0 && r != -ENOENT ? r : 0;
 }
 
-static int by_gpu_id(const void *a, const void *b)
-{
-	const struct gkfd_proc_gpu *x = a, *y = b;
-
-	return (x->gpu_id > y->gpu_id) - (x->gpu_id < y->gpu_id);
-}
-
 static int read_gpus(struct gkfd *k, const char *names, struct gkfd_proc *p)
 {
 	size_t room = 0;
@@ -179,7 +165,7 @@ static int read_gpus(struct gkfd *k, const char *names, struct gkfd_proc *p)
 			return r;
 	}
 	if (p->n_gpus > 0)
-		qsort(p->gpus, p->n_gpus, sizeof(*p->gpus), by_gpu_id);
+		qsort(p->gpus, p->n_gpus, sizeof(*p->gpus), compare_u32);
 	return 0;
 }
 

@@ -13,7 +13,7 @@
 #define GKFD_QUEUE_TYPE_OTHER UINT32_MAX
 
 struct gkfd_proc_queue {
-	uint32_t queue_id;
+	uint32_t queue_id; /* first, as they are sorted by it */
 	uint32_t gpu_id;
 	/*
 	 * KFD_IOC_QUEUE_TYPE_*, or GKFD_QUEUE_TYPE_OTHER. sysfs does not tell AQL from PM4:
@@ -24,7 +24,7 @@ struct gkfd_proc_queue {
 };
 
 struct gkfd_proc_gpu {
-	uint32_t gpu_id;
+	uint32_t gpu_id; /* the same */
 	bool has_vram, has_occupancy;
 	uint64_t vram_bytes;
 	uint32_t cu_occupancy; /* compute units with waves, at this instant */

@@ -153,13 +153,6 @@ static int read_nodes(struct gkfd *k, const char *names, struct gkfd_topology *t
 	return 0;
 }
 
-static int by_index(const void *a, const void *b)
-{
-	const struct gkfd_node *x = a, *y = b;
-
-	return (x->index > y->index) - (x->index < y->index);
-}
-
 int gkfd_topology_read(struct gkfd *k, struct gkfd_topology *ret)
 {
 	_cleanup_free_ char *names = NULL;
@@ -175,7 +168,7 @@ int gkfd_topology_read(struct gkfd *k, struct gkfd_topology *ret)
 		return r;
 	}
 	if (t.n > 0)
-		qsort(t.nodes, t.n, sizeof(*t.nodes), by_index);
+		qsort(t.nodes, t.n, sizeof(*t.nodes), compare_u32);
 	*ret = t;
 	return 0;
 }

@@ -19,7 +19,7 @@ enum gkfd_node_known {
 };
 
 struct gkfd_node {
-	uint32_t index; /* of the directory */
+	uint32_t index; /* of the directory; first, as they are sorted by it */
 	uint32_t gpu_id;
 	uint32_t known; /* GKFD_NODE_* */
 	char name[64];

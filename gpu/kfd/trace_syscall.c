@@ -7,11 +7,11 @@
 #include <fcntl.h>
 #include <stdint.h>
 #include <stdio.h>
-#include <string.h>
 #include <sys/ptrace.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 
+#include "gpu/helpers/proc_files.h"
 #include "gpu/kfd/transport.h"
 #include "util/macros.h"
 
@@ -69,17 +69,15 @@ static int taken_stop(pid_t pid, int *ret_status)
 
 static bool is_own_child(pid_t pid)
 {
-	char path[sizeof("/proc//stat") + 3 * sizeof(pid_t)], text[512] = "";
+	char path[sizeof("/proc//stat") + 3 * sizeof(pid_t)], text[512];
 	_cleanup_close_ int fd = -1;
-	const char *close;
-	int parent;
+	struct proc_stat stat;
+	ssize_t n;
 
 	snprintf(path, sizeof(path), "/proc/%d/stat", pid);
 	fd = open(path, O_RDONLY | O_CLOEXEC);
-	if (fd < 0 || read(fd, text, sizeof(text) - 1) <= 0)
-		return false;
-	close = strrchr(text, ')'); /* the name before it may hold anything */
-	return close && sscanf(close + 1, " %*c %d", &parent) == 1 && parent == getpid();
+	n = fd < 0 ? -1 : read(fd, text, sizeof(text));
+	return n > 0 && proc_stat_parse(text, (size_t)n, &stat) >= 0 && stat.parent == getpid();
 }
 
 static bool is_end(const siginfo_t *info)
