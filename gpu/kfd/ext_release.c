@@ -51,31 +51,26 @@ static int explain_gone(struct gkfd *k, const struct kfd_gpreempt_entry *e,
 int gkfd_ext_explain(struct gkfd *k, const struct kfd_gpreempt_entry *e, int result,
 		     struct gkfd_failure *fail)
 {
-	switch (result) {
-	case 0:
+	static const struct gkfd_meaning meanings[] = {
+		{ -EPERM, GKFD_WHY_NO_RIGHT },
+		{ -ENOENT, GKFD_WHY_NO_SUCH_QUEUE, -EINVAL },
+		{ -EBUSY, GKFD_WHY_HELD },
+		{ -EALREADY, GKFD_WHY_LAPSED, -EAGAIN },
+		{ -EIO, GKFD_WHY_PREEMPTION_FAILED },
+		{ -ETIME, GKFD_WHY_PREEMPTION_FAILED, -EIO },
+		{ 0 },
+	};
+	int r;
+
+	if (result == 0)
 		return 0;
-	case -ESRCH:
+	if (result == -ESRCH)
 		return explain_gone(k, e, fail);
-	case -EPERM:
-		return gkfd_fail(fail, result, GKFD_WHY_NO_RIGHT, "extension");
-	case -ENOENT:
-		gkfd_fail(fail, -EINVAL, GKFD_WHY_NO_SUCH_QUEUE, "extension");
-		fail->queue_id = e->queue_id;
-		return -EINVAL;
-	case -EBUSY:
-		gkfd_fail(fail, result, GKFD_WHY_HELD, "extension");
+	r = gkfd_fail_by(fail, result, meanings, "kernel extension");
+	fail->queue_id = e->queue_id;
+	if (result == -EBUSY)
 		gkfd_ext_holder(k, (pid_t)e->pid, e->start_ticks, &fail->other_pid);
-		return result;
-	case -EALREADY:
-		return gkfd_fail(fail, -EAGAIN, GKFD_WHY_LAPSED, "extension");
-	case -EIO:
-	case -ETIME:
-		gkfd_fail(fail, -EIO, GKFD_WHY_PREEMPTION_FAILED, "extension");
-		fail->queue_id = e->queue_id;
-		return -EIO;
-	default:
-		return gkfd_fail(fail, result, GKFD_WHY_SYSTEM, "kernel extension");
-	}
+	return r;
 }
 
 /* A holder that died may have been seen just before the driver let go: it is not asked twice. */

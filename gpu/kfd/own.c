@@ -46,19 +46,17 @@ static int check_queues(const struct gkfd_own_queue *queues, uint32_t n, struct 
 
 static int update_failed(const struct gkfd_own_queue *q, int error, struct gkfd_failure *fail)
 {
-	switch (error) {
-	case -EFAULT: /* also for a ring that is not mapped so */
-		error = gkfd_fail(fail, -EINVAL, GKFD_WHY_NO_SUCH_QUEUE, "update");
-		break;
-	case -ETIME:
-	case -EIO:
-		error = gkfd_fail(fail, -EIO, GKFD_WHY_PREEMPTION_FAILED, "update");
-		break;
-	default:
-		gkfd_fail(fail, error, GKFD_WHY_SYSTEM, "update");
-	}
+	static const struct gkfd_meaning meanings[] = {
+		/* Also for a ring that is not mapped so. */
+		{ -EFAULT, GKFD_WHY_NO_SUCH_QUEUE, -EINVAL },
+		{ -ETIME, GKFD_WHY_PREEMPTION_FAILED, -EIO },
+		{ -EIO, GKFD_WHY_PREEMPTION_FAILED },
+		{ 0 },
+	};
+	int r = gkfd_fail_by(fail, error, meanings, "update");
+
 	fail->queue_id = q->id;
-	return error;
+	return r;
 }
 
 static int hold_by_update(struct gkfd_own *own, struct gkfd *k, const struct gkfd_own_queue *queues,
