@@ -93,12 +93,11 @@ static void read_reserved(struct gpreempt_ctx *ctx, struct account *a)
 {
 	struct kfd_gpreempt_version version;
 	struct gkfd_schedulers all;
-	uint32_t line;
 
 	if (gkfd_ext_open(ctx->k, &version) < 0 || !(version.abilities & KFD_GPREEMPT_SCHEDULES))
 		return;
 	a->may_be_reserved = true;
-	if (gkfd_schedulers_read(ctx->k, &all, &line) < 0)
+	if (gkfd_schedulers_read(ctx->k, &all) < 0)
 		return;
 	for (size_t i = 0; i < all.n; i++) {
 		const struct gkfd_scheduled *s = &all.gpus[i];
@@ -117,9 +116,8 @@ static void read_reserved(struct gpreempt_ctx *ctx, struct account *a)
 static void read_slots(struct gpreempt_ctx *ctx, struct account *a)
 {
 	struct gkfd_hqds hqds;
-	uint32_t line;
 
-	if (gkfd_hqds_read(ctx->k, &hqds, &line) < 0)
+	if (gkfd_hqds_read(ctx->k, &hqds) < 0)
 		return;
 	a->slots_known = hqds.n > 0;
 	for (size_t i = 0; i < a->topology->n && a->slots_known; i++)

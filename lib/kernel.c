@@ -169,7 +169,6 @@ EXPORT int gpreempt_kernel_on(struct gpreempt_ctx *ctx, uint32_t gpu_id,
 {
 	struct gpreempt_kernel_options o = { .size = sizeof(o) };
 	struct gkfd_schedulers before = { 0 };
-	uint32_t line;
 	int r;
 
 	r = in_struct(&ctx->last, &o, options,
@@ -180,7 +179,7 @@ EXPORT int gpreempt_kernel_on(struct gpreempt_ctx *ctx, uint32_t gpu_id,
 		r = check(ctx, &o);
 	if (r < 0)
 		return r;
-	if (gkfd_schedulers_read(ctx->k, &before, &line) < 0)
+	if (gkfd_schedulers_read(ctx->k, &before) < 0)
 		before = (struct gkfd_schedulers){ 0 };
 	r = turn_on(ctx, gpu_id, &o);
 	/* A refused call changes nothing; one that failed on the way may have turned some on. */
@@ -292,12 +291,11 @@ static int fail_reading(struct gpreempt_ctx *ctx, int r)
 static int fill_gpus(struct gpreempt_ctx *ctx, struct out_array *out)
 {
 	struct gkfd_schedulers all;
-	uint32_t line;
 	int r = open_ext(ctx, SCHEDULER);
 
 	if (r < 0)
 		return r;
-	r = gkfd_schedulers_read(ctx->k, &all, &line);
+	r = gkfd_schedulers_read(ctx->k, &all);
 	if (r < 0)
 		return fail_reading(ctx, r);
 	for (size_t i = 0; i < all.n; i++)

@@ -16,10 +16,9 @@ int mqds_read(struct gpreempt_ctx *ctx, struct gkfd_mqds *ret)
 {
 	struct gkfd_mqds m = { 0 };
 	size_t kept = 0;
-	uint32_t line = 0;
 	int r;
 
-	r = gkfd_mqds_ask(ctx->k, &m, &line);
+	r = gkfd_mqds_ask(ctx->k, &m);
 	if (r < 0)
 		return r;
 	for (size_t i = 0; i < m.n; i++)

@@ -6,7 +6,6 @@
 #include "gpu/kfd/backend_ext.h"
 #include "gpu/kfd/holder.h"
 #include "gpu/kfd/procs.h"
-#include "gpu/kfd/text.h"
 #include "gpu/kfd/topology.h"
 #include "util/macros.h"
 
@@ -263,14 +262,13 @@ static int refuse(const struct gkfd_backend_options *options, int error, const c
 static pid_t own_pid(struct gkfd *k)
 {
 	_cleanup_free_ char *text = NULL;
-	struct gkfd_text t;
-	uint64_t pid;
+	struct proc_stat self;
 	size_t len;
 
-	if (gkfd_read_file(k, GKFD_TREE_PROC, "self/stat", &text, &len) < 0)
+	if (gkfd_read_file(k, GKFD_TREE_PROC, "self/stat", &text, &len) < 0 ||
+	    proc_stat_parse(text, len, &self) < 0)
 		return getpid();
-	t = gkfd_text_of(text, len);
-	return gkfd_text_dec(&t, INT32_MAX, &pid) ? (pid_t)pid : getpid();
+	return self.pid;
 }
 
 static const char *ext_problem(int error)

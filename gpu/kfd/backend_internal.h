@@ -51,17 +51,11 @@ struct acting {
 
 struct mqds { /* every process's, as they were read last */
 	struct readers *readers; /* their own, as in struct backend */
-	struct readers_task task;
-	bool by_ext; /* the driver's extension is asked instead */
-	unsigned int under_way;
-	struct gkfd_mqds list;
+	struct gkfd_mqds_question q;
 	bool asked; /* it was read at least once, or is being read */
 	uint64_t asked_ns; /* since when */
-	uint64_t fresh_ns; /* when somebody used it first */
-	bool known; /* what it came to; else nobody has answered yet */
-	bool came; /* and nobody has used it yet */
-	int error; /* why the list is empty */
-	uint32_t line; /* -EBADMSG: which one made no sense */
+	bool used; /* what it came to */
+	uint64_t fresh_ns; /* since when */
 };
 
 struct backend {

@@ -26,14 +26,13 @@ static int native_is_on(struct gpu_backend *base)
 {
 	struct kfd_gpreempt_version version;
 	struct gkfd_schedulers all;
-	uint32_t line;
 	int r = gkfd_ext_open(gkfd_of(base), &version);
 
 	if (r < 0)
 		return -ENODEV;
 	if (!(version.abilities & KFD_GPREEMPT_SCHEDULES))
 		return 0;
-	if (gkfd_schedulers_read(gkfd_of(base), &all, &line) < 0)
+	if (gkfd_schedulers_read(gkfd_of(base), &all) < 0)
 		return 1;
 	r = 1;
 	for (size_t i = 0; i < all.n; i++)

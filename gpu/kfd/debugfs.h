@@ -6,7 +6,7 @@
 #ifndef GPREEMPT_GPU_KFD_DEBUGFS_H
 #define GPREEMPT_GPU_KFD_DEBUGFS_H
 
-#include "gpu/helpers/reader.h"
+#include "gpu/helpers/readers.h"
 #include "gpu/kfd/kfd.h"
 
 /* One queue of "mqds". The file prints no queue id: match by process, GPU and ring base. */
@@ -41,10 +41,11 @@ struct gkfd_hqds {
 	struct gkfd_hqd *hqds;
 };
 
-/* -EACCES, -ENOENT as the file system says; -EBADMSG with *ret_line (from 1) set. */
-int gkfd_mqds_read(struct gkfd *k, struct gkfd_mqds *ret, uint32_t *ret_line);
-int gkfd_hqds_read(struct gkfd *k, struct gkfd_hqds *ret, uint32_t *ret_line);
+/* -EACCES, -ENOENT as the file system says; -EBADMSG. */
+int gkfd_mqds_read(struct gkfd *k, struct gkfd_mqds *ret);
+int gkfd_hqds_read(struct gkfd *k, struct gkfd_hqds *ret);
 
+/* -EBADMSG with *ret_line (from 1) set. */
 int gkfd_mqds_parse(const char *text, size_t len, struct gkfd_mqds *ret, uint32_t *ret_line);
 int gkfd_hqds_parse(const char *text, size_t len, struct gkfd_hqds *ret, uint32_t *ret_line);
 
@@ -58,17 +59,27 @@ struct gkfd_mqds_request {
 	uint32_t by_ext;
 };
 struct gkfd_mqds_answer {
-	int32_t error; /* of reading, as above */
-	uint32_t line;
+	int64_t error; /* of reading, as above */
 	uint64_t n;
 };
 int gkfd_mqds_serve(struct gkfd *k, const void *request, size_t len, struct reader_room *room);
-int gkfd_mqds_take(const void *answer, size_t len, struct gkfd_mqds *ret, uint32_t *ret_line);
+
+/* For its owner, who posts the task. */
+struct gkfd_mqds_question {
+	struct readers_task task;
+	bool by_ext;
+	unsigned int left; /* the owner sets it to 1; 0: it is answered */
+	int result;
+	struct gkfd_mqds list; /* empty after a failure */
+};
+void gkfd_mqds_question_init(struct gkfd_mqds_question *q, bool by_ext);
+/* What it came to; takes *list over. */
+void gkfd_mqds_answer_is(struct gkfd_mqds_question *q, int result, struct gkfd_mqds *list);
 /*
  * Has "mqds" read by a reader and waits for it, but not for ever: -ETIMEDOUT. Where the program is
  * not installed, or the driver is a made-up one, it is read here.
  */
-int gkfd_mqds_ask(struct gkfd *k, struct gkfd_mqds *ret, uint32_t *ret_line);
+int gkfd_mqds_ask(struct gkfd *k, struct gkfd_mqds *ret);
 
 /* For people: what an error of reading it means. */
 const char *gkfd_mqds_problem(int error);

@@ -63,8 +63,7 @@ static int add_from_debugfs(struct gkfd *k, struct table *t)
 	_cleanup_(gkfd_mqds_done) struct gkfd_mqds more = { 0 };
 	struct gkfd_mqds asked = t->m;
 	const struct gkfd_mqd *first;
-	uint32_t line;
-	int r = gkfd_mqds_read(k, &more, &line);
+	int r = gkfd_mqds_read(k, &more);
 
 	for (size_t i = 0; r >= 0 && i < more.n; i++) {
 		asked.mqds = t->m.mqds; /* it may have moved */

@@ -135,14 +135,15 @@ int gkfd_hqds_parse(const char *text, size_t len, struct gkfd_hqds *ret, uint32_
 	return 0;
 }
 
-int gkfd_hqds_read(struct gkfd *k, struct gkfd_hqds *ret, uint32_t *ret_line)
+int gkfd_hqds_read(struct gkfd *k, struct gkfd_hqds *ret)
 {
 	_cleanup_free_ char *text = NULL;
+	uint32_t line;
 	size_t len;
 	int r;
 
 	r = gkfd_read_file(k, GKFD_TREE_DEBUGFS, "hqds", &text, &len);
-	return r < 0 ? r : gkfd_hqds_parse(text, len, ret, ret_line);
+	return r < 0 ? r : gkfd_hqds_parse(text, len, ret, &line);
 }
 
 void gkfd_hqds_done(struct gkfd_hqds *h)

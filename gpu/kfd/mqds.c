@@ -174,14 +174,15 @@ int gkfd_mqds_parse(const char *text, size_t len, struct gkfd_mqds *ret, uint32_
 	return 0;
 }
 
-int gkfd_mqds_read(struct gkfd *k, struct gkfd_mqds *ret, uint32_t *ret_line)
+int gkfd_mqds_read(struct gkfd *k, struct gkfd_mqds *ret)
 {
 	_cleanup_free_ char *text = NULL;
+	uint32_t line;
 	size_t len;
 	int r;
 
 	r = gkfd_read_file(k, GKFD_TREE_DEBUGFS, "mqds", &text, &len);
-	return r < 0 ? r : gkfd_mqds_parse(text, len, ret, ret_line);
+	return r < 0 ? r : gkfd_mqds_parse(text, len, ret, &line);
 }
 
 const char *gkfd_mqds_problem(int error)

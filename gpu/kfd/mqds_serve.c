@@ -16,23 +16,23 @@ int gkfd_mqds_serve(struct gkfd *k, const void *request, size_t len, struct read
 
 	if (len != sizeof(*want))
 		return -EINVAL;
-	head.error = want->by_ext ? gkfd_ext_mqds(k, 0, &mqds) :
-				    gkfd_mqds_read(k, &mqds, &head.line);
+	head.error = want->by_ext ? gkfd_ext_mqds(k, 0, &mqds) : gkfd_mqds_read(k, &mqds);
 	head.n = mqds.n;
 	r = reader_put(room, &head, sizeof(head));
 	return r < 0 || !mqds.n ? r : reader_put(room, mqds.mqds, mqds.n * sizeof(*mqds.mqds));
 }
 
-int gkfd_mqds_take(const void *answer, size_t len, struct gkfd_mqds *ret, uint32_t *ret_line)
+/* ---- for who asks ---- */
+
+static int take(const void *answer, size_t len, struct gkfd_mqds *ret)
 {
 	const struct gkfd_mqds_answer *head = answer;
 	struct gkfd_mqds mqds = { 0 };
 
 	if (len < sizeof(*head) || (len - sizeof(*head)) / sizeof(*mqds.mqds) != head->n)
 		return -EPROTO;
-	*ret_line = head->line;
 	if (head->error < 0 || !head->n)
-		return MIN(head->error, 0);
+		return (int)MIN(head->error, 0);
 	mqds.mqds = calloc(head->n, sizeof(*mqds.mqds));
 	if (!mqds.mqds)
 		return -ENOMEM;
@@ -42,21 +42,10 @@ int gkfd_mqds_take(const void *answer, size_t len, struct gkfd_mqds *ret, uint32
 	return 0;
 }
 
-/* ---- for who waits for it ---- */
-
-#define PATIENCE_NS (5 * NSEC_PER_SEC) /* of many queues, on a busy machine, some seconds */
-
-struct question {
-	struct readers_task task;
-	unsigned int left;
-	int result;
-	struct gkfd_mqds *list;
-	uint32_t line;
-};
-
 static size_t write_request(struct readers_task *t, uint32_t reader, void *to, size_t max)
 {
-	const struct gkfd_mqds_request request = { .by_ext = false };
+	const struct gkfd_mqds_question *q = container_of(t, struct gkfd_mqds_question, task);
+	const struct gkfd_mqds_request request = { .by_ext = q->by_ext };
 
 	if (max < sizeof(request))
 		return SIZE_MAX;
@@ -64,36 +53,55 @@ static size_t write_request(struct readers_task *t, uint32_t reader, void *to, s
 	return sizeof(request);
 }
 
-static void answered(struct readers_task *t, struct readers_answer *answer)
+void gkfd_mqds_answer_is(struct gkfd_mqds_question *q, int result, struct gkfd_mqds *list)
 {
-	struct question *q = (struct question *)t;
-
+	gkfd_mqds_done(&q->list);
+	q->list = *list;
+	q->result = result;
 	q->left = 0;
-	q->result = answer->result;
-	if (q->result >= 0)
-		q->result = gkfd_mqds_take(answer->bytes, answer->len, q->list, &q->line);
 }
 
-int gkfd_mqds_ask(struct gkfd *k, struct gkfd_mqds *ret, uint32_t *ret_line)
+static void answered(struct readers_task *t, struct readers_answer *answer)
 {
-	struct question q = {
+	struct gkfd_mqds list = { 0 };
+	int r = answer->result;
+
+	if (r >= 0)
+		r = take(answer->bytes, answer->len, &list);
+	gkfd_mqds_answer_is(container_of(t, struct gkfd_mqds_question, task), r, &list);
+}
+
+void gkfd_mqds_question_init(struct gkfd_mqds_question *q, bool by_ext)
+{
+	*q = (struct gkfd_mqds_question){
 		.task = { .service = READER_MQDS,
 			  .user = READERS_SYSTEM,
 			  .write = write_request,
 			  .done = answered },
-		.left = 1,
-		.result = -ETIMEDOUT,
-		.list = ret,
+		.by_ext = by_ext,
 	};
+}
+
+/* ---- for who waits for it ---- */
+
+#define PATIENCE_NS (5 * NSEC_PER_SEC) /* of many queues, on a busy machine, some seconds */
+
+int gkfd_mqds_ask(struct gkfd *k, struct gkfd_mqds *ret)
+{
+	struct gkfd_mqds_question q;
 	struct readers *r;
 
 	if (k->transport != &gkfd_transport_syscall ||
 	    readers_new(&(struct readers_options){ .patience_ns = PATIENCE_NS }, &r) < 0)
-		return gkfd_mqds_read(k, ret, ret_line);
+		return gkfd_mqds_read(k, ret);
+	gkfd_mqds_question_init(&q, false);
+	q.left = 1;
+	q.result = -ETIMEDOUT;
 	readers_post(r, &q.task);
 	readers_wait(r, PATIENCE_NS, &q.left);
 	readers_cancel(r, &q.task);
 	readers_free(r);
-	*ret_line = q.line;
+	if (q.result >= 0)
+		*ret = q.list;
 	return q.result;
 }

@@ -134,13 +134,14 @@ int gkfd_schedulers_parse(const char *text, size_t len, struct gkfd_schedulers *
 	return 0;
 }
 
-int gkfd_schedulers_read(struct gkfd *k, struct gkfd_schedulers *ret, uint32_t *ret_line)
+int gkfd_schedulers_read(struct gkfd *k, struct gkfd_schedulers *ret)
 {
 	_cleanup_free_ char *text = NULL;
+	uint32_t line;
 	size_t len;
 	int r = gkfd_read_file(k, GKFD_TREE_SYS, STATE_FILE, &text, &len);
 
-	return r < 0 ? r : gkfd_schedulers_parse(text, len, ret, ret_line);
+	return r < 0 ? r : gkfd_schedulers_parse(text, len, ret, &line);
 }
 
 void gkfd_schedulers_done(struct gkfd_schedulers *s)

@@ -39,11 +39,9 @@ struct gkfd_schedulers {
 	struct gkfd_scheduled *gpus;
 };
 
-/*
- * Root only, and absent without debugfs: -EACCES, -EPERM, -ENOENT as the file system says; -EBADMSG
- * with *ret_line (from 1) set.
- */
-int gkfd_schedulers_read(struct gkfd *k, struct gkfd_schedulers *ret, uint32_t *ret_line);
+/* Root only, and absent without debugfs: -EACCES, -EPERM, -ENOENT as the file system says. */
+int gkfd_schedulers_read(struct gkfd *k, struct gkfd_schedulers *ret);
+/* -EBADMSG with *ret_line (from 1) set. */
 int gkfd_schedulers_parse(const char *text, size_t len, struct gkfd_schedulers *ret,
 			  uint32_t *ret_line);
 void gkfd_schedulers_done(struct gkfd_schedulers *s);

@@ -69,9 +69,8 @@ static struct gkfd_scheduled first(struct rig *r)
 {
 	struct gkfd_schedulers all;
 	struct gkfd_scheduled g;
-	uint32_t line;
 
-	assert_int_equal(gkfd_schedulers_read(r->k, &all, &line), 0);
+	assert_int_equal(gkfd_schedulers_read(r->k, &all), 0);
 	g = all.gpus[0];
 	gkfd_schedulers_done(&all);
 	return g;

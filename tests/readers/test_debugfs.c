@@ -356,11 +356,11 @@ static void the_files_are_read_where_the_driver_has_them(void **state)
 	struct gkfd_hqds hqds;
 	uint32_t line = 0;
 
-	assert_int_equal(gkfd_mqds_read(k, &mqds, &line), -ENOENT);
+	assert_int_equal(gkfd_mqds_read(k, &mqds), -ENOENT);
 	fake_error(f, GKFD_TREE_DEBUGFS, "mqds", -EACCES);
-	assert_int_equal(gkfd_mqds_read(k, &mqds, &line), -EACCES);
+	assert_int_equal(gkfd_mqds_read(k, &mqds), -EACCES);
 	fake_file(f, GKFD_TREE_DEBUGFS, "hqds", NODE " Device is stopped\n");
-	assert_int_equal(gkfd_hqds_read(k, &hqds, &line), 0);
+	assert_int_equal(gkfd_hqds_read(k, &hqds), 0);
 	assert_int_equal(hqds.n, 0);
 	assert_int_equal(line, 0);
 	gkfd_hqds_done(&hqds);

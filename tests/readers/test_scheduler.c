@@ -91,11 +91,10 @@ static void the_file_is_read_where_the_extension_has_it(void **state)
 	struct fake *f;
 	_cleanup_gkfd_ struct gkfd *k = fake_open(&f);
 	struct gkfd_schedulers found;
-	uint32_t line = 0;
 
-	assert_int_equal(gkfd_schedulers_read(k, &found, &line), -ENOENT);
+	assert_int_equal(gkfd_schedulers_read(k, &found), -ENOENT);
 	fake_file(f, GKFD_TREE_SYS, "kernel/debug/kfd_gpreempt", OFF);
-	assert_int_equal(gkfd_schedulers_read(k, &found, &line), 0);
+	assert_int_equal(gkfd_schedulers_read(k, &found), 0);
 	assert_int_equal(found.n, 1);
 	gkfd_schedulers_done(&found);
 }
