@@ -82,7 +82,7 @@ struct backend {
 
 	/* looking */
 	struct gkfd_look_room *room; /* where there are no readers */
-	uint32_t look_ids[GKFD_LOOKS / 32]; /* bits of those that are taken */
+	bool look_ids[GKFD_LOOKS]; /* that are taken */
 	unsigned int awaited; /* looks that the owner waits for */
 	struct mqds mqds;
 };
@@ -101,21 +101,25 @@ const char *mqds_problem(const struct backend *b);
 /* "mqds" holds every process's queues and is long: within this time one reading is for all. */
 #define MQDS_FRESH_NS (50 * NSEC_PER_MSEC)
 
+struct watched { /* queues of a process, and where they are */
+	struct gpu_queue *queues;
+	struct gkfd_look_queue *known; /* those whose pointers are known */
+	struct gpu_sample *samples; /* of the known, then of the unseen */
+	size_t n, n_known, n_unseen;
+	bool kept; /* something as it was before, as nobody could tell anew */
+};
+
 struct gpu_watch {
 	LIST_ENTRY(gpu_watch) link;
 	struct backend *b;
 	pid_t pid;
 	char *names; /* of its queues, as sysfs lists them */
-	struct gpu_queue *queues;
-	size_t n;
+	struct watched q;
 	bool stale; /* some pointers are not known, or not where they were */
 	int error; /* of the last refresh: what is known of its queues is older */
 	uint64_t retry_ns, retry_at_ns; /* when to look for them again */
 
 	/* looking */
-	struct gkfd_look_queue *known; /* those whose pointers are known */
-	size_t n_known, n_unseen;
-	struct gpu_sample *samples; /* of the known, then of the unseen */
 	struct gkfd_look *look; /* without readers */
 	struct readers_task task;
 	uint32_t id;

@@ -8,7 +8,6 @@
 
 /* A reader takes some ten microseconds; one that gets no processor is not waited for. */
 #define WAIT_NS (500 * NSEC_PER_USEC)
-#define ID_BITS 32u
 
 static struct gpu_watch *watch_of(struct readers_task *t)
 {
@@ -29,15 +28,15 @@ static size_t write_request(struct readers_task *t, uint32_t reader, void *to, s
 	struct gkfd_look_request request = {
 		.id = w->id,
 		.flags = (is_new ? GKFD_LOOK_NEW : 0) | (is_held(w) ? GKFD_LOOK_HELD : 0),
-		.n = is_new ? (uint32_t)w->n_known : 0,
+		.n = is_new ? (uint32_t)w->q.n_known : 0,
 	};
-	size_t bytes = request.n * sizeof(*w->known);
+	size_t bytes = request.n * sizeof(*w->q.known);
 
 	if (max < sizeof(request) + bytes)
 		return SIZE_MAX;
 	memcpy(to, &request, sizeof(request));
 	if (bytes)
-		memcpy((char *)to + sizeof(request), w->known, bytes);
+		memcpy((char *)to + sizeof(request), w->q.known, bytes);
 	w->told = reader;
 	return sizeof(request) + bytes;
 }
@@ -56,13 +55,13 @@ static void finish(struct gpu_watch *w, int result)
 static void done(struct readers_task *t, struct readers_answer *answer)
 {
 	struct gpu_watch *w = watch_of(t);
-	size_t bytes = w->n_known * sizeof(*w->samples);
+	size_t bytes = w->q.n_known * sizeof(*w->q.samples);
 	int r = answer->result;
 
 	if (r >= 0 && answer->len != bytes)
 		r = -EPROTO;
 	if (r >= 0 && bytes)
-		memcpy(w->samples, answer->bytes, bytes);
+		memcpy(w->q.samples, answer->bytes, bytes);
 	if (r == -ENOENT || r == -EPROTO)
 		w->told = 0;
 	finish(w, r);
@@ -73,9 +72,9 @@ static void done(struct readers_task *t, struct readers_answer *answer)
 static int take_id(struct backend *b, uint32_t *ret)
 {
 	for (uint32_t i = 0; i < GKFD_LOOKS; i++) {
-		if (b->look_ids[i / ID_BITS] & 1u << i % ID_BITS)
+		if (b->look_ids[i])
 			continue;
-		b->look_ids[i / ID_BITS] |= 1u << i % ID_BITS;
+		b->look_ids[i] = true;
 		*ret = i;
 		return 0;
 	}
@@ -98,7 +97,7 @@ int look_init(struct gpu_watch *w)
 	return r < 0 ? r : take_id(w->b, &w->id);
 }
 
-static void forget_look(struct gpu_watch *w)
+void look_changed(struct gpu_watch *w)
 {
 	if (w->b->readers)
 		readers_cancel(w->b->readers, &w->task);
@@ -111,14 +110,9 @@ static void forget_look(struct gpu_watch *w)
 
 void look_done(struct gpu_watch *w)
 {
-	forget_look(w);
+	look_changed(w);
 	if (w->b->readers)
-		w->b->look_ids[w->id / ID_BITS] &= ~(1u << w->id % ID_BITS);
-}
-
-void look_changed(struct gpu_watch *w)
-{
-	forget_look(w);
+		w->b->look_ids[w->id] = false;
 }
 
 static void look_here(struct gpu_watch *w)
@@ -126,8 +120,8 @@ static void look_here(struct gpu_watch *w)
 	int r = 0;
 
 	if (!w->look)
-		r = gkfd_look_new(w->pid, w->known, w->n_known, &w->look);
-	finish(w, r < 0 ? r : gkfd_look(w->b->k, w->look, w->b->room, is_held(w), w->samples));
+		r = gkfd_look_new(w->pid, w->q.known, w->q.n_known, &w->look);
+	finish(w, r < 0 ? r : gkfd_look(w->b->k, w->look, w->b->room, is_held(w), w->q.samples));
 }
 
 static void begin(struct gpu_watch *w)
@@ -137,7 +131,7 @@ static void begin(struct gpu_watch *w)
 	if (w->task.crew) /* it is being looked at */
 		return;
 	w->looked = false;
-	if (!w->n_known) {
+	if (!w->q.n_known) {
 		finish(w, 0);
 	} else if (!b->readers) {
 		look_here(w);
@@ -170,9 +164,9 @@ static bool is_blind(const struct gpu_watch *w)
 static void hide(struct gpu_watch *w, size_t n)
 {
 	for (size_t i = 0; i < n; i++)
-		w->samples[i] = (struct gpu_sample){ .gpu = w->known[i].gpu,
-						     .queue = w->known[i].queue,
-						     .state = GPU_UNSEEN };
+		w->q.samples[i] = (struct gpu_sample){ .gpu = w->q.known[i].gpu,
+						       .queue = w->q.known[i].queue,
+						       .state = GPU_UNSEEN };
 }
 
 int look_result(struct gpu_watch *w, const struct gpu_sample **ret)
@@ -181,11 +175,11 @@ int look_result(struct gpu_watch *w, const struct gpu_sample **ret)
 		return w->task.crew ? -EAGAIN : -ECANCELED;
 	w->looked = false;
 	if (is_blind(w))
-		hide(w, w->n_known);
+		hide(w, w->q.n_known);
 	else if (w->result < 0)
 		return w->result;
-	*ret = w->samples;
-	return (int)(w->n_known + w->n_unseen);
+	*ret = w->q.samples;
+	return (int)(w->q.n_known + w->q.n_unseen);
 }
 
 static const char *why_blind(int error)
@@ -197,8 +191,8 @@ static const char *why_blind(int error)
 
 static bool any_hidden(const struct gpu_watch *w)
 {
-	for (size_t i = 0; i < w->n_known; i++) {
-		if (w->samples[i].state == GPU_UNSEEN)
+	for (size_t i = 0; i < w->q.n_known; i++) {
+		if (w->q.samples[i].state == GPU_UNSEEN)
 			return true;
 	}
 	return false;
@@ -208,13 +202,13 @@ const char *look_blind(const struct gpu_watch *w)
 {
 	const char *problem;
 
-	if (w->n_known && is_blind(w))
+	if (w->q.n_known && is_blind(w))
 		return why_blind(w->result);
 	if (w->result == 1 && any_hidden(w))
 		return "the pointers of some of its queues cannot be read";
 	if (w->error < 0)
 		return "what sysfs says of its queues is not understood";
-	if (!w->n_unseen)
+	if (!w->q.n_unseen)
 		return NULL;
 	problem = mqds_problem(w->b);
 	return problem ? problem : "the driver lists no queue like it yet";

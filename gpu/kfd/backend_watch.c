@@ -11,22 +11,14 @@
 /* What could not be found in it is looked for again later and later. */
 #define RETRY_MAX_NS (10 * NSEC_PER_SEC)
 
-struct fresh { /* what becomes of a watch */
-	struct gpu_queue *queues;
-	struct gkfd_look_queue *known;
-	struct gpu_sample *samples;
-	size_t n, n_known, n_unseen;
-	bool kept; /* something as it was before, as nobody could tell anew */
-};
-
-static void fresh_done(struct fresh *f)
+static void watched_done(struct watched *q)
 {
-	free(f->queues);
-	free(f->known);
-	free(f->samples);
+	free(q->queues);
+	free(q->known);
+	free(q->samples);
 }
 
-static int fresh_alloc(struct fresh *f, size_t n)
+static int watched_alloc(struct watched *f, size_t n)
 {
 	f->queues = calloc(n + 1, sizeof(*f->queues));
 	f->known = calloc(n + 1, sizeof(*f->known));
@@ -34,7 +26,8 @@ static int fresh_alloc(struct fresh *f, size_t n)
 	return f->queues && f->known && f->samples ? 0 : -ENOMEM;
 }
 
-static void add_known(struct fresh *f, const struct gkfd_proc_queue *q, struct gkfd_queue_addr addr)
+static void add_known(struct watched *f, const struct gkfd_proc_queue *q,
+		      struct gkfd_queue_addr addr)
 {
 	f->known[f->n_known++] = (struct gkfd_look_queue){
 		.gpu = q->gpu_id,
@@ -44,7 +37,7 @@ static void add_known(struct fresh *f, const struct gkfd_proc_queue *q, struct g
 }
 
 /* Their samples never change, and follow those of the known ones. */
-static void add_unseen(struct fresh *f)
+static void add_unseen(struct watched *f)
 {
 	for (size_t i = 0; i < f->n; i++) {
 		const struct gpu_queue *q = &f->queues[i];
@@ -60,8 +53,8 @@ static void add_unseen(struct fresh *f)
 static const struct gkfd_queue_addr *addr_before(const struct gpu_watch *w,
 						 const struct gkfd_proc_queue *q)
 {
-	for (size_t i = 0; i < w->n_known; i++) {
-		const struct gkfd_look_queue *k = &w->known[i];
+	for (size_t i = 0; i < w->q.n_known; i++) {
+		const struct gkfd_look_queue *k = &w->q.known[i];
 
 		if (k->gpu == q->gpu_id && k->queue == q->queue_id &&
 		    k->addr.ring_bytes == q->ring_bytes)
@@ -70,7 +63,7 @@ static const struct gkfd_queue_addr *addr_before(const struct gpu_watch *w,
 	return NULL;
 }
 
-static void add_queue(struct fresh *f, const struct gpu_watch *w, const struct gkfd_proc_queue *q,
+static void add_queue(struct watched *f, const struct gpu_watch *w, const struct gkfd_proc_queue *q,
 		      const struct gkfd_mqd *mqd, bool none_read)
 {
 	const struct gkfd_queue_addr *before = !mqd && none_read ? addr_before(w, q) : NULL;
@@ -87,13 +80,13 @@ static void add_queue(struct fresh *f, const struct gpu_watch *w, const struct g
 	f->kept |= before != NULL;
 }
 
-static int fresh_build(const struct gpu_watch *w, const struct gkfd_proc *proc, struct fresh *f)
+static int fresh_build(const struct gpu_watch *w, const struct gkfd_proc *proc, struct watched *f)
 {
 	_cleanup_free_ const struct gkfd_mqd **mqds = calloc(proc->n_queues + 1, sizeof(*mqds));
 	const struct gkfd_mqd *first;
 	size_t n;
 
-	if (!mqds || fresh_alloc(f, proc->n_queues) < 0)
+	if (!mqds || watched_alloc(f, proc->n_queues) < 0)
 		return -ENOMEM;
 	n = gkfd_mqds_of_process(mqds_list(w->b), proc->pid, &first);
 	gkfd_match_queues(proc, first, n, mqds);
@@ -103,12 +96,12 @@ static int fresh_build(const struct gpu_watch *w, const struct gkfd_proc *proc, 
 	return 0;
 }
 
-static bool is_same(const struct gpu_watch *w, const struct fresh *f)
+static bool is_same(const struct gpu_watch *w, const struct watched *f)
 {
-	if (w->n != f->n)
+	if (w->q.n != f->n)
 		return false;
 	for (size_t i = 0; i < f->n; i++) {
-		const struct gpu_queue *a = &w->queues[i], *b = &f->queues[i];
+		const struct gpu_queue *a = &w->q.queues[i], *b = &f->queues[i];
 
 		if (a->gpu != b->gpu || a->queue != b->queue || a->unseen != b->unseen)
 			return false;
@@ -116,18 +109,11 @@ static bool is_same(const struct gpu_watch *w, const struct fresh *f)
 	return true;
 }
 
-static void adopt(struct gpu_watch *w, struct fresh *f)
+static void adopt(struct gpu_watch *w, const struct watched *f)
 {
-	struct fresh old = { .queues = w->queues, .known = w->known, .samples = w->samples };
-
 	look_changed(w);
-	fresh_done(&old);
-	w->queues = f->queues;
-	w->known = f->known;
-	w->samples = f->samples;
-	w->n = f->n;
-	w->n_known = f->n_known;
-	w->n_unseen = f->n_unseen;
+	watched_done(&w->q);
+	w->q = *f;
 	w->stale = f->n_unseen > 0 || f->kept;
 }
 
@@ -135,7 +121,7 @@ static void adopt(struct gpu_watch *w, struct fresh *f)
 static int rebuild(struct gpu_watch *w)
 {
 	_cleanup_(gkfd_proc_done) struct gkfd_proc proc = { 0 };
-	struct fresh f = { 0 };
+	struct watched f = { 0 };
 	int r;
 
 	mqds_refresh(w->b); /* first: what it lacks is then missed, not mistaken */
@@ -144,7 +130,7 @@ static int rebuild(struct gpu_watch *w)
 		return r;
 	r = fresh_build(w, &proc, &f);
 	if (r < 0) {
-		fresh_done(&f);
+		watched_done(&f);
 		return r;
 	}
 	r = !is_same(w, &f);
@@ -197,7 +183,7 @@ static int refresh(struct gpu_watch *w)
 	r = rebuild(w);
 	if (r < 0)
 		return r;
-	w->stale |= count_names(names) > w->n; /* one is listed before it has its files */
+	w->stale |= count_names(names) > w->q.n; /* one is listed before it has its files */
 	plan_retry(w, changed);
 	free(w->names);
 	w->names = steal_ptr(&names);
@@ -248,14 +234,12 @@ void watch_free(struct gpu_watch *w)
 	LIST_REMOVE(w, link);
 	look_done(w);
 	free(w->names);
-	free(w->queues);
-	free(w->known);
-	free(w->samples);
+	watched_done(&w->q);
 	free(w);
 }
 
 const struct gpu_queue *watch_queues(const struct gpu_watch *w, size_t *ret_n)
 {
-	*ret_n = w->n;
-	return w->queues;
+	*ret_n = w->q.n;
+	return w->q.queues;
 }

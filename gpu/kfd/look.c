@@ -15,7 +15,7 @@
 #define NEAR_BYTES 128
 
 struct seen { /* of one queue, at the last look */
-	uint32_t gpu, queue;
+	struct gkfd_look_queue at;
 	uint64_t read, write;
 	uint64_t now_read, now_write; /* as they are being looked at */
 	uint32_t span, n_spans; /* of the look's: two, or one where they lie together */
@@ -27,7 +27,6 @@ struct seen { /* of one queue, at the last look */
 struct gkfd_look {
 	pid_t pid;
 	size_t n;
-	struct gkfd_queue_addr *addrs;
 	struct seen *seen;
 	struct gkfd_span *spans;
 	size_t n_spans;
@@ -93,8 +92,8 @@ static bool is_read(const struct gkfd_look *l, size_t i)
  */
 static void take_pointers(struct gkfd_look *l, size_t i)
 {
-	const struct gkfd_queue_addr *addr = &l->addrs[i];
 	struct seen *s = &l->seen[i];
+	const struct gkfd_queue_addr *addr = &s->at.addr;
 	uint64_t low = l->spans[s->span].addr;
 
 	if (s->n_spans > 1)
@@ -144,7 +143,7 @@ static void follow(const struct looking *lk)
 	for (size_t i = 0; i < room->n; i++) {
 		const struct seen *s = &l->seen[room->index[i]];
 
-		room->followed[i] = l->addrs[room->index[i]];
+		room->followed[i] = s->at.addr;
 		room->progress[i].read_index = s->now_read;
 		room->progress[i].write_index = s->now_write;
 	}
@@ -196,7 +195,7 @@ static void settle_unknown(const struct looking *lk)
 		struct seen *s = &lk->l->seen[i];
 
 		if (lk->samples[i].state != GPU_UNKNOWN || !is_read(lk->l, i) || has_moved(s) ||
-		    !ask_once(lk, s->gpu, answers, &n_answers))
+		    !ask_once(lk, s->at.gpu, answers, &n_answers))
 			continue;
 		lk->samples[i].state = GPU_IDLE;
 		s->settled = s->read == s->write;
@@ -206,8 +205,8 @@ static void settle_unknown(const struct looking *lk)
 static struct gpu_sample last_sample(const struct seen *s)
 {
 	return (struct gpu_sample){
-		.gpu = s->gpu,
-		.queue = s->queue,
+		.gpu = s->at.gpu,
+		.queue = s->at.queue,
 		.read = s->read,
 		.write = s->write,
 		.state = GPU_UNKNOWN,
@@ -216,7 +215,7 @@ static struct gpu_sample last_sample(const struct seen *s)
 
 static struct gpu_sample hidden_sample(const struct seen *s)
 {
-	return (struct gpu_sample){ .gpu = s->gpu, .queue = s->queue, .state = GPU_UNSEEN };
+	return (struct gpu_sample){ .gpu = s->at.gpu, .queue = s->at.queue, .state = GPU_UNSEEN };
 }
 
 /* How many could not be read. */
@@ -305,7 +304,7 @@ static void add_queue(struct gkfd_look *l, const struct gkfd_look_queue *q)
 	uint64_t read = q->addr.read_ptr_addr, write = q->addr.write_ptr_addr;
 	uint64_t low = MIN(read, write), bytes = MAX(read, write) - low;
 
-	*seen = (struct seen){ .gpu = q->gpu, .queue = q->queue, .span = (uint32_t)l->n_spans };
+	*seen = (struct seen){ .at = *q, .span = (uint32_t)l->n_spans };
 	if (bytes % sizeof(uint64_t) == 0 && bytes <= NEAR_BYTES - sizeof(uint64_t)) {
 		spans[0] = (struct gkfd_span){ low, seen->together, bytes + sizeof(uint64_t) };
 		seen->n_spans = 1;
@@ -315,7 +314,7 @@ static void add_queue(struct gkfd_look *l, const struct gkfd_look_queue *q)
 		spans[1] = (struct gkfd_span){ write, &seen->now_write, sizeof(uint64_t) };
 		seen->n_spans = 2;
 	}
-	l->addrs[l->n++] = q->addr;
+	l->n++;
 	l->n_spans += seen->n_spans;
 }
 
@@ -327,10 +326,9 @@ int gkfd_look_new(pid_t pid, const struct gkfd_look_queue *queues, size_t n, str
 		return -ENOMEM;
 	l->pid = pid;
 	l->mem = GKFD_MEM_NONE;
-	l->addrs = calloc(n + 1, sizeof(*l->addrs));
 	l->seen = calloc(n + 1, sizeof(*l->seen));
 	l->spans = calloc(n + 1, 2 * sizeof(*l->spans));
-	if (!l->addrs || !l->seen || !l->spans) {
+	if (!l->seen || !l->spans) {
 		gkfd_look_free(l);
 		return -ENOMEM;
 	}
@@ -345,7 +343,6 @@ void gkfd_look_free(struct gkfd_look *l)
 	if (!l)
 		return;
 	closep(&l->mem.fd);
-	free(l->addrs);
 	free(l->seen);
 	free(l->spans);
 	free(l);
@@ -353,16 +350,10 @@ void gkfd_look_free(struct gkfd_look *l)
 
 /* ---- in the reader ---- */
 
-struct looker {
-	struct gkfd_look *look; /* NULL: none of this id */
-	pid_t pid;
-	uint32_t n;
-};
-
 struct gkfd_lookers {
 	struct gkfd *k;
 	struct gkfd_look_room *room;
-	struct looker lookers[GKFD_LOOKS];
+	struct gkfd_look *looks[GKFD_LOOKS]; /* by id; NULL: none */
 };
 
 int gkfd_lookers_new(struct gkfd *k, struct gkfd_lookers **ret)
@@ -382,37 +373,31 @@ int gkfd_lookers_new(struct gkfd *k, struct gkfd_lookers **ret)
 	return 0;
 }
 
-static int replace(struct looker *l, pid_t pid, const void *queues, uint32_t n)
-{
-	gkfd_look_free(l->look);
-	*l = (struct looker){ .pid = pid, .n = n };
-	return gkfd_look_new(pid, queues, n, &l->look);
-}
-
 int gkfd_look_serve(struct gkfd_lookers *all, pid_t pid, const void *request, size_t len,
 		    struct reader_room *room)
 {
 	const struct gkfd_look_request *head = request;
-	struct looker *l;
+	struct gkfd_look **look;
 	size_t bytes;
 	int r = 0;
 
 	if (len < sizeof(*head) || head->id >= GKFD_LOOKS)
 		return -EINVAL;
-	l = &all->lookers[head->id];
+	look = &all->looks[head->id];
 	if (head->flags & GKFD_LOOK_NEW) {
 		if ((len - sizeof(*head)) / sizeof(struct gkfd_look_queue) < head->n)
 			return -EINVAL;
-		r = replace(l, pid, head + 1, head->n);
+		gkfd_look_free(steal_ptr(look));
+		r = gkfd_look_new(pid, (const void *)(head + 1), head->n, look);
 	}
 	if (r < 0)
 		return r;
-	if (!l->look || l->pid != pid)
+	if (!*look || (*look)->pid != pid)
 		return -ENOENT;
-	bytes = l->n * sizeof(struct gpu_sample);
+	bytes = (*look)->n * sizeof(struct gpu_sample);
 	if (bytes > room->max)
 		return -ENOSPC;
 	room->len = bytes;
-	return gkfd_look(all->k, l->look, all->room, head->flags & GKFD_LOOK_HELD,
+	return gkfd_look(all->k, *look, all->room, head->flags & GKFD_LOOK_HELD,
 			 (struct gpu_sample *)(void *)room->at);
 }
