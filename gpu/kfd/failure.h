@@ -36,7 +36,7 @@ enum gkfd_why {
 	GKFD_WHY_NO_CRIU_RIGHT, /* -EACCES: no CAP_CHECKPOINT_RESTORE */
 	GKFD_WHY_WHOLE_ONLY, /* -EINVAL: single queues were asked for, a pause takes them all */
 	GKFD_WHY_NO_RING, /* -EOPNOTSUPP: without debugging its ring must be known: queue_id */
-	GKFD_WHY_NO_VM, /* -EOPNOTSUPP: gpu_id has no address space of it (vms.h) */
+	GKFD_WHY_NO_VM, /* -EOPNOTSUPP: gpu_id has no address space of it (vms.c) */
 	GKFD_WHY_TOO_LATE, /* -ETIMEDOUT: the hold would have been over before it began */
 	GKFD_WHY_STAINED, /* -EUCLEAN: our death would not resume it any more (gkfd_stain) */
 	GKFD_WHY_HELD, /* -EBUSY: other_pid holds it through the driver's extension */

@@ -3,7 +3,6 @@
 #include <string.h>
 
 #include "gpu/kfd/own.h"
-#include "gpu/kfd/vms.h"
 #include "util/macros.h"
 
 #define PERCENT_OFF 0

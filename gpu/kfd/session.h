@@ -69,6 +69,8 @@ void gkfd_session_forget(struct gkfd_session *s);
 
 /* ---- by the debug interface ---- */
 
+/* -EOPNOTSUPP: not @pid, which has no address space (vms.c) on the GPU of @fail. */
+int gkfd_vms_check(struct gkfd *k, pid_t pid, struct gkfd_failure *fail);
 int gkfd_session_begin(struct gkfd_session *s, struct gkfd *k, pid_t pid,
 		       struct gkfd_failure *fail);
 /*

@@ -11,12 +11,13 @@
 #define ID_MASK (~(KFD_DBG_QUEUE_ERROR_MASK | KFD_DBG_QUEUE_INVALID_MASK))
 #define IDS_PER_CALL_MAX 1024u /* the driver refuses more (Linux 6.12: KFD_MAX_NUM_OF_QUEUES) */
 
-static bool in_snapshot(const struct kfd_queue_snapshot_entry *entries, uint32_t n, uint32_t id)
+static const struct kfd_queue_snapshot_entry *find(const struct kfd_queue_snapshot_entry *entries,
+						   uint32_t n, uint32_t id)
 {
 	for (uint32_t i = 0; i < n; i++)
 		if (entries[i].queue_id == id)
-			return true;
-	return false;
+			return &entries[i];
+	return NULL;
 }
 
 static int check_request(const struct gpu_hold *what, struct gkfd_failure *fail)
@@ -39,7 +40,7 @@ static int check_ids(const struct gpu_hold *what, const struct kfd_queue_snapsho
 		     uint32_t n_entries, struct gkfd_failure *fail)
 {
 	for (uint32_t i = 0; what->ids && i < what->n; i++) {
-		if (in_snapshot(entries, n_entries, what->ids[i]))
+		if (find(entries, n_entries, what->ids[i]))
 			continue;
 		gkfd_fail(fail, -EINVAL, GKFD_WHY_NO_SUCH_QUEUE, "hold");
 		fail->queue_id = what->ids[i];
@@ -87,25 +88,23 @@ static int keep_ids(struct gkfd_session *s, const uint32_t *ids, uint32_t n,
 	return 0;
 }
 
-enum verdict { ALL_SUSPENDED, SOME_MISSED, BROKEN };
-
 /*
  * Reads what the driver did from the ids, not from the count: a dead scheduler answers 0 like
  * a process without queues. Ids with a bit set are good for nothing else afterwards.
  */
-static enum verdict judge(const uint32_t *ids, uint32_t n, int count, uint32_t *ret_broken)
+static int judge(const uint32_t *ids, uint32_t n, int count, struct gkfd_failure *fail)
 {
-	enum verdict verdict = (uint32_t)count == n ? ALL_SUSPENDED : SOME_MISSED;
+	bool missed = (uint32_t)count != n;
 
 	for (uint32_t i = 0; i < n; i++) {
 		if (ids[i] & KFD_DBG_QUEUE_ERROR_MASK) {
-			*ret_broken = ids[i] & ID_MASK;
-			return BROKEN;
+			gkfd_fail(fail, -EIO, GKFD_WHY_PREEMPTION_FAILED, "suspend");
+			fail->queue_id = ids[i] & ID_MASK;
+			return -EIO;
 		}
-		if (ids[i] & KFD_DBG_QUEUE_INVALID_MASK)
-			verdict = SOME_MISSED;
+		missed |= ids[i] & KFD_DBG_QUEUE_INVALID_MASK;
 	}
-	return verdict;
+	return missed ? gkfd_fail(fail, -EAGAIN, GKFD_WHY_RESTLESS, "suspend") : 0;
 }
 
 static int suspend_failed(int error, struct gkfd_failure *fail)
@@ -123,38 +122,17 @@ static int suspend_failed(int error, struct gkfd_failure *fail)
 }
 
 /* One suspend call. 0: all of @ids are off; -EAGAIN: some are not, look again; else an error. */
-static int suspend_once(struct gkfd_session *s, uint32_t *ids, uint32_t n, struct gkfd_moved *hold,
+static int suspend_once(struct gkfd_session *s, uint32_t *ids, uint32_t n, struct gkfd_moved *moved,
 			struct gkfd_failure *fail)
 {
 	uint64_t began_ns = gkfd_now_ns(s->k);
-	uint32_t broken = 0;
 	int r;
 
 	s->touched = s->tried = true;
 	r = gkfd_dbg_suspend_queues(s->k, s->pid, ids, n, s->grace_kclk);
-	hold->began_ns = hold->began_ns ? hold->began_ns : began_ns;
-	hold->done_ns = gkfd_now_ns(s->k);
-	if (r < 0)
-		return suspend_failed(r, fail);
-	switch (judge(ids, n, r, &broken)) {
-	case ALL_SUSPENDED:
-		return 0;
-	case SOME_MISSED:
-		return gkfd_fail(fail, -EAGAIN, GKFD_WHY_RESTLESS, "suspend");
-	case BROKEN:
-	default:
-		gkfd_fail(fail, -EIO, GKFD_WHY_PREEMPTION_FAILED, "suspend");
-		fail->queue_id = broken;
-		return -EIO;
-	}
-}
-
-static uint32_t gpu_of(const struct kfd_queue_snapshot_entry *entries, uint32_t n, uint32_t id)
-{
-	for (uint32_t i = 0; i < n; i++)
-		if (entries[i].queue_id == id)
-			return entries[i].gpu_id;
-	return 0;
+	moved->began_ns = moved->began_ns ? moved->began_ns : began_ns;
+	moved->done_ns = gkfd_now_ns(s->k);
+	return r < 0 ? suspend_failed(r, fail) : judge(ids, n, r, fail);
 }
 
 /* A process that is to be held wholly may have grown since it was looked at. */
@@ -171,10 +149,11 @@ static int check_grown(struct gkfd_session *s, uint32_t n_entries, struct gkfd_f
 }
 
 /* One round: look, suspend, look again. On 0 the session has the ids. */
-static int hold_round(struct gkfd_session *s, const struct gpu_hold *what, struct gkfd_moved *hold,
+static int hold_round(struct gkfd_session *s, const struct gpu_hold *what, struct gkfd_moved *moved,
 		      struct gkfd_failure *fail)
 {
 	_cleanup_free_ struct kfd_queue_snapshot_entry *entries = NULL;
+	const struct kfd_queue_snapshot_entry *broken;
 	_cleanup_free_ uint32_t *ids = NULL;
 	uint32_t n_entries = 0, n = 0;
 	int r;
@@ -185,9 +164,10 @@ static int hold_round(struct gkfd_session *s, const struct gpu_hold *what, struc
 	if (r >= 0)
 		r = choose_ids(s, what, entries, n_entries, &ids, &n, fail);
 	if (r >= 0 && n > 0)
-		r = suspend_once(s, ids, n, hold, fail);
-	if (r == -EIO)
-		fail->gpu_id = gpu_of(entries, n_entries, fail->queue_id);
+		r = suspend_once(s, ids, n, moved, fail);
+	broken = r == -EIO ? find(entries, n_entries, fail->queue_id) : NULL;
+	if (broken)
+		fail->gpu_id = broken->gpu_id;
 	if (r >= 0 && !what->ids)
 		r = check_grown(s, n_entries, fail);
 	return r < 0 ? r : keep_ids(s, ids, n, fail);

@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "gpu/freezer.h"
-#include "gpu/kfd/vms.h"
 #include "util/macros.h"
 
 /* ---- its end ---- */

@@ -1,11 +1,21 @@
 /* SPDX-License-Identifier: MIT */
+/*
+ * Has a process an address space on every GPU it may use?
+ *
+ * suspend_queues() of Linux 6.12 flushes the TLB of each GPU that comes after one where it has
+ * suspended something, and the kernel oopses where the process never took an address space
+ * (pdd->drm_priv is NULL). AMD's runtime takes one on every GPU when it starts; a program that
+ * does not must not be suspended through the debug interface.
+ *
+ * Seen from outside, a GPU whose render node the process has not opened has none.
+ */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "gpu/kfd/procs.h"
+#include "gpu/kfd/session.h"
 #include "gpu/kfd/topology.h"
-#include "gpu/kfd/vms.h"
 #include "util/macros.h"
 
 #define FIRST_RENDER_MINOR 128

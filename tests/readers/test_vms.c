@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <sys/stat.h>
 
-#include "gpu/kfd/vms.h"
+#include "gpu/kfd/session.h"
 #include "tests/readers/rig.h"
 
 struct fixture {
