@@ -6,6 +6,7 @@
 #include <sys/eventfd.h>
 
 #include "gpu/helpers/borrow.h"
+#include "util/array.h"
 #include "util/macros.h"
 
 /* ---- the right to a process, by a descriptor of its own ---- */
@@ -217,7 +218,7 @@ int ext_new(struct backend *b, struct ext **ret)
 	if (x->wake_fd < 0)
 		return -errno;
 	x->entries = calloc(x->max_entries, sizeof(*x->entries));
-	if (!x->entries)
+	if (!x->entries || array_reserve(&x->polls, 1, &x->room, sizeof(*x->polls)) < 0)
 		return -ENOMEM;
 	r = ext_work_start(x);
 	if (r < 0)

@@ -30,21 +30,18 @@ static bool is_named(const struct gpu_hold *what, uint32_t queue)
 
 /* ---- more ---- */
 
-static int make_room(struct gpu_target *t, size_t n)
+int ext_scopes_reserve(struct gpu_target *t, const struct gpu_hold *what, size_t max)
 {
-	struct scope *scopes = reallocarray(t->scopes, n, sizeof(*scopes));
+	size_t n = t->n_scopes + (what->ids ? what->n : 1);
+	struct scope *scopes;
 
+	if (n > max)
+		return -E2BIG;
+	scopes = reallocarray(t->scopes, n + 1, sizeof(*scopes)); /* never of size 0 */
 	if (!scopes)
 		return -ENOMEM;
 	t->scopes = scopes;
 	return 0;
-}
-
-int ext_scopes_reserve(struct gpu_target *t, const struct gpu_hold *what, size_t max)
-{
-	size_t n = t->n_scopes + (what->ids ? what->n : 1);
-
-	return n > max ? -E2BIG : n > 0 ? make_room(t, n) : 0;
 }
 
 static bool is_there(const struct gpu_target *t, uint32_t queue)

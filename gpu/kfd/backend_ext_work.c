@@ -2,10 +2,12 @@
 /* The worker's thread: what is ordered, who ended, and what has to be renewed. */
 #include <errno.h>
 #include <signal.h>
+#include <sys/eventfd.h>
 
 #include "gpu/kfd/backend_ext.h"
 #include "gpu/kfd/failure.h"
 #include "gpu/kfd/procs.h"
+#include "util/array.h"
 #include "util/macros.h"
 
 /* ---- what came of it ---- */
@@ -49,21 +51,6 @@ void ext_lost(struct gpu_target *t, int r, const struct gkfd_failure *failure)
 }
 
 /* ---- attaching ---- */
-
-static int grow_polls(struct ext *x)
-{
-	size_t room = 2 * x->room + 16;
-	struct pollfd *polls;
-
-	if (x->n_tied + 1 < x->room)
-		return 0;
-	polls = reallocarray(x->polls, room, sizeof(*polls));
-	if (!polls)
-		return -ENOMEM;
-	x->polls = polls;
-	x->room = room;
-	return 0;
-}
 
 /*
  * Who it is: the descriptor came first, so that this is about the same process, or it ended. Where
@@ -131,7 +118,8 @@ static int check_right(struct gpu_target *t, struct gkfd_failure *fail)
 
 static int take_up(struct gpu_target *t, struct gkfd_failure *fail)
 {
-	int r = grow_polls(t->base.b->ext);
+	struct ext *x = t->base.b->ext;
+	int r = array_reserve(&x->polls, x->n_tied + 2, &x->room, sizeof(*x->polls));
 
 	if (r < 0)
 		return gkfd_fail(fail, r, GKFD_WHY_SYSTEM, "attach");
@@ -173,9 +161,10 @@ static void handle_ends(struct ext *x, const struct pollfd *polls)
 
 static void look_out(struct ext *x, uint64_t until_ns)
 {
-	struct pollfd alone[1], *polls = x->polls ? x->polls : alone;
-	uint64_t at_ns = gkfd_now_ns(x->b->k), count;
+	uint64_t at_ns = gkfd_now_ns(x->b->k);
+	struct pollfd *polls = x->polls;
 	struct gpu_target *t;
+	eventfd_t count;
 	size_t n = 1;
 
 	polls[0] = (struct pollfd){ .fd = x->wake_fd, .events = POLLIN };
@@ -189,8 +178,7 @@ static void look_out(struct ext *x, uint64_t until_ns)
 	if (gkfd_wait(x->b->k, polls, n, until_ns) <= 0)
 		return;
 	if (polls[0].revents)
-		while (read(x->wake_fd, &count, sizeof(count)) < 0 && errno == EINTR)
-			;
+		eventfd_read(x->wake_fd, &count);
 	handle_ends(x, polls + 1);
 }
 
@@ -279,8 +267,5 @@ void ext_work_stop(struct ext *x)
 
 void ext_work_wake(struct ext *x)
 {
-	uint64_t one = 1;
-
-	while (write(x->wake_fd, &one, sizeof(one)) < 0 && errno == EINTR)
-		;
+	eventfd_write(x->wake_fd, 1);
 }

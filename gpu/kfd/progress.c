@@ -33,7 +33,10 @@ struct look { /* at one queue */
 	size_t n_spans;
 };
 
-struct round {
+struct round { /* what is read at once, and from where */
+	struct gkfd *k;
+	pid_t pid;
+	struct gkfd_mem *mem;
 	struct gkfd_span *spans;
 	size_t n;
 };
@@ -260,26 +263,20 @@ static void take_signals(struct look *l)
 		l->out->state = l->values[0] > 0 ? GKFD_QUEUE_RUNNING : GKFD_QUEUE_IDLE;
 }
 
-struct source { /* what is read from */
-	struct gkfd *k;
-	pid_t pid;
-	struct gkfd_mem *mem;
-};
-
-static int read_round(const struct source *from, struct round *rd)
+static int read_round(const struct round *rd)
 {
-	return gkfd_read_mem(from->k, from->pid, from->mem, rd->spans, rd->n);
+	return gkfd_read_mem(rd->k, rd->pid, rd->mem, rd->spans, rd->n);
 }
 
 /* The rounds after the pointers. A target that dies meanwhile leaves what is known so far. */
-static void follow(const struct source *from, struct look *looks, size_t n, struct round *rd)
+static void follow(struct look *looks, size_t n, struct round *rd)
 {
 	begin_round(rd, looks, n);
 	for (size_t i = 0; i < n; i++) {
 		if (is_followed(&looks[i]))
 			ask_packets(rd, &looks[i]);
 	}
-	if (read_round(from, rd) < 0)
+	if (read_round(rd) < 0)
 		return;
 	for (size_t i = 0; i < n; i++)
 		looks[i].packets_known = is_followed(&looks[i]) && none_refused(&looks[i]);
@@ -287,7 +284,7 @@ static void follow(const struct source *from, struct look *looks, size_t n, stru
 	begin_round(rd, looks, n);
 	for (size_t i = 0; i < n; i++)
 		ask_signals(rd, &looks[i]);
-	if (read_round(from, rd) < 0) {
+	if (read_round(rd) < 0) {
 		for (size_t i = 0; i < rd->n; i++)
 			rd->spans[i].ok = false;
 	}
@@ -349,15 +346,14 @@ void gkfd_progress_follow(struct gkfd *k, pid_t pid, struct gkfd_mem *mem,
 			  struct gkfd_progress_room *room, const struct gkfd_queue_addr *queues,
 			  size_t n, struct gkfd_progress *ret)
 {
-	struct source from = { .k = k, .pid = pid, .mem = mem };
-	struct round rd = { .spans = room->spans };
+	struct round rd = { .k = k, .pid = pid, .mem = mem, .spans = room->spans };
 
 	begin(room, queues, n, ret);
 	for (size_t i = 0; i < n; i++) {
 		if (makes_sense(&queues[i]))
 			take_pointers(&room->looks[i], room->scan);
 	}
-	follow(&from, room->looks, n, &rd);
+	follow(room->looks, n, &rd);
 }
 
 int gkfd_progress_read(struct gkfd *k, pid_t pid, const struct gkfd_queue_addr *queues, size_t n,
@@ -365,19 +361,18 @@ int gkfd_progress_read(struct gkfd *k, pid_t pid, const struct gkfd_queue_addr *
 {
 	_cleanup_(room_freep) struct gkfd_progress_room *room = NULL;
 	struct gkfd_mem mem = GKFD_MEM_NONE;
-	struct source from = { .k = k, .pid = pid, .mem = &mem };
-	struct round rd;
+	struct round rd = { .k = k, .pid = pid, .mem = &mem };
 	int r = gkfd_progress_room_new(n, GKFD_PROGRESS_SCAN, &room);
 
 	if (r < 0)
 		return r;
-	rd = (struct round){ .spans = room->spans };
+	rd.spans = room->spans;
 	if (n > 0)
 		memset(ret, 0, n * sizeof(*ret));
 	begin(room, queues, n, ret);
 	for (size_t i = 0; i < n; i++)
 		ask_pointers(&rd, &room->looks[i]);
-	r = read_round(&from, &rd);
+	r = read_round(&rd);
 	for (size_t i = 0; i < n && r >= 0; i++) {
 		struct look *l = &room->looks[i];
 
@@ -385,7 +380,7 @@ int gkfd_progress_read(struct gkfd *k, pid_t pid, const struct gkfd_queue_addr *
 			take_pointers(l, room->scan);
 	}
 	if (r >= 0)
-		follow(&from, room->looks, n, &rd);
+		follow(room->looks, n, &rd);
 	closep(&mem.fd);
 	return r < 0 ? r : 0;
 }

@@ -16,8 +16,8 @@
 
 struct kernel {
 	char *root;
-	int kfd;
-	int ext; /* -1: not open yet; any thread opens it */
+	int kfd; /* negative: not open, as the next */
+	int ext; /* any thread opens it */
 	bool expendable;
 };
 
@@ -48,10 +48,8 @@ static void kernel_close(void *data)
 {
 	struct kernel *k = data;
 
-	if (k->kfd >= 0)
-		close(k->kfd);
-	if (k->ext >= 0)
-		close(k->ext); /* lets go of all that is held through it */
+	closep(&k->kfd);
+	closep(&k->ext); /* lets go of all that is held through it */
 	free(k->root);
 	free(k);
 }
@@ -72,15 +70,10 @@ static int open_below_root(const struct kernel *k, const char *path, int flags)
 static int kernel_open(void *data)
 {
 	struct kernel *k = data;
-	int fd;
 
-	if (k->kfd >= 0)
-		return 0;
-	fd = open_below_root(k, "/dev/kfd", O_RDWR);
-	if (fd < 0)
-		return fd;
-	k->kfd = fd;
-	return 0;
+	if (k->kfd < 0)
+		k->kfd = open_below_root(k, "/dev/kfd", O_RDWR);
+	return MIN(k->kfd, 0);
 }
 
 static int kernel_ioctl_on(void *data, pid_t pid, int fd, unsigned long request, void *arg)
