@@ -69,17 +69,10 @@ static int identify(struct gpu_target *t, struct gkfd_failure *fail)
 		return gkfd_fail(fail, -ESRCH, GKFD_WHY_NO_PROCESS, "identify");
 	if (t->start_ticks)
 		return 0;
-	r = gkfd_proc_identify(k, t->base.pid, &ident);
-	if (r < 0)
-		return gkfd_fail(fail, r, r == -ESRCH ? GKFD_WHY_NO_PROCESS : GKFD_WHY_SYSTEM,
-				 "identify");
-	if (ident.tgid != t->base.pid) {
-		gkfd_fail(fail, -EINVAL, GKFD_WHY_NOT_A_LEADER, "identify");
-		fail->other_pid = ident.tgid;
-		return -EINVAL;
-	}
-	t->start_ticks = ident.start_ticks;
-	return 0;
+	r = gkfd_leader_find(k, t->base.pid, &ident, fail);
+	if (r >= 0)
+		t->start_ticks = ident.start_ticks;
+	return r;
 }
 
 /* By what was borrowed, which is not needed any more then. */

@@ -82,16 +82,16 @@ static void add_queue(struct watched *f, const struct gpu_watch *w, const struct
 
 static int fresh_build(const struct gpu_watch *w, const struct gkfd_proc *proc, struct watched *f)
 {
-	_cleanup_free_ const struct gkfd_mqd **mqds = calloc(proc->n_queues + 1, sizeof(*mqds));
 	const struct gkfd_mqd *first;
-	size_t n;
+	size_t n = gkfd_mqds_of_process(mqds_list(w->b), proc->pid, &first);
 
-	if (!mqds || watched_alloc(f, proc->n_queues) < 0)
+	if (watched_alloc(f, proc->n_queues) < 0)
 		return -ENOMEM;
-	n = gkfd_mqds_of_process(mqds_list(w->b), proc->pid, &first);
-	gkfd_match_queues(proc, first, n, mqds);
-	for (size_t i = 0; i < proc->n_queues; i++)
-		add_queue(f, w, &proc->queues[i], mqds[i], n == 0);
+	for (size_t i = 0; i < proc->n_queues; i++) {
+		const struct gkfd_proc_queue *q = &proc->queues[i];
+
+		add_queue(f, w, q, gkfd_match_queue(proc, q, first, n), n == 0);
+	}
 	add_unseen(f);
 	return 0;
 }

@@ -31,11 +31,17 @@ bool gkfd_dump_heading(struct gkfd_text *line)
 size_t gkfd_dump_row(struct gkfd_text line, uint32_t *ret_start,
 		     uint32_t ret_words[GKFD_DUMP_ROW_WORDS])
 {
-	size_t n = 0;
+	size_t n = 0, chars;
 
 	if (!gkfd_text_blanks(&line) || !gkfd_text_hex32(&line, ret_start) ||
 	    !gkfd_text_skip(&line, ":"))
 		return 0;
+	chars = (size_t)(line.end - line.at);
+	if (!ret_words) {
+		if (chars % WORD_CHARS != 0 || chars / WORD_CHARS > GKFD_DUMP_ROW_WORDS)
+			return 0;
+		return chars / WORD_CHARS;
+	}
 	while (!gkfd_text_ended(&line)) {
 		if (n == GKFD_DUMP_ROW_WORDS || !gkfd_text_blanks(&line) ||
 		    !gkfd_text_hex32(&line, &ret_words[n]))
@@ -43,19 +49,6 @@ size_t gkfd_dump_row(struct gkfd_text line, uint32_t *ret_start,
 		n++;
 	}
 	return n;
-}
-
-size_t gkfd_dump_skip_row(struct gkfd_text line, uint32_t *ret_start)
-{
-	size_t chars;
-
-	if (!gkfd_text_blanks(&line) || !gkfd_text_hex32(&line, ret_start) ||
-	    !gkfd_text_skip(&line, ":"))
-		return 0;
-	chars = (size_t)(line.end - line.at);
-	if (chars % WORD_CHARS != 0 || chars / WORD_CHARS > GKFD_DUMP_ROW_WORDS)
-		return 0;
-	return chars / WORD_CHARS;
 }
 
 int gkfd_dump_lines(const char *text, size_t len,

@@ -13,11 +13,12 @@ bool gkfd_dump_node(struct gkfd_text line, uint32_t *ret_node, uint32_t *ret_gpu
 /* Takes the indentation of a line that begins with a capital: rows have small hex digits. */
 bool gkfd_dump_heading(struct gkfd_text *line);
 
-/* "    00000020: 01234567 ...": where the row begins, and how many words it has; 0: no row. */
+/*
+ * "    00000020: 01234567 ...": where the row begins, and how many words it has; 0: no row. Of
+ * words that nobody wants (NULL) only the number is looked at.
+ */
 size_t gkfd_dump_row(struct gkfd_text line, uint32_t *ret_start,
 		     uint32_t ret_words[GKFD_DUMP_ROW_WORDS]);
-/* The same for a row whose words nobody wants: of them only the number is looked at. */
-size_t gkfd_dump_skip_row(struct gkfd_text line, uint32_t *ret_start);
 
 /*
  * Feeds the lines of @text to @take until it fails, and NULL after the last. A last line

@@ -21,17 +21,16 @@ static int identify(struct gkfd *k, pid_t pid, struct gkfd_proc_ident *ret,
 	return r;
 }
 
-static int check_process(struct gkfd *k, const struct gkfd_proc_ident *ident,
-			 struct gkfd_failure *fail)
+int gkfd_leader_find(struct gkfd *k, pid_t pid, struct gkfd_proc_ident *ret,
+		     struct gkfd_failure *fail)
 {
-	if (ident->tgid != ident->pid) {
-		gkfd_fail(fail, -EINVAL, GKFD_WHY_NOT_A_LEADER, "identify");
-		fail->other_pid = ident->tgid;
-		return -EINVAL;
-	}
-	if (ident->pid == getpid() && !k->transport->alone)
-		return gkfd_fail(fail, -EINVAL, GKFD_WHY_OWN_PROCESS, "identify");
-	return ident->tracer_pid ? fail_traced(ident->tracer_pid, "identify", fail) : 0;
+	int r = identify(k, pid, ret, fail);
+
+	if (r < 0 || ret->tgid == pid)
+		return r;
+	gkfd_fail(fail, -EINVAL, GKFD_WHY_NOT_A_LEADER, "identify");
+	fail->other_pid = ret->tgid;
+	return -EINVAL;
 }
 
 int gkfd_seize_failed(struct gkfd *k, pid_t pid, int error, struct gkfd_failure *fail)
@@ -56,12 +55,14 @@ int gkfd_seize_failed(struct gkfd *k, pid_t pid, int error, struct gkfd_failure 
 int gkfd_target_find(struct gkfd *k, pid_t pid, enum gkfd_cap cap, struct gkfd_proc_ident *ret,
 		     struct gkfd_failure *fail)
 {
-	int r = identify(k, pid, ret, fail);
+	int r = gkfd_leader_find(k, pid, ret, fail);
 
-	if (r >= 0)
-		r = check_process(k, ret, fail);
 	if (r < 0)
 		return r;
+	if (pid == getpid() && !k->transport->alone)
+		return gkfd_fail(fail, -EINVAL, GKFD_WHY_OWN_PROCESS, "identify");
+	if (ret->tracer_pid)
+		return fail_traced(ret->tracer_pid, "identify", fail);
 	r = gkfd_open_device(k);
 	if (r < 0)
 		return gkfd_fail(fail, r, GKFD_WHY_SYSTEM, "open device");

@@ -45,8 +45,9 @@ static bool is_same_kind(const struct gkfd_proc_queue *a, const struct gkfd_proc
  * The driver prints the newest queue first, and gives the lowest id that is free (Linux 6.12
  * kfd_process_queue_manager.c): what has @newer ids above it has as many descriptors before it.
  */
-static const struct gkfd_mqd *match(const struct gkfd_proc *proc, const struct gkfd_proc_queue *q,
-				    const struct gkfd_mqd *mqds, size_t n)
+const struct gkfd_mqd *gkfd_match_queue(const struct gkfd_proc *proc,
+					const struct gkfd_proc_queue *q,
+					const struct gkfd_mqd *mqds, size_t n)
 {
 	const struct gkfd_mqd *found = NULL;
 	size_t ids = 0, newer = 0, seen = 0;
@@ -62,11 +63,4 @@ static const struct gkfd_mqd *match(const struct gkfd_proc *proc, const struct g
 			found = &mqds[i];
 	}
 	return ids > 0 && seen == ids ? found : NULL;
-}
-
-void gkfd_match_queues(const struct gkfd_proc *proc, const struct gkfd_mqd *mqds, size_t n,
-		       const struct gkfd_mqd **ret)
-{
-	for (size_t i = 0; i < proc->n_queues; i++)
-		ret[i] = match(proc, &proc->queues[i], mqds, n);
 }

@@ -19,11 +19,12 @@ size_t gkfd_mqds_of_process(const struct gkfd_mqds *m, pid_t pid,
 			    const struct gkfd_mqd **ret_first);
 
 /*
- * A descriptor for each queue of @proc, or NULL: of its kind there are not as many descriptors as
+ * The descriptor of @q, a queue of @proc, or NULL: of its kind there are not as many descriptors as
  * ids, or it is none of compute. Within a kind they are given out by age, which is exact while
  * no id was used twice; afterwards two queues of one kind may be taken for each other.
  */
-void gkfd_match_queues(const struct gkfd_proc *proc, const struct gkfd_mqd *mqds, size_t n,
-		       const struct gkfd_mqd **ret);
+const struct gkfd_mqd *gkfd_match_queue(const struct gkfd_proc *proc,
+					const struct gkfd_proc_queue *q,
+					const struct gkfd_mqd *mqds, size_t n);
 
 #endif

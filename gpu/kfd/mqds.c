@@ -80,7 +80,7 @@ static int take_row(struct parse *p, struct gkfd_text line)
 {
 	uint32_t words[GKFD_DUMP_ROW_WORDS], start;
 	bool wanted = p->dumps < 2; /* the row may begin the second, which tells no more */
-	size_t n = wanted ? gkfd_dump_row(line, &start, words) : gkfd_dump_skip_row(line, &start);
+	size_t n = gkfd_dump_row(line, &start, wanted ? words : NULL);
 
 	if (n == 0 || p->kind == NO_QUEUE || start % 4 != 0)
 		return -EBADMSG;

@@ -120,6 +120,9 @@ int target_resume_here(struct gkfd_target *t, const uint32_t *ids, uint32_t n,
 
 /* ---- find.c ---- */
 
+/* Checks that @pid is a process, and no thread of one. */
+int gkfd_leader_find(struct gkfd *k, pid_t pid, struct gkfd_proc_ident *ret,
+		     struct gkfd_failure *fail);
 /* Checks that @pid is a process we could attach to, and opens the device, which must have @cap. */
 int gkfd_target_find(struct gkfd *k, pid_t pid, enum gkfd_cap cap, struct gkfd_proc_ident *ret,
 		     struct gkfd_failure *fail);
