@@ -91,12 +91,7 @@ int gkfd_read_number(struct gkfd *k, enum gkfd_tree tree, const char *path, uint
 int gkfd_read_mem(struct gkfd *k, pid_t pid, struct gkfd_mem *mem, struct gkfd_span *spans,
 		  size_t n)
 {
-	const struct gkfd_transport *t = k->transport;
-
-	if (n == 0)
-		return 0;
-	return t->read_mem_again ? t->read_mem_again(k->data, pid, mem, spans, n) :
-				   t->read_mem(k->data, pid, spans, n);
+	return n ? k->transport->read_mem(k->data, pid, mem, spans, n) : 0;
 }
 
 int gkfd_list_dir(struct gkfd *k, enum gkfd_tree tree, const char *path, char **ret_names)

@@ -52,7 +52,6 @@ int gkfd_read_file(struct gkfd *k, enum gkfd_tree tree, const char *path, char *
 /* A file that is one decimal number. -EBADMSG. */
 int gkfd_read_number(struct gkfd *k, enum gkfd_tree tree, const char *path, uint64_t max,
 		     uint64_t *ret);
-/* read_mem_again, or read_mem where the transport has no other. */
 int gkfd_read_mem(struct gkfd *k, pid_t pid, struct gkfd_mem *mem, struct gkfd_span *spans,
 		  size_t n);
 int gkfd_list_dir(struct gkfd *k, enum gkfd_tree tree, const char *path, char **ret_names);

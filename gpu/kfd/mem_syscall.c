@@ -117,8 +117,8 @@ static int read_all(struct reader *rd, struct gkfd_span *spans, size_t n)
 	return 0;
 }
 
-int gkfd_syscall_read_mem_again(void *data, pid_t pid, struct gkfd_mem *mem,
-				struct gkfd_span *spans, size_t n)
+int gkfd_syscall_read_mem(void *data, pid_t pid, struct gkfd_mem *mem, struct gkfd_span *spans,
+			  size_t n)
 {
 	struct reader rd = { .pid = pid, .mem = mem->fd, .no_fast_path = mem->file_only };
 	int r;
@@ -129,14 +129,5 @@ int gkfd_syscall_read_mem_again(void *data, pid_t pid, struct gkfd_mem *mem,
 	/* GPU buffers do not turn into ordinary memory: what was of use will be again. */
 	mem->file_only = rd.no_fast_path || rd.file_helped;
 	mem->fd = rd.mem;
-	return r;
-}
-
-int gkfd_syscall_read_mem(void *data, pid_t pid, struct gkfd_span *spans, size_t n)
-{
-	struct gkfd_mem mem = GKFD_MEM_NONE;
-	int r = gkfd_syscall_read_mem_again(data, pid, &mem, spans, n);
-
-	closep(&mem.fd);
 	return r;
 }

@@ -407,6 +407,7 @@ int gkfd_saved_read(struct gkfd *k, pid_t pid, uint64_t cwsr_base, uint32_t cwsr
 {
 	struct kfd_context_save_area_header headers[MAX_XCC];
 	struct gkfd_span spans[MAX_XCC];
+	struct gkfd_mem mem = GKFD_MEM_NONE;
 	uint64_t end, bytes = 0;
 	int r;
 
@@ -420,7 +421,8 @@ int gkfd_saved_read(struct gkfd *k, pid_t pid, uint64_t cwsr_base, uint32_t cwsr
 			.len = sizeof(headers[i]),
 		};
 	}
-	r = k->transport->read_mem(k->data, pid, spans, n_xcc);
+	r = gkfd_read_mem(k, pid, &mem, spans, n_xcc);
+	closep(&mem.fd);
 	if (r < 0)
 		return r;
 	for (uint32_t i = 0; i < n_xcc; i++) {

@@ -116,14 +116,13 @@ struct gkfd_transport {
 	 */
 	int (*list_dir)(void *data, enum gkfd_tree tree, const char *path, char **ret_names);
 
-	/* Fills the spans it can and marks them; an error only when none could be tried. */
-	int (*read_mem)(void *data, pid_t pid, struct gkfd_span *spans, size_t n);
 	/*
-	 * The same, opening nothing it has kept in @mem. A kept file is of the program that ran
-	 * when it was opened: once nothing can be read, close it. NULL: there is nothing to keep.
+	 * Fills the spans it can and marks them; an error only when none could be tried. Opens
+	 * nothing it has kept in @mem. A kept file is of the program that ran when it was opened:
+	 * once nothing can be read, close it.
 	 */
-	int (*read_mem_again)(void *data, pid_t pid, struct gkfd_mem *mem, struct gkfd_span *spans,
-			      size_t n);
+	int (*read_mem)(void *data, pid_t pid, struct gkfd_mem *mem, struct gkfd_span *spans,
+			size_t n);
 
 	/* A clock for measuring: CLOCK_MONOTONIC, or the model's. */
 	uint64_t (*now_ns)(void *data);
@@ -143,13 +142,12 @@ int gkfd_syscall_device(void *data, dev_t *ret); /* of /dev/kfd */
 void gkfd_syscall_may_hang(void *data);
 
 /*
- * Its ways to read memory (mem_syscall.c), which stop nobody and need the right to ptrace. @pid is
+ * Its way to read memory (mem_syscall.c), which stops nobody and needs the right to ptrace. @pid is
  * one of the caller's pid namespace, whatever root the trees have. -ESRCH, -EPERM; no descriptor
  * outlives the call, but @mem's.
  */
-int gkfd_syscall_read_mem(void *data, pid_t pid, struct gkfd_span *spans, size_t n);
-int gkfd_syscall_read_mem_again(void *data, pid_t pid, struct gkfd_mem *mem,
-				struct gkfd_span *spans, size_t n);
+int gkfd_syscall_read_mem(void *data, pid_t pid, struct gkfd_mem *mem, struct gkfd_span *spans,
+			  size_t n);
 
 /* Its process control and clock, for transports that script the driver but trace for real. */
 extern const struct gkfd_trace_ops gkfd_trace_syscall;

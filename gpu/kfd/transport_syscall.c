@@ -229,7 +229,6 @@ const struct gkfd_transport gkfd_transport_syscall = {
 	.read_file = kernel_read_file,
 	.list_dir = kernel_list_dir,
 	.read_mem = gkfd_syscall_read_mem,
-	.read_mem_again = gkfd_syscall_read_mem_again,
 	.now_ns = gkfd_syscall_now_ns,
 	.wait = gkfd_syscall_wait,
 };

@@ -133,7 +133,8 @@ static int device_list_dir(void *data, enum gkfd_tree tree, const char *path, ch
 	return leave(d, model_list_dir(d->m, tree, path, ret_names));
 }
 
-static int device_read_mem(void *data, pid_t pid, struct gkfd_span *spans, size_t n)
+static int device_read_mem(void *data, pid_t pid, struct gkfd_mem *mem, struct gkfd_span *spans,
+			   size_t n)
 {
 	struct device *d = enter(data);
 

@@ -361,7 +361,8 @@ static int read_some(const struct soft *s, pid_t pid, struct gkfd_span *spans, s
 	return (int)now;
 }
 
-static int soft_read_mem(void *data, pid_t pid, struct gkfd_span *spans, size_t n)
+static int soft_read_mem(void *data, pid_t pid, struct gkfd_mem *mem, struct gkfd_span *spans,
+			 size_t n)
 {
 	for (size_t i = 0; i < n; i++)
 		spans[i].ok = false;

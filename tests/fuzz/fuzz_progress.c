@@ -18,7 +18,7 @@ struct memory {
 	size_t n_calls, n_spans, n_bytes;
 };
 
-static int read_mem(void *data, pid_t pid, struct gkfd_span *spans, size_t n)
+static int read_mem(void *data, pid_t pid, struct gkfd_mem *mem, struct gkfd_span *spans, size_t n)
 {
 	struct memory *m = data;
 

@@ -67,10 +67,11 @@ static int refusing_ext(void *data, unsigned long request, void *arg)
 	return gkfd_transport_model.ext(data, request, arg);
 }
 
-static int refusing_read_mem(void *data, pid_t pid, struct gkfd_span *spans, size_t n)
+static int refusing_read_mem(void *data, pid_t pid, struct gkfd_mem *mem, struct gkfd_span *spans,
+			     size_t n)
 {
 	int r = the_rig->mem_error ? the_rig->mem_error :
-				     gkfd_transport_model.read_mem(data, pid, spans, n);
+				     gkfd_transport_model.read_mem(data, pid, mem, spans, n);
 
 	for (size_t i = 0; i < MIN(n, the_rig->mem_holes); i++)
 		spans[i].ok = false;

@@ -378,7 +378,8 @@ static int fake_list_dir(void *data, enum gkfd_tree tree, const char *path, char
 	return -ENOENT;
 }
 
-static int fake_read_mem(void *data, pid_t pid, struct gkfd_span *spans, size_t n)
+static int fake_read_mem(void *data, pid_t pid, struct gkfd_mem *mem, struct gkfd_span *spans,
+			 size_t n)
 {
 	return -EPERM;
 }

@@ -249,11 +249,12 @@ static int play_step(struct script *s, unsigned long request, void *arg)
 	return answer(&s->steps[s->next++], request, arg);
 }
 
-static int play_read_mem(void *data, pid_t pid, struct gkfd_span *spans, size_t n)
+static int play_read_mem(void *data, pid_t pid, struct gkfd_mem *mem, struct gkfd_span *spans,
+			 size_t n)
 {
 	struct script *s = data;
 
-	return gkfd_transport_syscall.read_mem(s->kernel, pid, spans, n);
+	return gkfd_transport_syscall.read_mem(s->kernel, pid, mem, spans, n);
 }
 
 static bool is_lost(const struct script *s, unsigned long request,

@@ -142,10 +142,10 @@ static void memory_of_a_process_can_be_read(void **state)
 	assert_int_equal(args.queue_snapshot.num_queues, 10);
 	spans[0].addr = entries[0].read_pointer_address;
 	spans[1].addr = entries[0].write_pointer_address;
-	assert_int_equal(t->read_mem(*state, 1001, spans, 3), 0);
+	assert_int_equal(t->read_mem(*state, 1001, NULL, spans, 3), 0);
 	assert_true(spans[0].ok && spans[1].ok && !spans[2].ok);
 	assert_true(write > read && read > 0);
-	assert_int_equal(t->read_mem(*state, 999, spans, 3), -ESRCH);
+	assert_int_equal(t->read_mem(*state, 999, NULL, spans, 3), -ESRCH);
 	assert_int_equal(entries[0].read_pointer_address - entries[0].write_pointer_address, 72);
 }
 

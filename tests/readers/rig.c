@@ -84,7 +84,8 @@ static bool read_span(const struct fake *f, const struct gkfd_span *span)
 	return false;
 }
 
-static int fake_read_mem(void *data, pid_t pid, struct gkfd_span *spans, size_t n)
+static int fake_read_mem(void *data, pid_t pid, struct gkfd_mem *mem, struct gkfd_span *spans,
+			 size_t n)
 {
 	struct fake *f = data;
 

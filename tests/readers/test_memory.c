@@ -64,7 +64,11 @@ static uint64_t address(const struct memory *m, enum page page, size_t offset)
 
 static int read_mem(struct memory *m, pid_t pid, struct gkfd_span *spans, size_t n)
 {
-	return m->k->transport->read_mem(m->k->data, pid, spans, n);
+	struct gkfd_mem mem = GKFD_MEM_NONE;
+	int r = m->k->transport->read_mem(m->k->data, pid, &mem, spans, n);
+
+	closep(&mem.fd);
+	return r;
 }
 
 static int count_fds(void)

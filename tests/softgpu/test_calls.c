@@ -346,9 +346,9 @@ static void memory_is_read_span_by_span(void **state)
 	for (int i = 0; i < 3; i++)
 		spans[i] = (struct gkfd_span){ queue.read_ptr, &words[i], sizeof(words[i]), false };
 	spans[1].addr = 8;
-	assert_int_equal(t->read_mem(rig->data, TRAIN, spans, 3), 0);
+	assert_int_equal(t->read_mem(rig->data, TRAIN, NULL, spans, 3), 0);
 	assert_true(spans[0].ok && !spans[1].ok && spans[2].ok);
-	assert_int_equal(t->read_mem(rig->data, 4194301, spans, 3), -ESRCH);
+	assert_int_equal(t->read_mem(rig->data, 4194301, NULL, spans, 3), -ESRCH);
 }
 
 /* ---- who means no good ---- */

@@ -23,7 +23,7 @@ static bool may_look_inside(const char *path, pid_t job)
 	struct gkfd_span span = { 8, &word, sizeof(word), false };
 	void *data;
 
-	return soft_new(path, &data) >= 0 && t->read_mem(data, job, &span, 1) != -EPERM;
+	return soft_new(path, &data) >= 0 && t->read_mem(data, job, NULL, &span, 1) != -EPERM;
 }
 
 static bool may_read_debugfs(const char *path, pid_t job)
