@@ -198,7 +198,6 @@ static int post(struct gpu_target *t, struct order *o)
 		.verb = o->done.verb,
 		.n = o->what.ids ? (uint32_t)o->what.n : GPU_ALL_QUEUES,
 		.pid = t->base.pid,
-		.way = t->base.b->way,
 		.start_ticks = t->start_ticks,
 		.cookie = o->done.cookie,
 		.called_ns = gkfd_now_ns(t->base.b->k),

@@ -174,7 +174,6 @@ static int prepare(struct holder *h, struct gkfd *k, const struct holder_order *
 	struct target_options options = {
 		.pid = o->pid,
 		.start_ticks = o->start_ticks,
-		.way = o->way,
 		.hooks = &hooks,
 		.user = h,
 	};

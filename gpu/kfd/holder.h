@@ -25,12 +25,11 @@
 struct holder_order {
 	uint32_t verb; /* enum gpu_verb */
 	uint32_t n; /* GPU_ALL_QUEUES: all of them, and no ids follow */
-	int32_t pid; /* GPU_ATTACH, as the next two */
-	uint32_t way; /* enum gkfd_way */
+	uint32_t grace_kclk;
+	int32_t pid; /* GPU_ATTACH, as the next */
 	uint64_t start_ticks;
 	uint64_t cookie;
 	uint64_t called_ns, longest_ns; /* by CLOCK_MONOTONIC */
-	uint32_t grace_kclk, pad;
 	uint32_t ids[HOLDER_IDS_MAX];
 };
 

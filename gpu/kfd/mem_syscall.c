@@ -16,8 +16,8 @@
 
 struct reader {
 	pid_t pid;
-	int mem; /* /proc/PID/mem; -1 until it is needed */
-	bool no_fast_path; /* not in this kernel, filtered (seccomp), or refused last time */
+	/* Of /proc/PID/mem; the fast path is not in this kernel, filtered, or was refused. */
+	struct gkfd_mem *mem;
 	bool file_helped; /* where the fast path refused even the first span */
 };
 
@@ -25,11 +25,11 @@ static int open_mem(struct reader *rd)
 {
 	char path[sizeof("/proc//mem") + 3 * sizeof(pid_t)];
 
-	if (rd->mem >= 0)
+	if (rd->mem->fd >= 0)
 		return 0;
 	snprintf(path, sizeof(path), "/proc/%d/mem", rd->pid);
-	rd->mem = open(path, O_RDONLY | O_CLOEXEC);
-	if (rd->mem >= 0)
+	rd->mem->fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (rd->mem->fd >= 0)
 		return 0;
 	switch (errno) {
 	case ENOENT:
@@ -87,13 +87,13 @@ static int try_batch(struct reader *rd, struct gkfd_span *spans, size_t n)
 {
 	ssize_t r;
 
-	if (rd->no_fast_path)
+	if (rd->mem->file_only)
 		return 0;
 	r = read_fast(rd, spans, MIN(n, BATCH));
 	if (r == -ESRCH)
 		return -ESRCH;
 	if (r == -EPERM || r == -ENOSYS)
-		rd->no_fast_path = true;
+		rd->mem->file_only = true;
 	return (int)mark_read(spans, MIN(n, BATCH), r < 0 ? 0 : (size_t)r);
 }
 
@@ -110,7 +110,7 @@ static int read_all(struct reader *rd, struct gkfd_span *spans, size_t n)
 		r = open_mem(rd);
 		if (r < 0)
 			return i ? 0 : r;
-		spans[i].ok = read_whole(rd->mem, &spans[i]);
+		spans[i].ok = read_whole(rd->mem->fd, &spans[i]);
 		rd->file_helped |= i == 0 && spans[i].ok;
 		i++;
 	}
@@ -120,14 +120,13 @@ static int read_all(struct reader *rd, struct gkfd_span *spans, size_t n)
 int gkfd_syscall_read_mem(void *data, pid_t pid, struct gkfd_mem *mem, struct gkfd_span *spans,
 			  size_t n)
 {
-	struct reader rd = { .pid = pid, .mem = mem->fd, .no_fast_path = mem->file_only };
+	struct reader rd = { .pid = pid, .mem = mem };
 	int r;
 
 	for (size_t i = 0; i < n; i++)
 		spans[i].ok = false;
 	r = read_all(&rd, spans, n);
 	/* GPU buffers do not turn into ordinary memory: what was of use will be again. */
-	mem->file_only = rd.no_fast_path || rd.file_helped;
-	mem->fd = rd.mem;
+	mem->file_only |= rd.file_helped;
 	return r;
 }
