@@ -5,19 +5,6 @@
 
 #define WORD_CHARS 9 /* " 01234567" */
 
-bool gkfd_dump_node(struct gkfd_text line, uint32_t *ret_node, uint32_t *ret_gpu_id)
-{
-	uint32_t node, gpu_id;
-
-	if (!gkfd_text_skip(&line, "Node ") || !gkfd_text_dec32(&line, &node) ||
-	    !gkfd_text_skip(&line, ", gpu_id ") || !gkfd_text_hex32(&line, &gpu_id) ||
-	    !gkfd_text_skip(&line, ":") || !gkfd_text_ended(&line))
-		return false;
-	*ret_node = node;
-	*ret_gpu_id = gpu_id;
-	return true;
-}
-
 bool gkfd_dump_heading(struct gkfd_text *line)
 {
 	struct gkfd_text t = *line;

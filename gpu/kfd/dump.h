@@ -7,9 +7,6 @@
 
 #define GKFD_DUMP_ROW_WORDS 8
 
-/* "Node 1, gpu_id 3f2a:" */
-bool gkfd_dump_node(struct gkfd_text line, uint32_t *ret_node, uint32_t *ret_gpu_id);
-
 /* Takes the indentation of a line that begins with a capital: rows have small hex digits. */
 bool gkfd_dump_heading(struct gkfd_text *line);
 

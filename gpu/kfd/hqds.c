@@ -41,9 +41,12 @@ static int end_slot(struct parse *p)
 	return 0;
 }
 
+/* "Node 1, gpu_id 3f2a:" */
 static int begin_node(struct parse *p, struct gkfd_text line)
 {
-	if (!gkfd_dump_node(line, &p->slot.node, &p->slot.gpu_id))
+	if (!gkfd_text_skip(&line, "Node ") || !gkfd_text_dec32(&line, &p->slot.node) ||
+	    !gkfd_text_skip(&line, ", gpu_id ") || !gkfd_text_hex32(&line, &p->slot.gpu_id) ||
+	    !gkfd_text_skip(&line, ":") || !gkfd_text_ended(&line))
 		return -EBADMSG;
 	p->in_node = true;
 	return 0;

@@ -127,12 +127,7 @@ int gkfd_open_device(struct gkfd *k)
 
 bool gkfd_has(const struct gkfd *k, enum gkfd_cap cap)
 {
-	static const uint32_t since_minor[] = {
-		[GKFD_CAP_CRIU] = 7,
-		[GKFD_CAP_DEBUG] = 13,
-	};
-
-	return k->major == 1 && k->minor >= since_minor[cap];
+	return k->major == 1 && k->minor >= (uint32_t)cap;
 }
 
 static int dbg_trap(struct gkfd *k, pid_t pid, uint32_t op, struct kfd_ioctl_dbg_trap_args *args)

@@ -26,9 +26,9 @@ struct gkfd {
 void gkfd_stain(void);
 bool gkfd_is_stained(void);
 
-enum gkfd_cap {
-	GKFD_CAP_CRIU, /* since 1.7 */
-	GKFD_CAP_DEBUG, /* since 1.13: suspend and resume of queues */
+enum gkfd_cap { /* since KFD 1. ... */
+		GKFD_CAP_CRIU = 7,
+		GKFD_CAP_DEBUG = 13, /* suspend and resume of queues */
 };
 
 /* Takes over @data in any case. The device itself is opened only by gkfd_open_device(). */
