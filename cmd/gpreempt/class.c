@@ -39,8 +39,6 @@ static int parse(struct cli *cli, int argc, char **argv, struct gpreempt_class_r
 	struct gpreempt_error e = { .size = sizeof(e) };
 	int status = take_options(cli, argc, argv, options, ARRAY_SIZE(options));
 
-	if (status == EXIT_DONE)
-		status = check_arguments(cli, argc - optind, 2, 2);
 	if (status != EXIT_DONE)
 		return status;
 	if (gpreempt_check_selector(argv[optind], &e) < 0)

@@ -5,6 +5,7 @@
 
 #include <getopt.h>
 #include <json-c/json.h>
+#include <limits.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
@@ -42,8 +43,12 @@ struct command {
 	const char *summary;
 	const char *help; /* options and remarks */
 	int (*run)(struct cli *cli, int argc, char **argv); /* exit status */
+	int min, max; /* arguments */
 	const char *heading; /* of those from here on, in the program's help */
 };
+
+#define ANY_NUMBER INT_MAX /* of arguments: the command checks it */
+#define HOLD_MAX_PIDS 64
 
 extern const struct command commands[]; /* ended by a NULL name */
 
@@ -80,8 +85,9 @@ extern const char help_kernel[], help_report[];
 
 /* ---- commands.c ---- */
 
-int help_program(struct cli *cli);
-int help_command(struct cli *cli);
+/* Of the command, where there is one, else of the program. HELP_SHOWN, or an exit status. */
+int print_help(struct cli *cli);
+#define HELP_SHOWN (-1) /* done, and nothing more to do */
 
 /* ---- options.c: all say what is wrong and return an exit status on failure ---- */
 
@@ -99,37 +105,32 @@ int help_command(struct cli *cli);
 	{ 0 }
 /* clang-format on */
 #define OPTIONS_DONE (-1)
-#define OPTIONS_STOP (-2) /* *ret_status is the exit status, or HELP_SHOWN */
-#define HELP_SHOWN (-1) /* done, and nothing more to do */
 
-/*
- * The next option of a command: its letter or number, OPTIONS_DONE (then optind is the first
- * argument) or OPTIONS_STOP.
- */
+/* The next option as getopt_long(3) tells it; of the global ones it tells of OPTION_HELP only. */
 int option_next(struct cli *cli, int argc, char **argv, const char *letters,
-		const struct option *options, int *ret_status);
+		const struct option *options);
 
 /* An option of a command, and where its value goes. */
 struct command_option {
 	const char *name;
 	char letter; /* 0: none */
-	/* Takes the value @text; NULL: it has none, and *(bool *)ret becomes true. */
+	/* Takes the value @text; NULL: it has none, and *(bool *)ret becomes true, or @off. */
 	int (*take)(struct cli *cli, const struct command_option *o, const char *text);
 	void *ret;
 	uint64_t min, max; /* of numbers */
+	bool off;
 };
 
 /*
- * Takes the options of a command and the global ones; then optind is the first argument. At most
- * MAX_OPTIONS. take_leading_options() ends at the first argument: what follows is another's.
+ * Takes the options of a command and the global ones; then optind is the first argument, of which
+ * there are as many as the command takes. At most MAX_OPTIONS. take_leading_options() ends at the
+ * first argument: what follows is another's.
  */
 #define MAX_OPTIONS 16
 int take_options(struct cli *cli, int argc, char **argv, const struct command_option *options,
 		 size_t n);
 int take_leading_options(struct cli *cli, int argc, char **argv,
 			 const struct command_option *options, size_t n);
-/* The global options only, and exactly @min to @max arguments: from optind on. */
-int take_arguments(struct cli *cli, int argc, char **argv, int min, int max);
 
 /* For command_option.take. */
 int option_text(struct cli *cli, const struct command_option *o, const char *text);

@@ -14,10 +14,9 @@ int daemon_connect(struct cli *cli, struct gpreempt_daemon **ret)
 	return EXIT_DONE;
 }
 
-int daemon_begin(struct cli *cli, int argc, char **argv, int min, int max,
-		 struct gpreempt_daemon **ret)
+int daemon_begin(struct cli *cli, int argc, char **argv, struct gpreempt_daemon **ret)
 {
-	int status = take_arguments(cli, argc, argv, min, max);
+	int status = take_options(cli, argc, argv, NULL, 0);
 
 	return status == EXIT_DONE ? daemon_connect(cli, ret) : status;
 }

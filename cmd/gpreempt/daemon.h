@@ -8,8 +8,7 @@
 
 /* An exit status; says what is wrong, as all below. */
 int daemon_connect(struct cli *cli, struct gpreempt_daemon **ret);
-int daemon_begin(struct cli *cli, int argc, char **argv, int min, int max,
-		 struct gpreempt_daemon **ret); /* after take_arguments() */
+int daemon_begin(struct cli *cli, int argc, char **argv, struct gpreempt_daemon **ret);
 int daemon_failed(struct cli *cli, const struct gpreempt_daemon *d); /* its last failure */
 
 /* All entries, sized as they come; the caller's to free. */

@@ -273,8 +273,6 @@ int cmd_demo(struct cli *cli, int argc, char **argv)
 	int status = take_options(cli, argc, argv, options, ARRAY_SIZE(options));
 
 	if (status == EXIT_DONE)
-		status = check_arguments(cli, argc - optind, 0, 0);
-	if (status == EXIT_DONE)
 		status = choose_device(cli, &d.device);
 	if (status != EXIT_DONE)
 		return status;

@@ -313,8 +313,6 @@ int cmd_doctor(struct cli *cli, int argc, char **argv)
 	if (!f)
 		return cli_fail(cli, EXIT_FAILED, "free some memory", "out of memory");
 	status = take_options(cli, argc, argv, options, ARRAY_SIZE(options));
-	if (status == EXIT_DONE)
-		status = check_arguments(cli, argc - optind, 0, 0);
 	if (status != EXIT_DONE)
 		return status;
 	if (gpreempt_open(cli->device, &cli->ctx, &e) >= 0) {

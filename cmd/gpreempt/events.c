@@ -91,7 +91,7 @@ int cmd_events(struct cli *cli, int argc, char **argv)
 {
 	_cleanup_daemon_ struct gpreempt_daemon *d = NULL;
 	struct gpreempt_daemon_status s = { .size = sizeof(s) };
-	int status = daemon_begin(cli, argc, argv, 0, 0, &d);
+	int status = daemon_begin(cli, argc, argv, &d);
 
 	if (status != EXIT_DONE)
 		return status;

@@ -66,8 +66,6 @@ int cmd_hint(struct cli *cli, int argc, char **argv)
 	pid_t pid = 0;
 
 	if (status == EXIT_DONE)
-		status = check_arguments(cli, argc - optind, 1, 1);
-	if (status == EXIT_DONE)
 		status = parse_pid(cli, argv[optind], &pid);
 	if (status == EXIT_DONE)
 		status = scheduler_connect(cli, &d);

@@ -4,7 +4,6 @@
 
 #include "cmd/gpreempt/cli.h"
 
-#define MAX_PIDS 64
 #define MAX_IDS 5000
 #define PROGRESS_NS (500 * NSEC_PER_MSEC)
 
@@ -23,7 +22,7 @@ const char help_hold[] =
 	"Ctrl-Z or kill, when it crashes or hangs, when the terminal goes away.\n";
 
 struct hold {
-	pid_t pids[MAX_PIDS];
+	pid_t pids[HOLD_MAX_PIDS];
 	size_t n;
 	uint32_t *ids; /* NULL: all queues */
 	size_t n_ids;
@@ -31,7 +30,7 @@ struct hold {
 	const char *level;
 	struct gpreempt_suspend_options options;
 
-	struct gpreempt_process *procs[MAX_PIDS]; /* NULL: ended by itself */
+	struct gpreempt_process *procs[HOLD_MAX_PIDS]; /* NULL: ended by itself */
 	struct json_object *held;
 	const char *unit;
 	uint64_t suspend_ns, resume_ns;
@@ -59,7 +58,7 @@ static int take_queue(struct cli *cli, const struct command_option *o, const cha
 
 static int take_pids(struct cli *cli, struct hold *h, int argc, char **argv)
 {
-	int status = check_arguments(cli, argc - optind, 1, MAX_PIDS);
+	int status = EXIT_DONE;
 
 	for (int i = optind; i < argc && status == EXIT_DONE; i++) {
 		status = parse_pid(cli, argv[i], &h->pids[h->n]);
@@ -173,7 +172,7 @@ static void drop_ended(struct cli *cli, struct hold *h)
 static int wait_held(struct cli *cli, struct hold *h)
 {
 	uint64_t began = gpreempt_now_ns(cli->ctx);
-	struct pollfd fds[MAX_PIDS + 1];
+	struct pollfd fds[HOLD_MAX_PIDS + 1];
 	struct progress progress;
 	int sig;
 
@@ -210,7 +209,7 @@ static int wait_held(struct cli *cli, struct hold *h)
 static int resume_all(struct cli *cli, struct hold *h)
 {
 	uint64_t began = gpreempt_now_ns(cli->ctx);
-	struct gpreempt_process *left[MAX_PIDS];
+	struct gpreempt_process *left[HOLD_MAX_PIDS];
 	size_t n = 0;
 
 	for (size_t i = 0; i < h->n; i++)

@@ -81,7 +81,7 @@ static int print_text(const struct gpreempt_hqd_status *gpus, size_t n)
 int cmd_hqd(struct cli *cli, int argc, char **argv)
 {
 	struct gpreempt_hqd_status gpus[GPREEMPT_MAX_GPUS] = { { .size = sizeof(gpus[0]) } };
-	int status = take_arguments(cli, argc, argv, 0, 0), n;
+	int status = take_options(cli, argc, argv, NULL, 0), n;
 
 	if (status == EXIT_DONE)
 		status = cli_open(cli);

@@ -76,9 +76,8 @@ static int parse(struct cli *cli, int argc, char **argv, struct request *q)
 		{ "hold-max-ms", 0, option_u32, &o->hold_max_ms, 1, 60000 },
 		{ "reserve", 0, take_reserve, o },
 	};
-	int status = take_options(cli, argc, argv, options, ARRAY_SIZE(options));
 
-	return status == EXIT_DONE ? check_arguments(cli, argc - optind, 0, 2) : status;
+	return take_options(cli, argc, argv, options, ARRAY_SIZE(options));
 }
 
 /* ---- how it is ---- */

@@ -155,8 +155,6 @@ int cmd_list(struct cli *cli, int argc, char **argv)
 	int status = take_options(cli, argc, argv, options, ARRAY_SIZE(options));
 
 	if (status == EXIT_DONE)
-		status = check_arguments(cli, argc - optind, 0, 0);
-	if (status == EXIT_DONE)
 		status = cli_open(cli);
 	if (status == EXIT_DONE)
 		status = cli_read_list(cli, get_processes, cli->ctx, sizeof(*ps.list), &ps.list,

@@ -1,13 +1,21 @@
 /* SPDX-License-Identifier: MIT */
-#include "cmd/gpreempt/load.h"
-
+/* A job on the daemon's software device: requests that come by themselves, or kernels in a row. */
+#include <errno.h>
 #include <limits.h>
-#include <stdio.h>
+#include <poll.h>
 #include <string.h>
 #include <sys/prctl.h>
 
+#include "cmd/gpreempt/figures.h"
+#include "cmd/wire/device_client.h"
+#include "util/clock.h"
+
 #define CONTROL_SOCKET "/run/gpreempt/control.sock"
 #define MAX_US 10000000u
+#define MAX_REQUESTS 1000000u
+/* How long what is in flight at the end is waited for. */
+#define PATIENCE_NS (10 * NSEC_PER_SEC)
+#define STAGGER 16u /* requests come a little late in turns, lest they keep step with others */
 
 const char help_load[] =
 	"  --offline           kernels in a row, as training makes them (the default)\n"
@@ -27,83 +35,247 @@ const char help_load[] =
 	"lies beside the control socket (--socket), or --device soft:SOCKET. Online and\n"
 	"offline are shapes here; its class is what the daemon's rules or gpreempt run say.\n";
 
-enum {
-	OPTION_OFFLINE = 2201,
-	OPTION_ONLINE,
-	OPTION_GPU,
-	OPTION_QUEUES,
-	OPTION_QUEUE_PRIORITY,
-	OPTION_KERNEL,
-	OPTION_FILL,
-	OPTION_DEPTH,
-	OPTION_EVERY,
-	OPTION_REQUESTS,
-	OPTION_DURATION,
-	OPTION_NAME,
+struct queue {
+	uint32_t id;
+	uint64_t submitted, done; /* packets */
 };
 
-static int take_number(struct cli *cli, int c, struct load_plan *p)
+struct load {
+	struct cli *cli;
+	bool online; /* requests; else every queue is kept @depth kernels deep */
+	uint64_t gpu, n_queues, priority, depth;
+	uint64_t kernel_us, kernel_ns; /* of a request, or one in a row */
+	uint64_t fill_percent; /* of the GPU's compute units it takes */
+	uint64_t every_ms; /* between requests, about */
+	uint64_t requests; /* 0: no end */
+	uint64_t duration_ns; /* 0: no end */
+
+	int fd;
+	struct queue queues[DEVICE_MAX_PROCESS_QUEUES];
+	uint32_t cus, workgroups;
+	char chip[32];
+	uint64_t began_ns, ends_ns, last_ns; /* of CLOCK_MONOTONIC; last: something was done */
+	uint64_t sent; /* pieces of work */
+	bool ending;
+
+	struct figures latency; /* of requests: from when they were due until they were done */
+	uint64_t kernels; /* done */
+	uint64_t complete; /* of them: every workgroup ran, once, and for its whole time */
+	uint64_t disorder; /* of them: done before an earlier one of their queue */
+	uint64_t saves; /* how often one was taken off the GPU and went on later */
+	uint64_t busy_ns; /* of the GPU as a whole, spent on it */
+};
+
+/* ---- what is asked for ---- */
+
+static int parse(struct cli *cli, int argc, char **argv, struct load *l)
 {
-	const struct {
-		int option;
-		const char *what;
-		uint64_t min, max, *value, scale;
-	} numbers[] = {
-		{ OPTION_GPU, "--gpu", 0, 7, &p->gpu, 1 },
-		{ OPTION_QUEUES, "--queues", 1, DEVICE_MAX_PROCESS_QUEUES, &p->queues, 1 },
-		{ OPTION_QUEUE_PRIORITY, "--priority", 0, DEVICE_MAX_PRIORITY, &p->priority, 1 },
-		{ OPTION_KERNEL, "--kernel-us", 1, MAX_US, &p->kernel_ns, NSEC_PER_USEC },
-		{ OPTION_FILL, "--fill", 1, 1000, &p->fill_percent, 1 },
-		{ OPTION_DEPTH, "--depth", 1, DEVICE_MAX_PENDING, &p->depth, 1 },
-		{ OPTION_EVERY, "--every-ms", 1, 60000, &p->every_ns, NSEC_PER_MSEC },
-		{ OPTION_REQUESTS, "--requests", 1, LOAD_MAX_REQUESTS, &p->requests, 1 },
+	const char *name = NULL;
+	const struct command_option options[] = {
+		{ "offline", 0, NULL, &l->online, .off = true },
+		{ "online", 0, NULL, &l->online },
+		{ "gpu", 0, option_number, &l->gpu, 0, 7 },
+		{ "queues", 0, option_number, &l->n_queues, 1, DEVICE_MAX_PROCESS_QUEUES },
+		{ "priority", 0, option_number, &l->priority, 0, DEVICE_MAX_PRIORITY },
+		{ "kernel-us", 0, option_number, &l->kernel_us, 1, MAX_US },
+		{ "fill", 0, option_number, &l->fill_percent, 1, 1000 },
+		{ "depth", 0, option_number, &l->depth, 1, DEVICE_MAX_PENDING },
+		{ "every-ms", 0, option_number, &l->every_ms, 1, 60000 },
+		{ "requests", 0, option_number, &l->requests, 1, MAX_REQUESTS },
+		{ "duration", 0, option_seconds, &l->duration_ns },
+		{ "name", 0, option_text, &name },
 	};
+	int status = take_options(cli, argc, argv, options, ARRAY_SIZE(options));
 
-	for (size_t i = 0; i < ARRAY_SIZE(numbers); i++) {
-		int status;
-
-		if (numbers[i].option != c)
-			continue;
-		status = parse_number(cli, numbers[i].what, optarg, numbers[i].min, numbers[i].max,
-				      numbers[i].value);
-		*numbers[i].value *= numbers[i].scale;
-		return status;
-	}
-	return parse_seconds(cli, "--duration", optarg, &p->duration_ns);
+	if (name)
+		prctl(PR_SET_NAME, name);
+	if (!l->kernel_us)
+		l->kernel_us = l->online ? 2000 : 20000;
+	l->kernel_ns = l->kernel_us * NSEC_PER_USEC;
+	return status;
 }
 
-static int parse_options(struct cli *cli, int argc, char **argv, struct load_plan *p)
+static uint64_t arrival_ns(const struct load *l, uint64_t i)
 {
-	static const struct option options[] = {
-		{ "offline", no_argument, NULL, OPTION_OFFLINE },
-		{ "online", no_argument, NULL, OPTION_ONLINE },
-		{ "gpu", required_argument, NULL, OPTION_GPU },
-		{ "queues", required_argument, NULL, OPTION_QUEUES },
-		{ "priority", required_argument, NULL, OPTION_QUEUE_PRIORITY },
-		{ "kernel-us", required_argument, NULL, OPTION_KERNEL },
-		{ "fill", required_argument, NULL, OPTION_FILL },
-		{ "depth", required_argument, NULL, OPTION_DEPTH },
-		{ "every-ms", required_argument, NULL, OPTION_EVERY },
-		{ "requests", required_argument, NULL, OPTION_REQUESTS },
-		{ "duration", required_argument, NULL, OPTION_DURATION },
-		{ "name", required_argument, NULL, OPTION_NAME },
-		COMMON_OPTIONS
-	};
-	int c, status = EXIT_DONE;
+	uint64_t every = l->every_ms * NSEC_PER_MSEC;
 
-	while ((c = option_next(cli, argc, argv, ":h", options, &status)) >= 0) {
-		if (c == OPTION_OFFLINE || c == OPTION_ONLINE)
-			p->online = c == OPTION_ONLINE;
-		else if (c == OPTION_NAME)
-			prctl(PR_SET_NAME, optarg);
-		else
-			status = take_number(cli, c, p);
-		if (status != EXIT_DONE)
-			return status;
+	return l->began_ns + (i + 1) * every + i * 7 % STAGGER * every / (2 * STAGGER);
+}
+
+static int lost(struct cli *cli, int r)
+{
+	return cli_fail(cli, EXIT_FAILED, "look at the daemon's log",
+			"the software device is gone: %s", strerror(-r));
+}
+
+/* ---- sending ---- */
+
+static int send_work(struct load *l, struct queue *q)
+{
+	struct device_submit work = {
+		.queue = q->id,
+		.workgroups = l->workgroups,
+		.wg_ns = l->kernel_ns,
+		.flags = DEVICE_WORK_BARRIER,
+	};
+	int r = device_submit(l->fd, (uint32_t)l->sent, &work);
+
+	if (r < 0)
+		return lost(l->cli, r);
+	q->submitted++;
+	l->sent++;
+	return EXIT_DONE;
+}
+
+static bool has_room(const struct queue *q, uint64_t depth)
+{
+	return q->submitted - q->done < depth;
+}
+
+static bool wants_more(const struct load *l)
+{
+	return !l->ending && (!l->requests || l->sent < l->requests);
+}
+
+/* Requests are for the queues in turn; one whose queue is full waits, and those after it. */
+static int send_requests(struct load *l, uint64_t now)
+{
+	int status = EXIT_DONE;
+
+	while (status == EXIT_DONE && wants_more(l) && arrival_ns(l, l->sent) <= now) {
+		struct queue *q = &l->queues[l->sent % l->n_queues];
+
+		if (!has_room(q, DEVICE_MAX_PENDING))
+			break;
+		status = send_work(l, q);
 	}
-	if (c == OPTIONS_STOP)
-		return status;
-	return check_arguments(cli, argc - optind, 0, 0);
+	return status;
+}
+
+static int send_kernels(struct load *l)
+{
+	int status = EXIT_DONE;
+
+	for (uint64_t i = 0; i < l->n_queues; i++)
+		while (status == EXIT_DONE && wants_more(l) && has_room(&l->queues[i], l->depth))
+			status = send_work(l, &l->queues[i]);
+	return status;
+}
+
+/* ---- receiving ---- */
+
+static struct queue *queue_of(struct load *l, uint32_t id)
+{
+	for (uint64_t i = 0; i < l->n_queues; i++)
+		if (l->queues[i].id == id)
+			return &l->queues[i];
+	return NULL;
+}
+
+static void account(struct load *l, const struct device_done *d, struct queue *q)
+{
+	uint64_t due = arrival_ns(l, d->h.seq);
+
+	l->kernels++;
+	l->complete += d->finished == d->workgroups && d->workgroups == l->workgroups &&
+		       d->executed_ns == d->workgroups * l->kernel_ns;
+	l->disorder += d->index != q->done;
+	l->saves += d->saves;
+	l->busy_ns += d->executed_ns / l->cus;
+	l->last_ns = MAX(l->last_ns, d->done_ns);
+	q->done++;
+	if (l->online)
+		figures_add(&l->latency, d->done_ns > due ? d->done_ns - due : 0);
+}
+
+static int take_answer(struct load *l)
+{
+	union device_any a;
+	struct queue *q;
+	int r = device_receive(l->fd, &a);
+
+	if (r < 0)
+		return lost(l->cli, r);
+	if (a.h.type == DEVICE_ERROR) {
+		text_clean(a.error.message);
+		return cli_fail(l->cli, EXIT_FAILED, "look at the daemon's log",
+				"the software device refused work: %s", a.error.message);
+	}
+	q = a.h.type == DEVICE_SUBMIT ? queue_of(l, a.done.queue) : NULL;
+	if (!q)
+		return lost(l->cli, -EBADMSG);
+	account(l, &a.done, q);
+	return EXIT_DONE;
+}
+
+/* ---- the run ---- */
+
+static uint64_t in_flight(const struct load *l)
+{
+	return l->sent - l->kernels;
+}
+
+static void begin_to_end(struct load *l, uint64_t now)
+{
+	if (l->ending)
+		return;
+	l->ending = true;
+	l->ends_ns = now + PATIENCE_NS;
+}
+
+static uint64_t next_ns(const struct load *l)
+{
+	uint64_t at = l->ends_ns;
+
+	if (l->online && wants_more(l))
+		at = MIN(at, arrival_ns(l, l->sent));
+	return at;
+}
+
+static int wait_a_while(struct load *l)
+{
+	struct pollfd fds[] = {
+		{ .fd = l->fd, .events = POLLIN },
+		{ .fd = l->cli->signal_fd, .events = POLLIN },
+	};
+	uint64_t at = next_ns(l), now = monotonic_ns(), left = at > now ? at - now : 0;
+	struct timespec ts = {
+		.tv_sec = (time_t)(left / NSEC_PER_SEC),
+		.tv_nsec = (long)(left % NSEC_PER_SEC),
+	};
+
+	if (ppoll(fds, ARRAY_SIZE(fds), at == UINT64_MAX ? NULL : &ts, NULL) < 0)
+		return EXIT_DONE; /* EINTR */
+	if (fds[1].revents && signals_take(l->cli)) {
+		if (l->ending)
+			l->ends_ns = 0; /* asked twice */
+		begin_to_end(l, monotonic_ns());
+	}
+	return fds[0].revents ? take_answer(l) : EXIT_DONE;
+}
+
+static int go(struct load *l)
+{
+	int status = EXIT_DONE;
+
+	while (status == EXIT_DONE) {
+		uint64_t now = monotonic_ns();
+
+		if (now >= l->ends_ns) {
+			if (l->ending)
+				break;
+			begin_to_end(l, now);
+		}
+		status = l->online ? send_requests(l, now) : send_kernels(l);
+		if (status == EXIT_DONE && !wants_more(l)) {
+			begin_to_end(l, now);
+			if (!in_flight(l))
+				break;
+		}
+		if (status == EXIT_DONE)
+			status = wait_a_while(l);
+	}
+	return status;
 }
 
 /* Beside the control socket, unless it is named. */
@@ -124,79 +296,134 @@ static void find_socket(const struct cli *cli, char *buf, size_t size)
 		 DEVICE_SOCKET);
 }
 
-static double percent(uint64_t part, uint64_t whole)
+static int no_device(struct cli *cli, const char *path, int r)
 {
-	return whole ? 100.0 * (double)part / (double)whole : 0;
+	if (r == -EEXIST)
+		return cli_fail(cli, EXIT_REFUSED, "start another process",
+				"this process is on the device already");
+	if (r == -ENOENT || r == -ECONNREFUSED)
+		return cli_fail(cli, EXIT_ABSENT,
+				"start one: gpreemptd --device model --run-dir DIR, and say "
+				"--socket DIR/control.sock",
+				"there is no software device at %s", path);
+	return cli_fail(cli, EXIT_FAILED, "look at the daemon's log", "%s: %s", path, strerror(-r));
 }
 
-static int print_json(struct cli *cli, const struct load_plan *p, struct load_result *r)
+static int set_up(struct load *l)
+{
+	struct device_welcome hello;
+	char path[PATH_MAX];
+	int r;
+
+	find_socket(l->cli, path, sizeof(path));
+	r = device_connect(path, &l->fd, &hello);
+	if (r < 0)
+		return no_device(l->cli, path, r);
+	if (l->gpu >= hello.gpus)
+		return cli_fail(l->cli, EXIT_ABSENT, "they are counted from 0",
+				"the software device has %u GPUs", hello.gpus);
+	l->cus = hello.cus;
+	snprintf(l->chip, sizeof(l->chip), "%s", hello.chip);
+	l->workgroups = (uint32_t)MAX(hello.cus * l->fill_percent / 100, 1u);
+	for (uint64_t i = 0; i < l->n_queues; i++) {
+		r = device_create_queue(l->fd, (uint32_t)l->gpu, (uint32_t)l->priority,
+					&l->queues[i].id);
+		if (r < 0)
+			return cli_fail(l->cli, EXIT_FAILED, "ask for fewer", "no queue: %s",
+					strerror(-r));
+	}
+	return EXIT_DONE;
+}
+
+/* Until the plan is done or a signal asks for the end. */
+static int run(struct load *l)
+{
+	int status = set_up(l);
+
+	l->began_ns = l->last_ns = monotonic_ns();
+	l->ends_ns = l->duration_ns ? l->began_ns + l->duration_ns : UINT64_MAX;
+	if (status == EXIT_DONE)
+		status = go(l);
+	closep(&l->fd);
+	return status;
+}
+
+/* ---- what came of it ---- */
+
+static double goodput_pct(const struct load *l)
+{
+	uint64_t elapsed = l->last_ns - l->began_ns;
+
+	return elapsed ? 100.0 * (double)l->busy_ns / (double)elapsed : 0;
+}
+
+static int print_json(struct load *l)
 {
 	struct json_object *o = json_object_new_object();
 
 	json_add(o, "modelled", json_object_new_boolean(true));
-	json_add_string(o, "chip", r->chip);
+	json_add_string(o, "chip", l->chip);
 	json_add(o, "pid", json_object_new_int(getpid()));
-	json_add_uint(o, "gpu", p->gpu);
-	json_add_uint(o, "queues", p->queues);
-	json_add(o, "kernel_us", json_us(p->kernel_ns));
-	json_add(o, "elapsed_us", json_us(r->elapsed_ns));
-	json_add_uint(o, "kernels", r->kernels);
-	json_add_uint(o, "complete", r->complete);
-	json_add(o, "in_order", json_object_new_boolean(!r->disorder));
-	json_add_uint(o, "unfinished", r->unfinished);
-	json_add_uint(o, "saves", r->saves);
-	json_add(o, "busy_us", json_us(r->busy_ns));
-	json_add(o, "goodput_pct", json_decimal(percent(r->busy_ns, r->elapsed_ns), 1));
-	if (p->online) {
-		json_add_uint(o, "requests", r->latency.n);
-		json_add(o, "latency_us", figures_to_json(&r->latency));
+	json_add_uint(o, "gpu", l->gpu);
+	json_add_uint(o, "queues", l->n_queues);
+	json_add(o, "kernel_us", json_us(l->kernel_ns));
+	json_add(o, "elapsed_us", json_us(l->last_ns - l->began_ns));
+	json_add_uint(o, "kernels", l->kernels);
+	json_add_uint(o, "complete", l->complete);
+	json_add(o, "in_order", json_object_new_boolean(!l->disorder));
+	json_add_uint(o, "unfinished", in_flight(l));
+	json_add_uint(o, "saves", l->saves);
+	json_add(o, "busy_us", json_us(l->busy_ns));
+	json_add(o, "goodput_pct", json_decimal(goodput_pct(l), 1));
+	if (l->online) {
+		json_add_uint(o, "requests", l->latency.n);
+		json_add(o, "latency_us", figures_to_json(&l->latency));
 	}
-	return cli_print_json(cli, o);
+	return cli_print_json(l->cli, o);
 }
 
-static int print_text(const struct load_plan *p, struct load_result *r)
+static int print_text(struct load *l)
 {
-	struct summary s = figures_sum_up(&r->latency);
+	struct summary s = figures_sum_up(&l->latency);
 	char a[UNIT_TEXT_SIZE], b[UNIT_TEXT_SIZE], c[UNIT_TEXT_SIZE];
 
-	if (p->online && r->latency.n)
-		printf("%zu requests of %s: mean %s, ", r->latency.n,
-		       text_duration(p->kernel_ns, a), text_duration(s.avg, b));
-	if (p->online && r->latency.n)
+	if (l->latency.n) {
+		printf("%zu requests of %s: mean %s, ", l->latency.n,
+		       text_duration(l->kernel_ns, a), text_duration(s.avg, b));
 		printf("median %s, 99 %% within %s, worst %s\n", text_duration(s.p50, a),
 		       text_duration(s.p99, b), text_duration(s.max, c));
+	}
 	printf("%llu kernels in %s, %.1f %% of the GPU's time, %llu times interrupted\n",
-	       (unsigned long long)r->kernels, text_duration(r->elapsed_ns, a),
-	       percent(r->busy_ns, r->elapsed_ns), (unsigned long long)r->saves);
-	printf("%llu complete, %s%s; all times are modelled\n", (unsigned long long)r->complete,
-	       r->disorder ? "not in order" : "in order",
-	       r->unfinished ? ", some not finished at the end" : "");
+	       (unsigned long long)l->kernels, text_duration(l->last_ns - l->began_ns, a),
+	       goodput_pct(l), (unsigned long long)l->saves);
+	printf("%llu complete, %s%s; all times are modelled\n", (unsigned long long)l->complete,
+	       l->disorder ? "not in order" : "in order",
+	       in_flight(l) ? ", some not finished at the end" : "");
 	return EXIT_DONE;
 }
 
 int cmd_load(struct cli *cli, int argc, char **argv)
 {
-	struct load_plan plan = {
-		.queues = 1,
+	struct load l = {
+		.cli = cli,
+		.n_queues = 1,
 		.priority = 7,
 		.depth = 2,
 		.fill_percent = 100,
-		.every_ns = 50 * NSEC_PER_MSEC,
+		.every_ms = 50,
+		.fd = -1,
 	};
-	struct load_result result = { 0 };
-	char path[PATH_MAX];
-	int status = parse_options(cli, argc, argv, &plan);
+	int status = parse(cli, argc, argv, &l);
 
 	if (status != EXIT_DONE)
 		return status;
-	if (!plan.kernel_ns)
-		plan.kernel_ns = (plan.online ? 2 : 20) * NSEC_PER_MSEC;
-	find_socket(cli, path, sizeof(path));
-	status = load_run(cli, path, &plan, &result);
+	if (figures_init(&l.latency, l.online ? MAX_REQUESTS : 0) < 0)
+		return cli_fail(cli, EXIT_FAILED, "free some memory", "out of memory");
+	status = run(&l);
 	if (status == EXIT_DONE)
-		status = cli->json ? print_json(cli, &plan, &result) : print_text(&plan, &result);
-	if (status == EXIT_DONE && (result.complete != result.kernels || result.disorder))
+		status = cli->json ? print_json(&l) : print_text(&l);
+	if (status == EXIT_DONE && (l.complete != l.kernels || l.disorder))
 		status = EXIT_FAILED;
-	figures_done(&result.latency);
+	figures_done(&l.latency);
 	return status;
 }

@@ -20,7 +20,7 @@ static const struct command *find_command(const char *name)
 	return NULL;
 }
 
-#define CONTINUE (-1)
+#define CONTINUE (-2)
 
 /* Names under which documents know this program, with their positional arguments. */
 static const struct historical {
@@ -85,35 +85,23 @@ static int run_command(struct cli *cli, int argc, char **argv)
 	optind = 0; /* getopt starts anew */
 	status = cli->command->run(cli, argc, argv);
 	cli->ctx = gpreempt_unref(cli->ctx); /* lets go of everything, before anything else */
-	return status == HELP_SHOWN ? EXIT_DONE : status;
+	return status;
 }
 
-/* Options before the command or the arguments. CONTINUE, or an exit status. */
+/* Options before the command or the arguments. CONTINUE, or what print_help() returns. */
 static int take_globals(struct cli *cli, int argc, char **argv)
 {
-	int c;
-
 	opterr = 0;
-	while ((c = getopt_long(argc, argv, "+hV", global_options, NULL)) != -1) {
-		switch (c) {
-		case OPTION_JSON:
-			break;
-		case OPTION_DEVICE:
-			cli->device = optarg;
-			break;
-		case OPTION_SOCKET:
-			cli->socket = optarg;
-			break;
-		case OPTION_HELP:
-			return cli->command ? help_command(cli) : help_program(cli);
-		case 'V':
-			return print_version(cli);
-		default:
-			return cli_usage(cli, "unknown option or missing value: '%s'",
-					 argv[optind - 1]);
-		}
+	switch (option_next(cli, argc, argv, "+hV", global_options)) {
+	case OPTIONS_DONE:
+		return CONTINUE;
+	case OPTION_HELP:
+		return print_help(cli);
+	case 'V':
+		return print_version(cli);
+	default:
+		return cli_usage(cli, "unknown option or missing value: '%s'", argv[optind - 1]);
 	}
-	return CONTINUE;
 }
 
 static int run_historical(struct cli *cli, const struct historical *h, int argc, char **argv)
@@ -153,14 +141,14 @@ static int run_modern(struct cli *cli, int argc, char **argv)
 		return status;
 	only_help = optind < argc && strcmp(argv[optind], "help") == 0;
 	if (only_help && ++optind == argc)
-		return help_program(cli);
+		return print_help(cli);
 	if (optind == argc)
 		return cli_usage(cli, "no command given");
 	cli->command = find_command(argv[optind]);
 	if (!cli->command)
 		return cli_usage(cli, "no command '%s'", argv[optind]);
 	if (only_help)
-		return help_command(cli);
+		return print_help(cli);
 	return run_command(cli, argc - optind, argv + optind);
 }
 
@@ -185,5 +173,5 @@ int main(int argc, char **argv)
 	cli.colour = is_terminal(STDOUT_FILENO) && !getenv("NO_COLOR");
 	status = run(&cli, argc, argv);
 	closep(&cli.signal_fd);
-	return cli_finish(&cli, status);
+	return cli_finish(&cli, status == HELP_SHOWN ? EXIT_DONE : status);
 }

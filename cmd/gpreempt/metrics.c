@@ -21,7 +21,7 @@ int cmd_metrics(struct cli *cli, int argc, char **argv)
 {
 	_cleanup_daemon_ struct gpreempt_daemon *d = NULL;
 	_cleanup_free_ char *text = NULL;
-	int status = daemon_begin(cli, argc, argv, 0, 0, &d);
+	int status = daemon_begin(cli, argc, argv, &d);
 	struct json_object *o;
 	size_t len = 0;
 

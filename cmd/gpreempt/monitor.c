@@ -38,8 +38,6 @@ static int parse(struct cli *cli, int argc, char **argv, struct watch *w)
 	int status = take_options(cli, argc, argv, options, ARRAY_SIZE(options));
 
 	if (status == EXIT_DONE)
-		status = check_arguments(cli, argc - optind, 1, 1);
-	if (status == EXIT_DONE)
 		status = parse_pid(cli, argv[optind], &w->pid);
 	if (status == EXIT_DONE && w->duration_ns / w->interval_ns > SAMPLES_MAX)
 		status = cli_usage(cli, "that would be more than %d samples", SAMPLES_MAX);

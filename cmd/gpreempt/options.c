@@ -30,35 +30,19 @@ static int complain(struct cli *cli, int argc, char **argv, int letter)
 }
 
 int option_next(struct cli *cli, int argc, char **argv, const char *letters,
-		const struct option *options, int *ret_status)
+		const struct option *options)
 {
-	for (;;) {
-		int c = getopt_long(argc, argv, letters, options, NULL);
+	int c;
 
-		switch (c) {
-		case -1:
-			return OPTIONS_DONE;
-		case OPTION_JSON:
-			break;
-		case OPTION_DEVICE:
+	while ((c = getopt_long(argc, argv, letters, options, NULL)) != -1) {
+		if (c == OPTION_DEVICE)
 			cli->device = optarg;
-			break;
-		case OPTION_SOCKET:
+		else if (c == OPTION_SOCKET)
 			cli->socket = optarg;
-			break;
-		case OPTION_HELP:
-			*ret_status = help_command(cli);
-			if (*ret_status == EXIT_DONE)
-				*ret_status = HELP_SHOWN;
-			return OPTIONS_STOP;
-		case '?':
-		case ':':
-			*ret_status = complain(cli, argc, argv, c);
-			return OPTIONS_STOP;
-		default:
+		else if (c != OPTION_JSON) /* seen already */
 			return c;
-		}
 	}
+	return OPTIONS_DONE;
 }
 
 int parse_pid(struct cli *cli, const char *text, pid_t *ret)
@@ -190,16 +174,19 @@ static int take_by_table(struct cli *cli, int argc, char **argv, const char *ord
 					       "%c:", options[i].letter);
 	}
 	memcpy(&longs[n], common, sizeof(common));
-	while (status == EXIT_DONE &&
-	       (c = option_next(cli, argc, argv, letters, longs, &status)) >= 0) {
+	while (status == EXIT_DONE && (c = option_next(cli, argc, argv, letters, longs)) >= 0) {
 		const struct command_option *o = options;
 
+		if (c == OPTION_HELP)
+			return print_help(cli);
+		if (c == '?' || c == ':')
+			return complain(cli, argc, argv, c);
 		while (c < FIRST_NUMBER ? o->letter != c : o != &options[c - FIRST_NUMBER])
 			o++;
 		if (o->take)
 			status = o->take(cli, o, optarg);
 		else
-			*(bool *)o->ret = true;
+			*(bool *)o->ret = !o->off;
 	}
 	return status;
 }
@@ -207,20 +194,16 @@ static int take_by_table(struct cli *cli, int argc, char **argv, const char *ord
 int take_options(struct cli *cli, int argc, char **argv, const struct command_option *options,
 		 size_t n)
 {
-	return take_by_table(cli, argc, argv, "", options, n);
+	const struct command *c = cli->command;
+	int status = take_by_table(cli, argc, argv, "", options, n);
+
+	return status == EXIT_DONE ? check_arguments(cli, argc - optind, c->min, c->max) : status;
 }
 
 int take_leading_options(struct cli *cli, int argc, char **argv,
 			 const struct command_option *options, size_t n)
 {
 	return take_by_table(cli, argc, argv, "+", options, n);
-}
-
-int take_arguments(struct cli *cli, int argc, char **argv, int min, int max)
-{
-	int status = take_options(cli, argc, argv, NULL, 0);
-
-	return status == EXIT_DONE ? check_arguments(cli, argc - optind, min, max) : status;
 }
 
 /* As it was written, or could have been. */

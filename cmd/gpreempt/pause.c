@@ -21,7 +21,7 @@ int cmd_pause(struct cli *cli, int argc, char **argv)
 {
 	_cleanup_daemon_ struct gpreempt_daemon *d = NULL;
 	struct progress progress;
-	int status = daemon_begin(cli, argc, argv, 0, 0, &d), r;
+	int status = daemon_begin(cli, argc, argv, &d), r;
 
 	if (status != EXIT_DONE)
 		return status;
@@ -40,7 +40,7 @@ int cmd_pause(struct cli *cli, int argc, char **argv)
 int cmd_continue(struct cli *cli, int argc, char **argv)
 {
 	_cleanup_daemon_ struct gpreempt_daemon *d = NULL;
-	int status = daemon_begin(cli, argc, argv, 0, 0, &d);
+	int status = daemon_begin(cli, argc, argv, &d);
 
 	if (status != EXIT_DONE)
 		return status;
@@ -52,7 +52,7 @@ int cmd_continue(struct cli *cli, int argc, char **argv)
 int cmd_rearm(struct cli *cli, int argc, char **argv)
 {
 	_cleanup_daemon_ struct gpreempt_daemon *d = NULL;
-	int status = take_arguments(cli, argc, argv, 1, 1);
+	int status = take_options(cli, argc, argv, NULL, 0);
 	struct json_object *o;
 	uint64_t gpu = 0;
 

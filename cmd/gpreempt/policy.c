@@ -49,7 +49,7 @@ static int show(struct cli *cli, struct gpreempt_daemon *d, bool only_name)
 int cmd_policy(struct cli *cli, int argc, char **argv)
 {
 	_cleanup_daemon_ struct gpreempt_daemon *d = NULL;
-	int status = daemon_begin(cli, argc, argv, 0, 1, &d);
+	int status = daemon_begin(cli, argc, argv, &d);
 	bool set = optind < argc;
 
 	if (status != EXIT_DONE)

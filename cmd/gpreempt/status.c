@@ -283,7 +283,7 @@ int cmd_status(struct cli *cli, int argc, char **argv)
 {
 	_cleanup_daemon_ struct gpreempt_daemon *d = NULL;
 	struct daemon_view v = { 0 };
-	int status = daemon_begin(cli, argc, argv, 0, 0, &d);
+	int status = daemon_begin(cli, argc, argv, &d);
 
 	if (status == EXIT_DONE)
 		status = read_view(cli, d, &v);

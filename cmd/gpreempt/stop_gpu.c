@@ -35,8 +35,6 @@ static int parse(struct cli *cli, int argc, char **argv, struct stop *s)
 	uint64_t id = 0;
 
 	if (status == EXIT_DONE)
-		status = check_arguments(cli, argc - optind, 1, 1);
-	if (status == EXIT_DONE)
 		status = parse_number(cli, "GPU", argv[optind], 0, UINT32_MAX, &id);
 	s->gpu_id = (uint32_t)id;
 	if (status == EXIT_DONE && s->for_ns == 0)

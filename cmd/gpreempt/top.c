@@ -39,8 +39,6 @@ static int parse(struct cli *cli, int argc, char **argv, struct arguments *ret)
 	};
 	int status = take_options(cli, argc, argv, options, ARRAY_SIZE(options));
 
-	if (status == EXIT_DONE)
-		status = check_arguments(cli, argc - optind, 0, 0);
 	if (status == EXIT_DONE && cli->json)
 		status = cli_fail(cli, EXIT_USAGE, "use: gpreempt --json status",
 				  "top is for people and has no JSON");
