@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "util/macros.h"
+
 /* How many bytes the character at @s has; 0: it is none. Overlong and surrogate forms are none. */
 static size_t utf8_length(const unsigned char *s)
 {
@@ -63,4 +65,47 @@ char *text_next_line(const char **text)
 	*text += len + ((*text)[len] == '\n');
 	text_clean(line);
 	return line;
+}
+
+static const char *text_scaled(double value, double step, const char *const *units, char *buf)
+{
+	int digits = 0;
+
+	while (units[1] && value >= step * 0.9995) {
+		value /= step;
+		units++;
+	}
+	if (value < 99.95)
+		digits = value < 9.995 ? 2 : 1;
+	snprintf(buf, UNIT_TEXT_SIZE, "%.*f %s", digits, value, *units);
+	return buf;
+}
+
+const char *text_duration(uint64_t ns, char buf[UNIT_TEXT_SIZE])
+{
+	static const char *const units[] = { "us", "ms", "s", NULL };
+
+	return text_scaled((double)ns / 1000, 1000, units, buf);
+}
+
+const char *text_bytes(uint64_t bytes, char buf[UNIT_TEXT_SIZE])
+{
+	static const char *const units[] = { "KiB", "MiB", "GiB", "TiB", NULL };
+
+	return text_scaled((double)bytes / 1024, 1024, units, buf);
+}
+
+const char *text_age(uint64_t seconds, char buf[UNIT_TEXT_SIZE])
+{
+	unsigned long long minutes = seconds / 60, hours = minutes / 60, days = hours / 24;
+
+	if (minutes == 0)
+		snprintf(buf, UNIT_TEXT_SIZE, "%llu s", (unsigned long long)seconds);
+	else if (hours == 0)
+		snprintf(buf, UNIT_TEXT_SIZE, "%llu min", minutes);
+	else if (days < 2)
+		snprintf(buf, UNIT_TEXT_SIZE, "%llu h %llu min", hours, minutes % 60);
+	else
+		snprintf(buf, UNIT_TEXT_SIZE, "%llu days", days);
+	return buf;
 }

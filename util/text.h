@@ -4,6 +4,7 @@
 #define GPREEMPT_UTIL_TEXT_H
 
 #include <stddef.h>
+#include <stdint.h>
 
 /* One line of valid UTF-8 that moves no cursor: what is not is replaced, in place. */
 void text_clean(char *text);
@@ -13,5 +14,14 @@ char *text_next_line(const char **text);
 
 /* The first @len bytes as a string to be freed, or NULL; what follows them is not looked at. */
 char *text_copy(const char *text, size_t len);
+
+/* ---- for people ---- */
+
+/* "1.5 ms": three figures and a unit. */
+#define UNIT_TEXT_SIZE 32
+const char *text_duration(uint64_t ns, char buf[UNIT_TEXT_SIZE]);
+const char *text_bytes(uint64_t bytes, char buf[UNIT_TEXT_SIZE]);
+/* "45 s", "3 min", "5 h 12 min", "12 days" */
+const char *text_age(uint64_t seconds, char buf[UNIT_TEXT_SIZE]);
 
 #endif

@@ -2,67 +2,10 @@
 /* The table of jobs: which columns fit, and what stands in them. */
 #include "cmd/gpreempt-top/jobs.h"
 
-
 #include "cmd/gpreempt/job_text.h"
 
 #define CELL_SIZE 128
 #define NOTE_MIN 12
-
-static void cell_pid(const struct gpreempt_daemon_job *j, char *ret)
-{
-	snprintf(ret, CELL_SIZE, "%d", (int)j->pid);
-}
-
-static void cell_command(const struct gpreempt_daemon_job *j, char *ret)
-{
-	snprintf(ret, CELL_SIZE, "%s", j->comm);
-}
-
-static void cell_class(const struct gpreempt_daemon_job *j, char *ret)
-{
-	snprintf(ret, CELL_SIZE, "%s", job_class_word(j->job_class));
-}
-
-static void cell_priority(const struct gpreempt_daemon_job *j, char *ret)
-{
-	snprintf(ret, CELL_SIZE, "%u%s", j->priority, j->critical ? "!" : "");
-}
-
-static void cell_state(const struct gpreempt_daemon_job *j, char *ret)
-{
-	snprintf(ret, CELL_SIZE, "%s", job_state(j));
-}
-
-static void cell_queues(const struct gpreempt_daemon_job *j, char *ret)
-{
-	snprintf(ret, CELL_SIZE, "%u", j->queues);
-}
-
-static void cell_preempted(const struct gpreempt_daemon_job *j, char *ret)
-{
-	snprintf(ret, CELL_SIZE, "%llu", (unsigned long long)j->preempted);
-}
-
-static void cell_held(const struct gpreempt_daemon_job *j, char *ret)
-{
-	char buf[DURATION_SIZE];
-
-	snprintf(ret, CELL_SIZE, "%s", short_duration(j->held_ns, buf));
-}
-
-static void cell_wait(const struct gpreempt_daemon_job *j, char *ret)
-{
-	char buf[DURATION_SIZE];
-
-	if (!j->unseen || j->longest_wait_ns)
-		snprintf(ret, CELL_SIZE, "%s", short_duration(j->longest_wait_ns, buf));
-}
-
-static void cell_share(const struct gpreempt_daemon_job *j, char *ret)
-{
-	if (!j->unseen)
-		snprintf(ret, CELL_SIZE, "%u %%", (j->share_permille + 5) / 10);
-}
 
 static void cell_note(const struct gpreempt_daemon_job *j, char *ret)
 {
@@ -80,20 +23,19 @@ static const struct table_column {
 	const char *name;
 	unsigned int width, rank;
 	bool right;
-	bool details; /* only of jobs one may see */
-	void (*cell)(const struct gpreempt_daemon_job *j, char *ret);
+	const char *field; /* for job_cell(); NULL: the history */
 } columns[] = {
-	{ "PID", 7, 11, true, false, cell_pid },
-	{ "COMMAND", 15, 10, false, false, cell_command },
-	{ "CLASS", 7, 8, false, false, cell_class },
-	{ "PRIO", 4, 1, true, true, cell_priority },
-	{ "STATE", 7, 9, false, false, cell_state },
-	{ "QUEUES", 6, 2, true, false, cell_queues },
-	{ "PREEMPTED", 9, 6, true, true, cell_preempted },
-	{ "HELD", 7, 3, true, true, cell_held },
-	{ "MAX WAIT", 8, 5, true, true, cell_wait },
-	{ "SHARE", 5, 7, true, true, cell_share },
-	{ "LAST 15 SECONDS", JOBS_HISTORY, 4, false, true, NULL },
+	{ "PID", 7, 11, true, "pid" },
+	{ "COMMAND", 15, 10, false, "comm" },
+	{ "CLASS", 7, 8, false, "job_class" },
+	{ "PRIO", 4, 1, true, "priority" },
+	{ "STATE", 7, 9, false, "state" },
+	{ "QUEUES", 6, 2, true, "queues" },
+	{ "PREEMPTED", 9, 6, true, "preempted" },
+	{ "HELD", 7, 3, true, "held_ns" },
+	{ "MAX WAIT", 8, 5, true, "longest_wait_ns" },
+	{ "SHARE", 5, 7, true, "share_permille" },
+	{ "LAST 15 SECONDS", JOBS_HISTORY, 4, false, NULL },
 };
 
 void jobs_layout(unsigned int width, struct jobs_layout *ret)
@@ -160,18 +102,19 @@ void jobs_line(struct lines *l, const struct jobs_layout *layout,
 
 	line_begin(l, look_of(j));
 	for (size_t i = 0; i < ARRAY_SIZE(columns); i++) {
-		char text[CELL_SIZE] = "-";
+		const char *text = "-";
+		char buf[UNIT_TEXT_SIZE];
 
 		if (!layout->shown[i])
 			continue;
 		line_add(l, "%s", first ? "" : " ");
 		first = false;
-		if (!columns[i].cell && j->detailed && !j->unseen) {
+		if (!columns[i].field && j->detailed && !j->unseen) {
 			add_history(l, j, utf8);
 			continue;
 		}
-		if (columns[i].cell && (j->detailed || !columns[i].details))
-			columns[i].cell(j, text);
+		if (columns[i].field)
+			text = job_cell(j, columns[i].field, short_duration, buf);
 		line_cell(l, text, columns[i].width, columns[i].right);
 	}
 	if (layout->note && j->detailed) {

@@ -88,27 +88,17 @@ void lines_done(struct lines *l)
 	*l = (struct lines){ 0 };
 }
 
-const char *short_duration(uint64_t ns, char buf[DURATION_SIZE])
+const char *short_duration(uint64_t ns, char buf[UNIT_TEXT_SIZE])
 {
-	static const char *const units[] = { "us", "ms", "s" };
 	unsigned long long minutes = ns / NSEC_PER_SEC / 60;
-	double value = (double)ns / 1000;
-	size_t unit = 0;
 
-	if (minutes >= 1000) {
-		snprintf(buf, DURATION_SIZE, "%llu h", minutes / 60);
-		return buf;
-	}
-	if (minutes >= 16) {
-		snprintf(buf, DURATION_SIZE, "%llu min", minutes);
-		return buf;
-	}
-	for (; unit + 1 < ARRAY_SIZE(units) && value >= 999.5; unit++)
-		value /= 1000;
-	if (ns == 0)
-		snprintf(buf, DURATION_SIZE, "0");
+	if (minutes >= 1000)
+		snprintf(buf, UNIT_TEXT_SIZE, "%llu h", minutes / 60);
+	else if (minutes >= 16)
+		snprintf(buf, UNIT_TEXT_SIZE, "%llu min", minutes);
+	else if (ns == 0)
+		snprintf(buf, UNIT_TEXT_SIZE, "0");
 	else
-		snprintf(buf, DURATION_SIZE, "%.*f %s", value < 9.995 ? 2 : value < 99.95 ? 1 : 0,
-			 value, units[unit]);
+		text_duration(ns, buf);
 	return buf;
 }

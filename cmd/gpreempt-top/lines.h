@@ -5,6 +5,7 @@
 
 #include "cmd/gpreempt-top/view.h"
 #include "util/macros.h"
+#include "util/text.h"
 
 struct lines {
 	struct view_line *lines;
@@ -26,7 +27,6 @@ void line_fill(struct lines *l); /* blanks to the end, for lines with a backgrou
 void lines_done(struct lines *l);
 
 /* "1.25 ms": at most 7 columns. */
-#define DURATION_SIZE 32
-const char *short_duration(uint64_t ns, char buf[DURATION_SIZE]);
+const char *short_duration(uint64_t ns, char buf[UNIT_TEXT_SIZE]);
 
 #endif

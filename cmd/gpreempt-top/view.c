@@ -15,7 +15,7 @@ static const char *const sort_names[] = {
 
 static void add_latency(struct lines *l, const char *what, const struct gpreempt_latency *x)
 {
-	char p50[DURATION_SIZE], p99[DURATION_SIZE];
+	char p50[UNIT_TEXT_SIZE], p99[UNIT_TEXT_SIZE];
 
 	if (x->count == 0)
 		line_add(l, "%s -", what);
@@ -27,7 +27,7 @@ static void add_latency(struct lines *l, const char *what, const struct gpreempt
 static void add_title(struct lines *l, const struct gpreempt_daemon_status *s)
 {
 	uint64_t up = s->now_ns > s->started_ns ? (s->now_ns - s->started_ns) / NSEC_PER_SEC : 0;
-	char age[AGE_TEXT_SIZE];
+	char age[UNIT_TEXT_SIZE];
 
 	line_begin(l, VIEW_TITLE);
 	line_add(l, "gpreemptd %s  policy %s  %s%s  up %s", s->version, s->policy, s->backend,
@@ -65,7 +65,7 @@ static void add_figures(struct lines *l, const struct gpreempt_daemon_status *s)
 
 static void add_lost(struct lines *l, const struct snapshot *s)
 {
-	char age[AGE_TEXT_SIZE];
+	char age[UNIT_TEXT_SIZE];
 
 	line_begin(l, VIEW_ALARM);
 	line_add(l, "%s", s->error.message);

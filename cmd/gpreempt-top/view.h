@@ -3,7 +3,7 @@
 #ifndef GPREEMPT_CMD_TOP_VIEW_H
 #define GPREEMPT_CMD_TOP_VIEW_H
 
-#include "cmd/gpreempt-top/snapshot.h"
+#include "cmd/gpreempt/snapshot.h"
 
 #define VIEW_COLUMNS_MAX 256
 

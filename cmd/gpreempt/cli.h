@@ -190,11 +190,6 @@ void json_add_string(struct json_object *object, const char *key, const char *va
 
 const char *bold(const struct cli *cli, const char *text, char *buf, size_t size);
 
-/* "1.5 ms": three figures and a unit. */
-#define UNIT_TEXT_SIZE 32
-const char *text_duration(uint64_t ns, char buf[UNIT_TEXT_SIZE]);
-const char *text_bytes(uint64_t bytes, char buf[UNIT_TEXT_SIZE]);
-
 /* ---- queue_text.c: queues for people and programs ---- */
 
 struct json_object *queue_to_json(const struct gpreempt_queue *q);

@@ -10,12 +10,7 @@
 int daemon_connect(struct cli *cli, struct gpreempt_daemon **ret);
 int daemon_begin(struct cli *cli, int argc, char **argv, struct gpreempt_daemon **ret);
 int daemon_failed(struct cli *cli, const struct gpreempt_daemon *d); /* its last failure */
-
-/* All entries, sized as they come; the caller's to free. */
-int daemon_read_gpus(struct cli *cli, struct gpreempt_daemon *d, struct gpreempt_daemon_gpu **ret,
-		     size_t *ret_n);
-int daemon_read_jobs(struct cli *cli, struct gpreempt_daemon *d, struct gpreempt_daemon_job **ret,
-		     size_t *ret_n);
+int daemon_fail_error(struct cli *cli, struct gpreempt_error *e);
 
 /* The options of run and class that say how a job is to be treated. */
 #define TARGET_MAX_US (3600ull * 1000 * 1000)

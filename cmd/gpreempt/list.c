@@ -2,6 +2,7 @@
 #include <stdio.h>
 
 #include "cmd/gpreempt/daemon.h"
+#include "cmd/gpreempt/snapshot.h"
 #include "cmd/gpreempt/table.h"
 
 #define PATIENCE_NS NSEC_PER_SEC /* for something that is nice to know */
@@ -14,11 +15,6 @@ struct processes {
 static int get_processes(void *of, void *list, size_t room)
 {
 	return gpreempt_list_processes(of, list, room);
-}
-
-static int get_jobs(void *of, void *list, size_t room)
-{
-	return gpreempt_daemon_get_jobs(of, list, room);
 }
 
 static void take_class(struct processes *ps, const struct gpreempt_daemon_job *job)
@@ -39,7 +35,7 @@ static void ask_daemon(struct cli *cli, struct processes *ps)
 	if (cli_is_alone(cli) || gpreempt_daemon_open(cli->socket, &d, NULL) < 0)
 		return;
 	gpreempt_daemon_set_timeout(d, PATIENCE_NS);
-	n = list_read(get_jobs, d, sizeof(*jobs), &jobs);
+	n = read_daemon_jobs(d, &jobs);
 	for (int i = 0; i < n; i++)
 		take_class(ps, &jobs[i]);
 }

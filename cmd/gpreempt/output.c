@@ -191,34 +191,6 @@ const char *bold(const struct cli *cli, const char *text, char *buf, size_t size
 	return buf;
 }
 
-static const char *text_scaled(double value, double step, const char *const *units, char *buf)
-{
-	int digits = 0;
-
-	while (units[1] && value >= step * 0.9995) {
-		value /= step;
-		units++;
-	}
-	if (value < 99.95)
-		digits = value < 9.995 ? 2 : 1;
-	snprintf(buf, UNIT_TEXT_SIZE, "%.*f %s", digits, value, *units);
-	return buf;
-}
-
-const char *text_duration(uint64_t ns, char buf[UNIT_TEXT_SIZE])
-{
-	static const char *const units[] = { "us", "ms", "s", NULL };
-
-	return text_scaled((double)ns / 1000, 1000, units, buf);
-}
-
-const char *text_bytes(uint64_t bytes, char buf[UNIT_TEXT_SIZE])
-{
-	static const char *const units[] = { "KiB", "MiB", "GiB", "TiB", NULL };
-
-	return text_scaled((double)bytes / 1024, 1024, units, buf);
-}
-
 bool cli_is_nvidia(struct cli *cli)
 {
 	return strcmp(gpreempt_backend(cli->ctx), "nvrm") == 0;

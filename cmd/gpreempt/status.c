@@ -10,7 +10,7 @@
 static void print_head(struct cli *cli, const struct gpreempt_daemon_status *s)
 {
 	uint64_t up = s->now_ns > s->started_ns ? (s->now_ns - s->started_ns) / NSEC_PER_SEC : 0;
-	char age[AGE_TEXT_SIZE], head[64];
+	char age[UNIT_TEXT_SIZE], head[64];
 
 	printf("%s: pid %d, up %s%s\n", bold(cli, "gpreemptd", head, sizeof(head)), (int)s->pid,
 	       text_age(up, age), s->paused ? ", PAUSED (gpreempt continue takes up again)" : "");
@@ -68,26 +68,26 @@ static void print_latencies(const struct gpreempt_daemon_status *s)
 	table_print(t);
 }
 
-/* Where the driver does not tell how many there are, nobody counts who has them. */
-static void slots_cell(struct libscols_table *t, size_t column, bool known, uint32_t n)
+static void number_cell(struct libscols_table *t, size_t column, bool known, uint64_t n)
 {
 	if (known)
-		table_cell(t, column, "%u", n);
+		table_cell(t, column, "%llu", (unsigned long long)n);
 	else
 		table_cell(t, column, "-");
 }
 
-static const char *preemption_of(const struct daemon_view *v, const struct gpreempt_daemon_gpu *g)
+static const char *preemption_of(const struct snapshot *s, const struct gpreempt_daemon_gpu *g)
 {
 	if (g->tripped)
 		return "off: tripped";
-	for (size_t i = 0; i < v->n_jobs; i++)
-		if (v->jobs[i].gpu_id == g->gpu_id && v->jobs[i].blind)
+	for (size_t i = 0; i < s->n_jobs; i++)
+		if (s->jobs[i].gpu_id == g->gpu_id && s->jobs[i].blind)
 			return "on, blind";
 	return "on";
 }
 
-static void print_gpus(const struct daemon_view *v)
+/* Where the driver does not tell how many slots there are, nobody counts who has them. */
+static void print_gpus(const struct snapshot *s)
 {
 	static const struct column columns[] = {
 		{ "GPU", true },	 { "NAME", false },  { "SLOTS", true }, { "ONLINE", true },
@@ -96,24 +96,20 @@ static void print_gpus(const struct daemon_view *v)
 	};
 	struct libscols_table *t = table_new(columns, ARRAY_SIZE(columns));
 
-	for (size_t i = 0; i < v->n_gpus; i++) {
-		const struct gpreempt_daemon_gpu *g = &v->gpus[i];
-		uint64_t denied = g->denied_by_budget + g->denied_by_cost;
+	for (size_t i = 0; i < s->n_gpus; i++) {
+		const struct gpreempt_daemon_gpu *g = &s->gpus[i];
+		bool all = s->status.privileged, counted = all && g->slots;
 
 		table_row(t);
-		table_cell(t, 0, "%u", g->gpu_id);
+		number_cell(t, 0, true, g->gpu_id);
 		table_cell(t, 1, "%s", g->name);
-		slots_cell(t, 2, g->slots, g->slots);
-		for (size_t c = 3; !v->status.privileged && c < 8; c++)
-			table_cell(t, c, "-");
-		table_cell(t, 8, "%s", preemption_of(v, g));
-		if (!v->status.privileged)
-			continue;
-		slots_cell(t, 3, g->slots, g->slots_online);
-		slots_cell(t, 4, g->slots, g->slots_offline);
-		table_cell(t, 5, "%llu", (unsigned long long)g->cycles);
-		table_cell(t, 6, "%llu", (unsigned long long)g->trips);
-		table_cell(t, 7, "%llu", (unsigned long long)denied);
+		number_cell(t, 2, g->slots, g->slots);
+		number_cell(t, 3, counted, g->slots_online);
+		number_cell(t, 4, counted, g->slots_offline);
+		number_cell(t, 5, all, g->cycles);
+		number_cell(t, 6, all, g->trips);
+		number_cell(t, 7, all, g->denied_by_budget + g->denied_by_cost);
+		table_cell(t, 8, "%s", preemption_of(s, g));
 	}
 	printf("\n");
 	table_print(t);
@@ -129,22 +125,22 @@ static void print_trip(const char *trip)
 	}
 }
 
-static void print_tripped(struct cli *cli, const struct daemon_view *v)
+static void print_tripped(struct cli *cli, const struct snapshot *s)
 {
 	char head[64];
 
-	for (size_t i = 0; i < v->n_gpus; i++) {
-		char why[sizeof(v->gpus[i].tripped_by)];
+	for (size_t i = 0; i < s->n_gpus; i++) {
+		char why[sizeof(s->gpus[i].tripped_by)];
 
-		if (!v->gpus[i].tripped)
+		if (!s->gpus[i].tripped)
 			continue;
-		memcpy(why, v->gpus[i].tripped_by, sizeof(why));
+		memcpy(why, s->gpus[i].tripped_by, sizeof(why));
 		text_clean(why);
 		printf("%s: GPU %u: nothing is held on it any more%s%s\n"
 		       "  hint: look at dmesg, then gpreempt rearm %u\n",
-		       bold(cli, "tripped", head, sizeof(head)), v->gpus[i].gpu_id,
-		       why[0] ? ": " : "", why, v->gpus[i].gpu_id);
-		print_trip(v->trips[i]);
+		       bold(cli, "tripped", head, sizeof(head)), s->gpus[i].gpu_id,
+		       why[0] ? ": " : "", why, s->gpus[i].gpu_id);
+		print_trip(s->trips[i]);
 	}
 }
 
@@ -165,35 +161,7 @@ static const char *duration_or_none(uint64_t ns, char buf[UNIT_TEXT_SIZE])
 	return ns ? text_duration(ns, buf) : "0";
 }
 
-static void job_row(struct libscols_table *t, const struct gpreempt_daemon_job *j)
-{
-	char buf[UNIT_TEXT_SIZE];
-
-	table_row(t);
-	table_cell(t, 0, "%d", (int)j->pid);
-	table_cell(t, 1, "%s", j->comm);
-	table_cell(t, 2, j->gpu_id ? "%u" : "-", j->gpu_id);
-	table_cell(t, 3, "%s", job_class_word(j->job_class));
-	table_cell(t, 5, "%s", job_state(j));
-	table_cell(t, 6, "%u", j->queues);
-	if (!j->detailed) {
-		for (size_t c = 7; c < 11; c++)
-			table_cell(t, c, "-");
-		table_cell(t, 4, "-");
-		return;
-	}
-	table_cell(t, 4, "%u%s", j->priority, j->critical ? "!" : "");
-	table_cell(t, 7, "%llu", (unsigned long long)j->preempted);
-	table_cell(t, 8, "%s", duration_or_none(j->held_ns, buf));
-	table_cell(t, 9, "%s",
-		   j->unseen && !j->longest_wait_ns ? "-" :
-						      duration_or_none(j->longest_wait_ns, buf));
-	table_cell(t, 10, j->unseen ? "-" : "%u %%", (j->share_permille + 5) / 10);
-	table_cell(t, 11, "%s", j->source);
-	table_cell(t, 12, "%s", j->why);
-}
-
-static void print_jobs(const struct daemon_view *v)
+static void print_jobs(const struct snapshot *s)
 {
 	static const struct column columns[] = {
 		{ "PID", true },      { "COMMAND", false },  { "GPU", true },
@@ -202,15 +170,25 @@ static void print_jobs(const struct daemon_view *v)
 		{ "MAX WAIT", true }, { "SHARE", true },     { "CLASS BY", false },
 		{ "NOTE", false },
 	};
+	static const char *const fields[ARRAY_SIZE(columns)] = {
+		"pid",	  "comm",      "gpu_id",  "job_class",	     "priority",       "state",
+		"queues", "preempted", "held_ns", "longest_wait_ns", "share_permille", "source",
+		"why",
+	};
 	struct libscols_table *t;
+	char buf[UNIT_TEXT_SIZE];
 
-	if (v->n_jobs == 0) {
-		printf("\nno process%s uses a GPU\n", v->status.processes ? " of yours" : "");
+	if (s->n_jobs == 0) {
+		printf("\nno process%s uses a GPU\n", s->status.processes ? " of yours" : "");
 		return;
 	}
 	t = table_new(columns, ARRAY_SIZE(columns));
-	for (size_t i = 0; i < v->n_jobs; i++)
-		job_row(t, &v->jobs[i]);
+	for (size_t i = 0; i < s->n_jobs; i++) {
+		table_row(t);
+		for (size_t c = 0; c < ARRAY_SIZE(columns); c++)
+			table_cell(t, c, "%s",
+				   job_cell(&s->jobs[i], fields[c], duration_or_none, buf));
+	}
 	printf("\n");
 	table_print(t);
 }
@@ -225,14 +203,14 @@ static int tripped_first(const void *a, const void *b)
 }
 
 /* Of a GPU that is rearmed meanwhile, or by a daemon of before, there is nothing to tell. */
-static int read_trips(struct cli *cli, struct gpreempt_daemon *d, struct daemon_view *v)
+static int read_trips(struct cli *cli, struct gpreempt_daemon *d, struct snapshot *s)
 {
-	v->trips = calloc(v->n_gpus + 1, sizeof(*v->trips));
-	if (!v->trips)
+	s->trips = calloc(s->n_gpus + 1, sizeof(*s->trips));
+	if (!s->trips)
 		return cli_fail(cli, EXIT_FAILED, "free some memory", "out of memory");
-	for (size_t i = 0; i < v->n_gpus && v->status.privileged; i++) {
-		int r = v->gpus[i].tripped ?
-				gpreempt_daemon_get_trip(d, v->gpus[i].gpu_id, &v->trips[i]) :
+	for (size_t i = 0; i < s->n_gpus && s->status.privileged; i++) {
+		int r = s->gpus[i].tripped ?
+				gpreempt_daemon_get_trip(d, s->gpus[i].gpu_id, &s->trips[i]) :
 				0;
 
 		if (r < 0 && r != -ENOENT && r != -EOPNOTSUPP)
@@ -241,40 +219,16 @@ static int read_trips(struct cli *cli, struct gpreempt_daemon *d, struct daemon_
 	return EXIT_DONE;
 }
 
-static void free_view(struct daemon_view *v)
+static int print_text(struct cli *cli, const struct snapshot *s)
 {
-	for (size_t i = 0; v->trips && i < v->n_gpus; i++)
-		free(v->trips[i]);
-	free(v->trips);
-	free(v->gpus);
-	free(v->jobs);
-}
-
-static int read_view(struct cli *cli, struct gpreempt_daemon *d, struct daemon_view *v)
-{
-	int status;
-
-	v->status.size = sizeof(v->status);
-	if (gpreempt_daemon_get_status(d, &v->status) < 0)
-		return daemon_failed(cli, d);
-	status = daemon_read_gpus(cli, d, &v->gpus, &v->n_gpus);
-	if (status == EXIT_DONE)
-		status = daemon_read_jobs(cli, d, &v->jobs, &v->n_jobs);
-	if (status == EXIT_DONE)
-		qsort(v->gpus, v->n_gpus, sizeof(*v->gpus), tripped_first);
-	return status == EXIT_DONE ? read_trips(cli, d, v) : status;
-}
-
-static int print_text(struct cli *cli, const struct daemon_view *v)
-{
-	print_tripped(cli, v);
-	print_blind(cli, &v->status);
-	print_head(cli, &v->status);
-	if (v->status.privileged)
-		print_latencies(&v->status);
-	print_gpus(v);
-	print_jobs(v);
-	if (!v->status.privileged)
+	print_tripped(cli, s);
+	print_blind(cli, &s->status);
+	print_head(cli, &s->status);
+	if (s->status.privileged)
+		print_latencies(&s->status);
+	print_gpus(s);
+	print_jobs(s);
+	if (!s->status.privileged)
 		printf("\nthe rest is for root and the daemon's group\n");
 	return EXIT_DONE;
 }
@@ -282,13 +236,17 @@ static int print_text(struct cli *cli, const struct daemon_view *v)
 int cmd_status(struct cli *cli, int argc, char **argv)
 {
 	_cleanup_daemon_ struct gpreempt_daemon *d = NULL;
-	struct daemon_view v = { 0 };
+	struct snapshot s = { 0 };
 	int status = daemon_begin(cli, argc, argv, &d);
 
+	if (status != EXIT_DONE)
+		return status;
+	if (snapshot_read(&s, cli->socket, &d) < 0)
+		return daemon_fail_error(cli, &s.error);
+	qsort(s.gpus, s.n_gpus, sizeof(*s.gpus), tripped_first);
+	status = read_trips(cli, d, &s);
 	if (status == EXIT_DONE)
-		status = read_view(cli, d, &v);
-	if (status == EXIT_DONE)
-		status = cli->json ? status_print_json(cli, &v) : print_text(cli, &v);
-	free_view(&v);
+		status = cli->json ? status_print_json(cli, &s) : print_text(cli, &s);
+	snapshot_done(&s);
 	return status;
 }

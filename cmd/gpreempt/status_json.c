@@ -148,7 +148,7 @@ static void add_status(struct json_object *o, const struct gpreempt_daemon_statu
 		   "trips hints hints_refused steps detection suspend resume config");
 }
 
-int status_print_json(struct cli *cli, const struct daemon_view *v)
+int status_print_json(struct cli *cli, const struct snapshot *v)
 {
 	const struct shown s = { &wire_status_record, &v->status, v->status.privileged };
 	struct json_object *o = json_object_new_object();

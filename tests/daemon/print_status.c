@@ -92,7 +92,7 @@ int main(void)
 		char *trips[ARRAY_SIZE(gpus)] = {
 			privileged ? (char *)"GPU 51110 tripped\n  asked: \x1b[1m\n" : NULL
 		};
-		const struct daemon_view v = {
+		const struct snapshot v = {
 			.status = a_status(privileged),
 			.gpus = (struct gpreempt_daemon_gpu *)gpus,
 			.trips = trips,

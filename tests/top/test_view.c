@@ -332,7 +332,7 @@ static void durations_have_at_most_seven_columns(void **state)
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
-		char buf[DURATION_SIZE];
+		char buf[UNIT_TEXT_SIZE];
 
 		assert_string_equal(short_duration(cases[i].ns, buf), cases[i].text);
 		assert_true(strlen(buf) <= 7);

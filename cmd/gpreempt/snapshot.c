@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "cmd/gpreempt-top/snapshot.h"
+#include "cmd/gpreempt/snapshot.h"
 
 #include <errno.h>
 
@@ -17,6 +17,11 @@ static int get_jobs(void *of, void *list, size_t room)
 	return gpreempt_daemon_get_jobs(of, list, room);
 }
 
+int read_daemon_jobs(struct gpreempt_daemon *d, struct gpreempt_daemon_job **ret)
+{
+	return list_read(get_jobs, d, sizeof(**ret), ret);
+}
+
 static int read_all(struct snapshot *s, struct gpreempt_daemon *d)
 {
 	int r;
@@ -29,7 +34,7 @@ static int read_all(struct snapshot *s, struct gpreempt_daemon *d)
 	if (r < 0)
 		return r;
 	s->n_gpus = (size_t)r;
-	r = list_read(get_jobs, d, sizeof(*s->jobs), &s->jobs);
+	r = read_daemon_jobs(d, &s->jobs);
 	if (r < 0)
 		return r;
 	s->n_jobs = (size_t)r;
@@ -38,10 +43,10 @@ static int read_all(struct snapshot *s, struct gpreempt_daemon *d)
 
 int snapshot_read(struct snapshot *s, const char *socket, struct gpreempt_daemon **d)
 {
-	struct snapshot now = { 0 };
-	int r = 0;
+	struct snapshot now = { .seen = true, .error = { .size = sizeof(now.error) } };
+	int r;
 
-	s->error = (struct gpreempt_error){ .size = sizeof(s->error) };
+	s->error = now.error;
 	if (!*d) {
 		r = gpreempt_daemon_open(socket, d, &s->error);
 		if (r < 0)
@@ -49,25 +54,27 @@ int snapshot_read(struct snapshot *s, const char *socket, struct gpreempt_daemon
 		gpreempt_daemon_set_timeout(*d, TIMEOUT_NS);
 	}
 	r = read_all(&now, *d);
-	if (r < 0) {
-		gpreempt_daemon_get_error(*d, &s->error);
-		if (r == -ENOMEM)
-			snprintf(s->error.message, sizeof(s->error.message), "out of memory");
-		if (s->error.kind == GPREEMPT_ERROR_NONE)
-			s->error.kind = GPREEMPT_ERROR_FAILED;
-		*d = gpreempt_daemon_close(*d);
-		snapshot_done(&now);
-		return r;
+	if (r >= 0) {
+		snapshot_done(s);
+		*s = now;
+		return 0;
 	}
-	snapshot_done(s);
-	*s = now;
-	s->seen = true;
-	s->error.size = sizeof(s->error);
-	return 0;
+	gpreempt_daemon_get_error(*d, &s->error);
+	if (r == -ENOMEM)
+		s->error = (struct gpreempt_error){ .message = "out of memory",
+						    .hint = "free some memory" };
+	if (s->error.kind == GPREEMPT_ERROR_NONE)
+		s->error.kind = GPREEMPT_ERROR_FAILED;
+	*d = gpreempt_daemon_close(*d);
+	snapshot_done(&now);
+	return r;
 }
 
 void snapshot_done(struct snapshot *s)
 {
+	for (size_t i = 0; s->trips && i < s->n_gpus; i++)
+		free(s->trips[i]);
+	free(s->trips);
 	free(s->gpus);
 	free(s->jobs);
 	*s = (struct snapshot){ 0 };

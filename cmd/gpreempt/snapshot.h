@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* What the daemon said at one moment, and whether it still says something. */
-#ifndef GPREEMPT_CMD_TOP_SNAPSHOT_H
-#define GPREEMPT_CMD_TOP_SNAPSHOT_H
+#ifndef GPREEMPT_CMD_SNAPSHOT_H
+#define GPREEMPT_CMD_SNAPSHOT_H
 
 #include "gpreempt/daemon.h"
 
@@ -9,6 +9,7 @@ struct snapshot {
 	bool seen; /* what follows was read at least once */
 	struct gpreempt_daemon_status status;
 	struct gpreempt_daemon_gpu *gpus;
+	char **trips; /* who reads them: what happened on each that tripped, or NULL */
 	size_t n_gpus;
 	struct gpreempt_daemon_job *jobs;
 	size_t n_jobs;
@@ -22,5 +23,8 @@ struct snapshot {
  */
 int snapshot_read(struct snapshot *s, const char *socket, struct gpreempt_daemon **d);
 void snapshot_done(struct snapshot *s);
+
+/* How many, or -errno; *ret is the caller's to free. */
+int read_daemon_jobs(struct gpreempt_daemon *d, struct gpreempt_daemon_job **ret);
 
 #endif
