@@ -4,6 +4,7 @@
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "util/macros.h"
 
@@ -107,5 +108,16 @@ const char *text_age(uint64_t seconds, char buf[UNIT_TEXT_SIZE])
 		snprintf(buf, UNIT_TEXT_SIZE, "%llu h %llu min", hours, minutes % 60);
 	else
 		snprintf(buf, UNIT_TEXT_SIZE, "%llu days", days);
+	return buf;
+}
+
+const char *text_clock(uint64_t time_ns, char buf[UNIT_TEXT_SIZE])
+{
+	time_t seconds = (time_t)(time_ns / NSEC_PER_SEC);
+	struct tm tm;
+
+	buf[0] = '\0';
+	if (localtime_r(&seconds, &tm))
+		strftime(buf, UNIT_TEXT_SIZE, "%H:%M:%S", &tm);
 	return buf;
 }

@@ -23,5 +23,7 @@ const char *text_duration(uint64_t ns, char buf[UNIT_TEXT_SIZE]);
 const char *text_bytes(uint64_t bytes, char buf[UNIT_TEXT_SIZE]);
 /* "45 s", "3 min", "5 h 12 min", "12 days" */
 const char *text_age(uint64_t seconds, char buf[UNIT_TEXT_SIZE]);
+/* "23:59:59", here, of CLOCK_REALTIME */
+const char *text_clock(uint64_t time_ns, char buf[UNIT_TEXT_SIZE]);
 
 #endif

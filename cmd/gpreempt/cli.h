@@ -212,6 +212,14 @@ void signals_let_through(void);
 /* As whoever started us had them: for a program that takes our place. */
 void signals_inherit(struct cli *cli);
 
+/* ---- top.c ---- */
+
+/*
+ * The first of @places, beside this program, where one is that can be run: as it is installed, or
+ * as it is built. Otherwise the first one's name, for PATH.
+ */
+void find_program(const char *const *places, size_t n, char ret[PATH_MAX]);
+
 /* ---- progress.c: one line on a terminal's stderr, for what takes longer than a second ---- */
 
 struct progress {

@@ -8,10 +8,6 @@
 
 #include "cmd/gpreempt/daemon.h"
 
-#define DEMO_KERNEL_US 40000u
-#define DEMO_REQUEST_US 3000u
-#define DEMO_EVERY_MS 150u
-#define DEMO_TRAIN_QUEUES 2u
 #define DEMO_MAX_TRACE 6u /* the last so many events of holds */
 
 struct demo_child {
@@ -33,53 +29,26 @@ struct demo {
 	size_t n_trace; /* in all */
 };
 
-/* ---- demo_daemon.c; exit statuses, an error is said ---- */
-
-int demo_begin(struct demo *d);
+int demo_begin(struct demo *d); /* an exit status, an error is said */
 void demo_end(struct demo *d); /* also of one that did not begin well */
 
-/* ---- demo_children.c ---- */
-
-/*
- * Starts a program that dies with us, @death being the signal. Its standard output is ret->out_fd
- * if @capture, its standard error @err_fd unless -1. -errno.
- */
+/* A program that dies with us. */
 struct demo_start {
 	const char *program; /* a path; else looked for in PATH */
-	char *const *argv;
-	bool capture;
-	int err_fd;
-	int keep_fd; /* stays open in it; -1: none */
-	int death;
+	char **argv;
+	bool capture; /* its standard output is the child's out_fd */
+	int err_fd; /* its standard error; 0: ours */
+	int keep_fd; /* stays open in it; 0: none */
+	int death; /* by which signal */
 };
-int demo_start(struct demo *d, const struct demo_start *how, struct demo_child *ret);
-/* Ends it by @sig, sooner or later by SIGKILL, unless it has ended. Its wait status. */
-int demo_stop(struct demo_child *c, int sig);
+int demo_start(struct demo *d, const struct demo_start *how, struct demo_child *ret); /* -errno */
+/* Ends it by @sig, sooner or later by SIGKILL, unless it has ended. */
+void demo_stop(struct demo_child *c, int sig);
 /*
- * Until one of two children (each may be NULL) has ended, taking events meanwhile. An exit
- * status; a signal to us is EXIT_FAILED, and said.
+ * Until one of two children has ended, taking events meanwhile. An exit status; a signal to us is
+ * EXIT_FAILED, and said.
  */
-int demo_wait(struct demo *d, struct demo_child *a, struct demo_child *b);
-
+int demo_wait(struct demo *d, const struct demo_child *a, const struct demo_child *b);
 void demo_take_events(struct demo *d); /* those there are */
-
-/* ---- demo_jobs.c ---- */
-
-struct demo_job { /* what gpreempt load --json said; 0 where that does not apply */
-	uint64_t requests;
-	double mean_us, p50_us, p99_us, max_us;
-	uint64_t kernels, complete, unfinished, saves;
-	bool in_order;
-	double goodput_pct;
-	pid_t pid;
-};
-
-struct demo_part {
-	const char *policy;
-	int train_gpu, infer_gpu;
-	struct demo_job train, infer;
-};
-
-int demo_run_part(struct demo *d, unsigned int requests, struct demo_part *part);
 
 #endif

@@ -3,21 +3,17 @@
 #include <poll.h>
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 
 #include "cmd/gpreempt/daemon.h"
 #include "cmd/gpreempt/status.h"
+#include "util/clock.h"
 
 static void print_text(struct gpreempt_event *e)
 {
-	time_t seconds = (time_t)(e->time_ns / NSEC_PER_SEC);
-	char when[16] = "";
-	struct tm tm;
+	char when[UNIT_TEXT_SIZE];
 
 	text_clean(e->text);
-	if (localtime_r(&seconds, &tm))
-		strftime(when, sizeof(when), "%H:%M:%S", &tm);
-	printf("%s.%03u  %-16s  %s\n", when,
+	printf("%s.%03u  %-16s  %s\n", text_clock(e->time_ns, when),
 	       (unsigned int)(e->time_ns % NSEC_PER_SEC / NSEC_PER_MSEC), event_word(e), e->text);
 }
 
@@ -33,14 +29,12 @@ static int print_event(struct cli *cli, struct gpreempt_event *e)
 static int print_subscribed(struct cli *cli, const struct gpreempt_daemon_status *s)
 {
 	struct gpreempt_event e = {
+		.time_ns = clock_ns(CLOCK_REALTIME),
 		.kind = EVENT_SUBSCRIBED,
 		.text = "told of what happens from now on",
 	};
 	struct json_object *o;
-	struct timespec ts;
 
-	clock_gettime(CLOCK_REALTIME, &ts);
-	e.time_ns = (uint64_t)ts.tv_sec * NSEC_PER_SEC + (uint64_t)ts.tv_nsec;
 	if (!cli->json)
 		return print_event(cli, &e);
 	/* A recording says what it is of. */

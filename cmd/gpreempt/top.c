@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The live screen is a program of its own, so that this one needs no terminal library. */
 #include <errno.h>
-#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -9,16 +8,20 @@
 
 #define PROGRAM "gpreempt-top"
 
-struct arguments {
-	char *argv[8];
-	int n;
-};
-
-static void add(struct arguments *a, const char *option, const char *value)
+void find_program(const char *const *places, size_t n, char ret[PATH_MAX])
 {
-	a->argv[a->n++] = (char *)option;
-	if (value)
-		a->argv[a->n++] = (char *)value;
+	char self[PATH_MAX];
+	ssize_t len = readlink("/proc/self/exe", self, sizeof(self) - 1);
+	char *slash;
+
+	self[len > 0 ? len : 0] = '\0';
+	slash = strrchr(self, '/');
+	for (size_t i = 0; slash && i < n; i++) {
+		snprintf(ret, PATH_MAX, "%.*s/%s", (int)(slash - self), self, places[i]);
+		if (access(ret, X_OK) == 0)
+			return;
+	}
+	snprintf(ret, PATH_MAX, "%s", places[0]);
 }
 
 static int option_interval(struct cli *cli, const struct command_option *o, const char *text)
@@ -29,49 +32,36 @@ static int option_interval(struct cli *cli, const struct command_option *o, cons
 	return parse_seconds(cli, "--interval", text, &ns);
 }
 
-static int parse(struct cli *cli, int argc, char **argv, struct arguments *ret)
+int cmd_top(struct cli *cli, int argc, char **argv)
 {
-	const char *interval = NULL;
+	static const char *const places[] = { PROGRAM };
+	const char *interval = NULL, *args[8] = { PROGRAM };
 	bool once = false;
 	const struct command_option options[] = {
 		{ "once", 0, NULL, &once },
 		{ "interval", 0, option_interval, &interval },
 	};
-	int status = take_options(cli, argc, argv, options, ARRAY_SIZE(options));
-
-	if (status == EXIT_DONE && cli->json)
-		status = cli_fail(cli, EXIT_USAGE, "use: gpreempt --json status",
-				  "top is for people and has no JSON");
-	add(ret, PROGRAM, NULL);
-	if (once)
-		add(ret, "--once", NULL);
-	if (interval)
-		add(ret, "--interval", interval);
-	if (cli->socket)
-		add(ret, "--socket", cli->socket);
-	return status;
-}
-
-int cmd_top(struct cli *cli, int argc, char **argv)
-{
-	struct arguments args = { 0 };
-	int status = parse(cli, argc, argv, &args);
-	char self[PATH_MAX], *slash;
-	ssize_t n;
+	int status = take_options(cli, argc, argv, options, ARRAY_SIZE(options)), n = 1;
+	char path[PATH_MAX];
 
 	if (status != EXIT_DONE)
 		return status;
-	signals_inherit(cli);
-	n = readlink("/proc/self/exe", self, sizeof(self) - sizeof("/" PROGRAM));
-	if (n > 0) {
-		self[n] = '\0';
-		slash = strrchr(self, '/');
-		if (slash) {
-			memcpy(slash + 1, PROGRAM, sizeof(PROGRAM));
-			execv(self, args.argv);
-		}
+	if (cli->json)
+		return cli_fail(cli, EXIT_USAGE, "use: gpreempt --json status",
+				"top is for people and has no JSON");
+	if (once)
+		args[n++] = "--once";
+	if (interval) {
+		args[n++] = "--interval";
+		args[n++] = interval;
 	}
-	execvp(PROGRAM, args.argv);
+	if (cli->socket) {
+		args[n++] = "--socket";
+		args[n++] = cli->socket;
+	}
+	signals_inherit(cli);
+	find_program(places, ARRAY_SIZE(places), path);
+	execvp(path, (char **)args);
 	return cli_fail(cli, EXIT_FAILED, "install " PROGRAM ", or use: gpreempt status",
 			"cannot start " PROGRAM ": %s", strerror(errno));
 }

@@ -10,6 +10,7 @@
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/un.h>
 #include <sys/wait.h>
 
@@ -17,6 +18,11 @@
 #include "util/advice.h"
 
 #define START_MS 10000 /* for the daemon to be ready */
+#define PATIENCE_MS 5000 /* with a child that was asked to end */
+
+#ifndef SYS_pidfd_open
+#define SYS_pidfd_open 434 /* the same on every architecture since Linux 5.3 */
+#endif
 
 /* No waiting until an offline job is known for a while: this is over in a few seconds. */
 static const char config[] = "[policy]\nname = none\n\n[hold]\nattach_age = 0s\n";
@@ -26,6 +32,103 @@ static int fail(struct demo *d, const char *what, int error)
 	return cli_fail(d->cli, EXIT_FAILED,
 			advice_for(error, "look at free memory, processes and disk"), "%s: %s",
 			what, strerror(error));
+}
+
+/* ---- children ---- */
+
+/* In the child; its exit status tells of failures nobody could be told otherwise. */
+static void become(struct demo *d, const struct demo_start *how, pid_t parent, int out)
+{
+	prctl(PR_SET_PDEATHSIG, how->death);
+	if (getppid() != parent)
+		_exit(EXIT_FAILED); /* it died before we said so */
+	if ((out >= 0 && dup2(out, STDOUT_FILENO) < 0) ||
+	    (how->err_fd && dup2(how->err_fd, STDERR_FILENO) < 0))
+		_exit(EXIT_FAILED);
+	if (how->keep_fd)
+		fcntl(how->keep_fd, F_SETFD, 0);
+	signals_inherit(d->cli);
+	execvp(how->program, how->argv);
+	_exit(127);
+}
+
+int demo_start(struct demo *d, const struct demo_start *how, struct demo_child *ret)
+{
+	_cleanup_close_ int out = -1, out_child = -1;
+	pid_t parent = getpid(), pid;
+	int fds[2];
+
+	if (how->capture) {
+		if (pipe2(fds, O_CLOEXEC) < 0)
+			return -errno;
+		out = fds[0];
+		out_child = fds[1];
+	}
+	pid = fork();
+	if (pid < 0)
+		return -errno;
+	if (pid == 0)
+		become(d, how, parent, out_child);
+	*ret = (struct demo_child){
+		.pid = pid,
+		.pid_fd = (int)syscall(SYS_pidfd_open, pid, 0u), /* close-on-exec by nature */
+		.out_fd = steal_fd(&out),
+	};
+	return 0;
+}
+
+void demo_stop(struct demo_child *c, int sig)
+{
+	struct pollfd end = { .fd = c->pid_fd, .events = POLLIN };
+
+	if (!c->pid)
+		return;
+	if (poll(&end, 1, 0) == 0) {
+		kill(c->pid, sig);
+		if (poll(&end, 1, PATIENCE_MS) <= 0)
+			kill(c->pid, SIGKILL);
+	}
+	while (waitpid(c->pid, NULL, 0) < 0 && errno == EINTR)
+		;
+	closep(&c->pid_fd);
+	closep(&c->out_fd);
+	c->pid = 0;
+}
+
+void demo_take_events(struct demo *d)
+{
+	struct gpreempt_event e = { .size = sizeof(e) };
+
+	while (gpreempt_daemon_next_event(d->listening, &e) > 0)
+		if (e.kind == GPREEMPT_EVENT_HELD || e.kind == GPREEMPT_EVENT_LET_GO)
+			d->trace[d->n_trace++ % DEMO_MAX_TRACE] = e;
+}
+
+int demo_wait(struct demo *d, const struct demo_child *a, const struct demo_child *b)
+{
+	struct pollfd fds[] = {
+		{ .fd = d->cli->signal_fd, .events = POLLIN },
+		{ .fd = d->daemon.pid_fd, .events = POLLIN },
+		{ .fd = gpreempt_daemon_fd(d->listening), .events = POLLIN },
+		{ .fd = a->pid_fd, .events = POLLIN },
+		{ .fd = b->pid_fd, .events = POLLIN },
+	};
+
+	for (;;) {
+		if (poll(fds, ARRAY_SIZE(fds), -1) < 0)
+			continue; /* EINTR */
+		if (fds[0].revents)
+			return cli_fail(d->cli, EXIT_FAILED, "nothing is left of it",
+					"stopped before its end: %s",
+					signal_word(signals_take(d->cli)));
+		if (fds[1].revents)
+			return cli_fail(d->cli, EXIT_FAILED, "please report it",
+					"the demonstration's gpreemptd has ended");
+		if (fds[2].revents)
+			demo_take_events(d);
+		if (fds[3].revents || fds[4].revents)
+			return EXIT_DONE;
+	}
 }
 
 /* ---- the directory, and who removes it ---- */
@@ -78,6 +181,7 @@ static int make_dir(struct demo *d)
 		return fail(d, "no directory for the daemon", errno);
 	}
 	snprintf(d->control, sizeof(d->control), "%s/control.sock", d->dir);
+	d->cli->socket = d->control;
 	if (pipe2(fds, O_CLOEXEC) < 0)
 		return fail(d, "no pipe", errno);
 	d->janitor = fork();
@@ -91,25 +195,6 @@ static int make_dir(struct demo *d)
 }
 
 /* ---- the daemon ---- */
-
-/* Beside us as it is installed, or as it is built; else wherever PATH says. */
-static void find_program(char *buf, size_t size)
-{
-	static const char *const places[] = { "gpreemptd", "../sbin/gpreemptd",
-					      "../gpreemptd/gpreemptd" };
-	char self[PATH_MAX];
-	ssize_t len = readlink("/proc/self/exe", self, sizeof(self) - 1);
-	char *slash;
-
-	self[len > 0 ? len : 0] = '\0';
-	slash = strrchr(self, '/');
-	for (size_t i = 0; slash && i < ARRAY_SIZE(places); i++) {
-		snprintf(buf, size, "%.*s/%s", (int)(slash - self), self, places[i]);
-		if (access(buf, X_OK) == 0)
-			return;
-	}
-	snprintf(buf, size, "gpreemptd");
-}
 
 static int make_notify_socket(struct demo *d)
 {
@@ -197,11 +282,13 @@ static int start_daemon(struct demo *d)
 {
 	_cleanup_close_ int notify_fd = make_notify_socket(d), log_fd = -1, config_fd = -1;
 	char program[PATH_MAX], config_path[64], log[sizeof(d->dir) + 8];
+	static const char *const places[] = { "gpreemptd", "../sbin/gpreemptd",
+					      "../gpreemptd/gpreemptd" };
 	const char *argv[] = { "gpreemptd", "--device", d->device,   "--run-dir",
 			       d->dir,	    "--config", config_path, NULL };
 	struct demo_start how = {
 		.program = program,
-		.argv = (char *const *)argv,
+		.argv = (char **)argv,
 		.keep_fd = d->alive_fd,
 		.death = SIGTERM, /* it lets go and cleans up */
 	};
@@ -213,20 +300,12 @@ static int start_daemon(struct demo *d)
 	config_fd = make_config(config_path, sizeof(config_path));
 	if (notify_fd < 0 || log_fd < 0 || config_fd < 0)
 		return fail(d, "no files for the daemon", -MIN(notify_fd, MIN(r, config_fd)));
-	find_program(program, sizeof(program));
+	find_program(places, ARRAY_SIZE(places), program);
 	r = demo_start(d, &how, &d->daemon);
 	unsetenv("NOTIFY_SOCKET");
 	if (r < 0)
 		return fail(d, "no process for the daemon", -r);
 	return await_ready(d, notify_fd, log_fd);
-}
-
-static int connect_to(struct demo *d, struct gpreempt_daemon **ret)
-{
-	struct gpreempt_error e = { .size = sizeof(e) };
-
-	return gpreempt_daemon_open(d->control, ret, &e) < 0 ? cli_fail_error(d->cli, &e) :
-							       EXIT_DONE;
 }
 
 int demo_begin(struct demo *d)
@@ -236,9 +315,9 @@ int demo_begin(struct demo *d)
 	if (status == EXIT_DONE)
 		status = start_daemon(d);
 	if (status == EXIT_DONE)
-		status = connect_to(d, &d->asking);
+		status = daemon_connect(d->cli, &d->asking);
 	if (status == EXIT_DONE)
-		status = connect_to(d, &d->listening);
+		status = daemon_connect(d->cli, &d->listening);
 	if (status == EXIT_DONE && gpreempt_daemon_subscribe(d->listening) < 0)
 		status = daemon_failed(d->cli, d->listening);
 	return status;
