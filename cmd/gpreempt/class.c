@@ -2,8 +2,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "cmd/gpreempt/daemon.h"
 #include "cmd/gpreempt/job_text.h"
-#include "cmd/gpreempt/kernel.h"
 
 const char help_class[] =
 	"  --priority N        within the class, 0 to 255; otherwise as it is\n"
@@ -53,28 +53,27 @@ static bool counts_later(const char *selector, const struct gpreempt_class_reque
 	       request->job_class == GPREEMPT_CLASS_OFFLINE;
 }
 
-static int report_json(struct cli *cli, int n, const char *scheduler)
+static struct json_object *answer(int n, const char *scheduler)
 {
-	struct json_object *o = json_object_new_object();
+	struct json_object *o = json_of("classed", json_object_new_int(n));
 
-	json_add_uint(o, "classed", (uint64_t)n);
 	json_add_string(o, "scheduler", scheduler);
-	return cli_print_json(cli, o);
+	return o;
 }
 
 static int report(struct cli *cli, int n, const char *selector,
 		  const struct gpreempt_class_request *request)
 {
-	if (cli->json)
-		return report_json(cli, n, "gpreemptd");
-	printf("%s: %s; %d process%s classed now\n", selector,
-	       request->withdraw ? "default" : job_class_word(request->job_class), n,
-	       n == 1 ? "" : "es");
+	const char *remark = "";
+
 	if (n == 0 && !request->withdraw)
-		printf("%s\n", counts_later(selector, request) ?
-				       "nobody matches yet: it counts for those to come" :
-				       "nobody matches; by name, only those there are are taken");
-	return EXIT_DONE;
+		remark = counts_later(selector, request) ?
+				 "nobody matches yet: it counts for those to come\n" :
+				 "nobody matches; by name, only those there are are taken\n";
+	return cli_answer(cli, answer(n, "gpreemptd"), "%s: %s; %d process%s classed now\n%s",
+			  selector,
+			  request->withdraw ? "default" : job_class_word(request->job_class), n,
+			  n == 1 ? "" : "es", remark);
 }
 
 /* It knows neither descendants nor those to come. */
@@ -95,25 +94,22 @@ static int class_by_kernel(struct cli *cli, const char *selector,
 		return status;
 	if (gpreempt_kernel_set_class(cli->ctx, pid, request) < 0)
 		return cli_fail_ctx(cli);
-	if (cli->json)
-		return report_json(cli, 1, "kernel");
-	printf("%s: %s; of this process alone, for the kernel's scheduler\n", selector,
-	       job_class_word(request->job_class));
-	return EXIT_DONE;
+	return cli_answer(cli, answer(1, "kernel"),
+			  "%s: %s; of this process alone, for the kernel's scheduler\n", selector,
+			  job_class_word(request->job_class));
 }
 
 int cmd_class(struct cli *cli, int argc, char **argv)
 {
 	struct gpreempt_class_request request = { .size = sizeof(request), .priority = -1 };
-	_cleanup_daemon_ struct gpreempt_daemon *d = NULL;
 	int status = parse(cli, argc, argv, &request), n;
 
 	if (status == EXIT_DONE)
-		status = scheduler_connect(cli, &d);
+		status = scheduler_connect(cli);
 	if (status != EXIT_DONE)
 		return status;
-	if (!d)
+	if (!cli->daemon)
 		return class_by_kernel(cli, argv[optind], &request);
-	n = gpreempt_daemon_set_class(d, argv[optind], &request);
-	return n < 0 ? daemon_failed(cli, d) : report(cli, n, argv[optind], &request);
+	n = gpreempt_daemon_set_class(cli->daemon, argv[optind], &request);
+	return n < 0 ? daemon_failed(cli, cli->daemon) : report(cli, n, argv[optind], &request);
 }

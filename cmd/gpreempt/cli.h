@@ -10,7 +10,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "gpreempt/gpreempt.h"
+#include "gpreempt/kernel.h"
 #include "util/list.h"
 #include "util/text.h"
 
@@ -33,6 +33,7 @@ struct cli {
 	bool colour;
 	const struct command *command;
 	struct gpreempt_ctx *ctx; /* cli_open() */
+	struct gpreempt_daemon *daemon; /* daemon_begin(), scheduler_connect() */
 	int signal_fd; /* signals_init() */
 	void (*inherited[3])(int); /* what SIGPIPE, SIGTTOU and SIGTTIN did before */
 };
@@ -167,6 +168,8 @@ int cli_read_list(struct cli *cli, list_get_fn get, void *of, size_t size, void 
 		  size_t *ret_n);
 /* Prints an object and drops it; NULL: memory was short. */
 int cli_print_json(struct cli *cli, struct json_object *object);
+/* The same, or where JSON is not wanted the text. */
+int cli_answer(struct cli *cli, struct json_object *object, const char *fmt, ...) _printf_(3, 4);
 /* Times on this device are nobody's hardware's: a model, or a software GPU behind the driver. */
 bool cli_is_modelled(struct cli *cli);
 /* A model of this process's own: nobody else is on it, and its clock jumps. */
@@ -182,6 +185,7 @@ bool is_terminal(int fd); /* one that understands more than text */
 struct json_object *json_us(uint64_t ns); /* microseconds */
 struct json_object *json_decimal(double value, int digits);
 struct json_object *json_curve(const uint64_t *ns); /* at the points of util/curve.h */
+struct json_object *json_of(const char *key, struct json_object *value); /* an object */
 void json_add(struct json_object *object, const char *key, struct json_object *value);
 void json_add_uint(struct json_object *object, const char *key, uint64_t value);
 void json_add_string(struct json_object *object, const char *key, const char *value);

@@ -117,7 +117,6 @@ static void write_help(FILE *f, const struct command *c)
 int print_help(struct cli *cli)
 {
 	_cleanup_free_ char *text = NULL;
-	struct json_object *object;
 	size_t size;
 	FILE *f = open_memstream(&text, &size);
 	int status;
@@ -129,12 +128,6 @@ int print_help(struct cli *cli)
 	else
 		write_program_help(f);
 	fclose(f);
-	if (!cli->json) {
-		fputs(text, stdout);
-		return HELP_SHOWN;
-	}
-	object = json_object_new_object();
-	json_add_string(object, "help", text);
-	status = cli_print_json(cli, object);
+	status = cli_answer(cli, json_of("help", json_object_new_string(text)), "%s", text);
 	return status == EXIT_DONE ? HELP_SHOWN : status;
 }

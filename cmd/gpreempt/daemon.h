@@ -4,11 +4,15 @@
 #define GPREEMPT_CMD_DAEMON_H
 
 #include "cmd/gpreempt/cli.h"
-#include "gpreempt/daemon.h"
 
-/* An exit status; says what is wrong, as all below. */
+/* Exit statuses; they say what is wrong. */
 int daemon_connect(struct cli *cli, struct gpreempt_daemon **ret);
-int daemon_begin(struct cli *cli, int argc, char **argv, struct gpreempt_daemon **ret);
+int daemon_begin(struct cli *cli, int argc, char **argv); /* takes options, and connects */
+/*
+ * Whoever schedules: the daemon, or, where none answers, the scheduler inside the driver when it is
+ * on: then cli->daemon is NULL and cli->ctx is open.
+ */
+int scheduler_connect(struct cli *cli);
 int daemon_failed(struct cli *cli, const struct gpreempt_daemon *d); /* its last failure */
 int daemon_fail_error(struct cli *cli, struct gpreempt_error *e);
 

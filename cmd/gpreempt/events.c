@@ -44,26 +44,25 @@ static int print_subscribed(struct cli *cli, const struct gpreempt_daemon_status
 	return cli_print_json(cli, o);
 }
 
-static int print_waiting(struct cli *cli, struct gpreempt_daemon *d)
+static int print_waiting(struct cli *cli)
 {
 	struct gpreempt_event e = { .size = sizeof(e) };
 	int r;
 
-	while ((r = gpreempt_daemon_next_event(d, &e)) > 0) {
+	while ((r = gpreempt_daemon_next_event(cli->daemon, &e)) > 0) {
 		if (print_event(cli, &e) != EXIT_DONE)
 			return EXIT_FAILED;
 	}
 	if (r < 0)
-		return daemon_failed(cli, d);
+		return daemon_failed(cli, cli->daemon);
 	return cli_stdout_broken() ? EXIT_FAILED : EXIT_DONE; /* main says why */
 }
 
-static int follow(struct cli *cli, struct gpreempt_daemon *d,
-		  const struct gpreempt_daemon_status *s)
+static int follow(struct cli *cli, const struct gpreempt_daemon_status *s)
 {
 	struct pollfd fds[] = {
 		{ .fd = cli->signal_fd, .events = POLLIN },
-		{ .fd = gpreempt_daemon_fd(d), .events = POLLIN },
+		{ .fd = gpreempt_daemon_fd(cli->daemon), .events = POLLIN },
 		{ .fd = STDOUT_FILENO }, /* whoever reads may go while nothing happens */
 	};
 	int status = print_subscribed(cli, s);
@@ -76,20 +75,20 @@ static int follow(struct cli *cli, struct gpreempt_daemon *d,
 			break;
 		if (fds[2].revents & (POLLERR | POLLNVAL))
 			return EXIT_DONE;
-		status = print_waiting(cli, d);
+		status = print_waiting(cli);
 	}
 	return status;
 }
 
 int cmd_events(struct cli *cli, int argc, char **argv)
 {
-	_cleanup_daemon_ struct gpreempt_daemon *d = NULL;
 	struct gpreempt_daemon_status s = { .size = sizeof(s) };
-	int status = daemon_begin(cli, argc, argv, &d);
+	int status = daemon_begin(cli, argc, argv);
 
 	if (status != EXIT_DONE)
 		return status;
-	if (gpreempt_daemon_get_status(d, &s) < 0 || gpreempt_daemon_subscribe(d) < 0)
-		return daemon_failed(cli, d);
-	return follow(cli, d, &s);
+	if (gpreempt_daemon_get_status(cli->daemon, &s) < 0 ||
+	    gpreempt_daemon_subscribe(cli->daemon) < 0)
+		return daemon_failed(cli, cli->daemon);
+	return follow(cli, &s);
 }

@@ -2,7 +2,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "cmd/gpreempt/kernel.h"
+#include "cmd/gpreempt/daemon.h"
 
 #define LONGEST_NS NSEC_PER_SEC
 
@@ -28,35 +28,22 @@ static int option_duration(struct cli *cli, const struct command_option *o, cons
 	return EXIT_DONE;
 }
 
-static int tell(struct cli *cli, struct gpreempt_daemon *d, pid_t pid, uint64_t ahead_ns,
-		uint64_t for_ns)
-{
-	if (!d)
-		return gpreempt_kernel_hint(cli->ctx, pid, ahead_ns, for_ns) < 0 ?
-			       cli_fail_ctx(cli) :
-			       EXIT_DONE;
-	return gpreempt_daemon_hint(d, pid, ahead_ns, for_ns) < 0 ? daemon_failed(cli, d) :
-								    EXIT_DONE;
-}
-
-static int report(struct cli *cli, const struct gpreempt_daemon *d, pid_t pid)
+static int tell(struct cli *cli, pid_t pid, uint64_t ahead_ns, uint64_t for_ns)
 {
 	struct json_object *o;
 
-	if (!cli->json) {
-		printf("%s knows that work of process %d comes\n",
-		       d ? "the daemon" : "the kernel's scheduler", (int)pid);
-		return EXIT_DONE;
-	}
-	o = json_object_new_object();
-	json_add(o, "hinted", json_object_new_int((int)pid));
-	json_add_string(o, "scheduler", d ? "gpreemptd" : "kernel");
-	return cli_print_json(cli, o);
+	if (cli->daemon && gpreempt_daemon_hint(cli->daemon, pid, ahead_ns, for_ns) < 0)
+		return daemon_failed(cli, cli->daemon);
+	if (!cli->daemon && gpreempt_kernel_hint(cli->ctx, pid, ahead_ns, for_ns) < 0)
+		return cli_fail_ctx(cli);
+	o = json_of("hinted", json_object_new_int((int)pid));
+	json_add_string(o, "scheduler", cli->daemon ? "gpreemptd" : "kernel");
+	return cli_answer(cli, o, "%s knows that work of process %d comes\n",
+			  cli->daemon ? "the daemon" : "the kernel's scheduler", (int)pid);
 }
 
 int cmd_hint(struct cli *cli, int argc, char **argv)
 {
-	_cleanup_daemon_ struct gpreempt_daemon *d = NULL;
 	uint64_t ahead_ns = 0, for_ns = 0;
 	const struct command_option options[] = {
 		{ "ahead", 0, option_duration, &ahead_ns },
@@ -68,8 +55,6 @@ int cmd_hint(struct cli *cli, int argc, char **argv)
 	if (status == EXIT_DONE)
 		status = parse_pid(cli, argv[optind], &pid);
 	if (status == EXIT_DONE)
-		status = scheduler_connect(cli, &d);
-	if (status == EXIT_DONE)
-		status = tell(cli, d, pid, ahead_ns, for_ns);
-	return status == EXIT_DONE ? report(cli, d, pid) : status;
+		status = scheduler_connect(cli);
+	return status == EXIT_DONE ? tell(cli, pid, ahead_ns, for_ns) : status;
 }

@@ -231,20 +231,15 @@ static int report(struct cli *cli, struct hold *h)
 {
 	bool modelled = cli_is_modelled(cli);
 	char a[UNIT_TEXT_SIZE], b[UNIT_TEXT_SIZE];
-	struct json_object *o;
+	struct json_object *o = json_of("held", json_object_get(h->held));
 
-	if (!cli->json) {
-		printf("%u %s%s running again; suspend took %s, resume %s%s\n", h->queues, h->unit,
-		       h->queues == 1 ? " is" : "s are", text_duration(h->suspend_ns, a),
-		       text_duration(h->resume_ns, b), modelled ? " (modelled)" : "");
-		return EXIT_DONE;
-	}
-	o = json_object_new_object();
-	json_add(o, "held", json_object_get(h->held));
-	json_object_object_add(o, "suspend_us", json_us(h->suspend_ns));
-	json_object_object_add(o, "resume_us", json_us(h->resume_ns));
-	json_object_object_add(o, "modelled", json_object_new_boolean(modelled));
-	return cli_print_json(cli, o);
+	json_add(o, "suspend_us", json_us(h->suspend_ns));
+	json_add(o, "resume_us", json_us(h->resume_ns));
+	json_add(o, "modelled", json_object_new_boolean(modelled));
+	return cli_answer(cli, o, "%u %s%s running again; suspend took %s, resume %s%s\n",
+			  h->queues, h->unit, h->queues == 1 ? " is" : "s are",
+			  text_duration(h->suspend_ns, a), text_duration(h->resume_ns, b),
+			  modelled ? " (modelled)" : "");
 }
 
 static int hold(struct cli *cli, struct hold *h)

@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "cmd/gpreempt/kernel.h"
+#include "cmd/gpreempt/daemon.h"
 #include "cmd/gpreempt/table.h"
 
 const char help_kernel[] =
@@ -177,30 +177,19 @@ static int kernel_status(struct cli *cli, const struct request *q)
 
 /* ---- what is asked for ---- */
 
-/* A model keeps what is set, and nothing in it schedules. */
-static void say_what_it_is(struct cli *cli)
-{
-	if (gpreempt_is_modelled(cli->ctx))
-		printf("a software device only keeps what is set: nothing schedules on it\n");
-}
-
 static int report(struct cli *cli, const char *done, const char *text, const struct request *q)
 {
-	struct json_object *o;
+	struct json_object *o = json_of("done", json_object_new_string(done));
+	char who[32] = "all GPUs";
 
-	if (!cli->json) {
-		if (has_gpu(q))
-			printf("GPU %u: %s\n", q->gpu_id, text);
-		else
-			printf("all GPUs: %s\n", text);
-		say_what_it_is(cli);
-		return EXIT_DONE;
-	}
-	o = json_object_new_object();
-	json_add_string(o, "done", done);
-	if (has_gpu(q))
+	if (has_gpu(q)) {
 		json_add_uint(o, "gpu_id", q->gpu_id);
-	return cli_print_json(cli, o);
+		snprintf(who, sizeof(who), "GPU %u", q->gpu_id);
+	}
+	return cli_answer(cli, o, "%s: %s\n%s", who, text,
+			  gpreempt_is_modelled(cli->ctx) ? "a software device only keeps what is "
+							   "set: nothing schedules on it\n" :
+							   "");
 }
 
 /* Two that decide for the same jobs would undo each other's work. */

@@ -65,15 +65,8 @@ static bool wants_json(int argc, char **argv)
 
 static int print_version(struct cli *cli)
 {
-	struct json_object *object;
-
-	if (!cli->json) {
-		printf("gpreempt %s\n", GPREEMPT_VERSION);
-		return EXIT_DONE;
-	}
-	object = json_object_new_object();
-	json_add_string(object, "version", GPREEMPT_VERSION);
-	return cli_print_json(cli, object);
+	return cli_answer(cli, json_of("version", json_object_new_string(GPREEMPT_VERSION)),
+			  "gpreempt %s\n", GPREEMPT_VERSION);
 }
 
 static int run_command(struct cli *cli, int argc, char **argv)
@@ -84,6 +77,7 @@ static int run_command(struct cli *cli, int argc, char **argv)
 		return status;
 	optind = 0; /* getopt starts anew */
 	status = cli->command->run(cli, argc, argv);
+	gpreempt_daemon_close(cli->daemon);
 	cli->ctx = gpreempt_unref(cli->ctx); /* lets go of everything, before anything else */
 	return status;
 }

@@ -19,22 +19,14 @@ static void clean_lines(char *text)
 
 int cmd_metrics(struct cli *cli, int argc, char **argv)
 {
-	_cleanup_daemon_ struct gpreempt_daemon *d = NULL;
 	_cleanup_free_ char *text = NULL;
-	int status = daemon_begin(cli, argc, argv, &d);
-	struct json_object *o;
+	int status = daemon_begin(cli, argc, argv);
 	size_t len = 0;
 
 	if (status != EXIT_DONE)
 		return status;
-	if (gpreempt_daemon_get_metrics(d, &text, &len) < 0)
-		return daemon_failed(cli, d);
+	if (gpreempt_daemon_get_metrics(cli->daemon, &text, &len) < 0)
+		return daemon_failed(cli, cli->daemon);
 	clean_lines(text);
-	if (!cli->json) {
-		fputs(text, stdout);
-		return EXIT_DONE;
-	}
-	o = json_object_new_object();
-	json_add(o, "metrics", json_object_new_string(text));
-	return cli_print_json(cli, o);
+	return cli_answer(cli, json_of("metrics", json_object_new_string(text)), "%s", text);
 }

@@ -9,7 +9,6 @@
 
 static struct json_object *error_to_json(const struct gpreempt_error *e)
 {
-	struct json_object *object = json_object_new_object();
 	struct json_object *inner = json_object_new_object();
 
 	json_object_object_add(inner, "code", json_object_new_int((int)e->kind));
@@ -18,21 +17,24 @@ static struct json_object *error_to_json(const struct gpreempt_error *e)
 		json_add_string(inner, "hint", e->hint);
 	if (e->error && strerrorname_np(-e->error))
 		json_add_string(inner, "errno", strerrorname_np(-e->error));
-	json_add(object, "error", inner);
-	return object;
+	return json_of("error", inner);
 }
 
 int cli_fail_error(struct cli *cli, const struct gpreempt_error *error)
 {
+	struct gpreempt_error e = *error;
+
+	text_clean(e.message);
+	text_clean(e.hint);
 	if (cli->json) {
-		cli_print_json(cli, error_to_json(error));
-		return (int)error->kind;
+		cli_print_json(cli, error_to_json(&e));
+		return (int)e.kind;
 	}
 	fflush(stdout);
-	fprintf(stderr, "%s: %s\n", cli->program, error->message);
-	if (error->hint[0])
-		fprintf(stderr, "  hint: %s\n", error->hint);
-	return (int)error->kind;
+	fprintf(stderr, "%s: %s\n", cli->program, e.message);
+	if (e.hint[0])
+		fprintf(stderr, "  hint: %s\n", e.hint);
+	return (int)e.kind;
 }
 
 static int fail_v(struct cli *cli, int status, const char *hint, const char *fmt, va_list ap)
@@ -40,7 +42,6 @@ static int fail_v(struct cli *cli, int status, const char *hint, const char *fmt
 	struct gpreempt_error e = { .size = sizeof(e), .kind = (enum gpreempt_error_kind)status };
 
 	vsnprintf(e.message, sizeof(e.message), fmt, ap);
-	text_clean(e.message);
 	snprintf(e.hint, sizeof(e.hint), "%s", hint ? hint : "");
 	return cli_fail_error(cli, &e);
 }
@@ -115,6 +116,19 @@ int cli_print_json(struct cli *cli, struct json_object *object)
 	return EXIT_DONE;
 }
 
+int cli_answer(struct cli *cli, struct json_object *object, const char *fmt, ...)
+{
+	va_list ap;
+
+	if (cli->json)
+		return cli_print_json(cli, object);
+	va_start(ap, fmt);
+	vprintf(fmt, ap);
+	va_end(ap);
+	json_object_put(object);
+	return EXIT_DONE;
+}
+
 bool cli_stdout_broken(void)
 {
 	return fflush(stdout) != 0 || ferror(stdout);
@@ -153,6 +167,14 @@ void json_add_string(struct json_object *object, const char *key, const char *va
 	if (clean)
 		text_clean(clean);
 	json_object_object_add(object, key, json_object_new_string(clean ? clean : value));
+}
+
+struct json_object *json_of(const char *key, struct json_object *value)
+{
+	struct json_object *object = json_object_new_object();
+
+	json_add(object, key, value);
+	return object;
 }
 
 struct json_object *json_decimal(double value, int digits)

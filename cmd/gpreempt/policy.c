@@ -30,12 +30,12 @@ static int print_text(const struct gpreempt_policy *p)
 	return EXIT_DONE;
 }
 
-static int show(struct cli *cli, struct gpreempt_daemon *d, bool only_name)
+static int show(struct cli *cli, bool only_name)
 {
 	struct gpreempt_policy p = { .size = sizeof(p) };
 
-	if (gpreempt_daemon_get_policy(d, &p) < 0)
-		return daemon_failed(cli, d);
+	if (gpreempt_daemon_get_policy(cli->daemon, &p) < 0)
+		return daemon_failed(cli, cli->daemon);
 	text_clean(p.name);
 	text_clean(p.names);
 	if (cli->json)
@@ -48,13 +48,12 @@ static int show(struct cli *cli, struct gpreempt_daemon *d, bool only_name)
 
 int cmd_policy(struct cli *cli, int argc, char **argv)
 {
-	_cleanup_daemon_ struct gpreempt_daemon *d = NULL;
-	int status = daemon_begin(cli, argc, argv, &d);
+	int status = daemon_begin(cli, argc, argv);
 	bool set = optind < argc;
 
 	if (status != EXIT_DONE)
 		return status;
-	if (set && gpreempt_daemon_set_policy(d, argv[optind]) < 0)
-		return daemon_failed(cli, d);
-	return show(cli, d, set);
+	if (set && gpreempt_daemon_set_policy(cli->daemon, argv[optind]) < 0)
+		return daemon_failed(cli, cli->daemon);
+	return show(cli, set);
 }

@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "cmd/gpreempt/kernel.h"
+#include "cmd/gpreempt/daemon.h"
 
 const char help_run[] =
 	"  --class CLASS       'online' or 'offline'\n"
@@ -34,21 +34,22 @@ static int parse(struct cli *cli, int argc, char **argv, struct gpreempt_class_r
 
 static int join_class(struct cli *cli, const struct gpreempt_class_request *request)
 {
-	_cleanup_daemon_ struct gpreempt_daemon *d = NULL;
-	int status = scheduler_connect(cli, &d);
+	int status = scheduler_connect(cli);
 	char pid[16];
 
 	if (status != EXIT_DONE)
 		return status;
 	/* The driver knows no process before it uses a GPU, and forgets it with its program. */
-	if (!d)
+	if (!cli->daemon)
 		return cli_fail(cli, EXIT_ABSENT,
 				"start the daemon, or the program itself, and once it uses a GPU: "
 				"gpreempt class PID CLASS",
 				"gpreemptd is not running, and the kernel's scheduler knows only "
 				"processes that use a GPU already");
 	snprintf(pid, sizeof(pid), "%d", (int)getpid());
-	return gpreempt_daemon_set_class(d, pid, request) < 0 ? daemon_failed(cli, d) : EXIT_DONE;
+	if (gpreempt_daemon_set_class(cli->daemon, pid, request) < 0)
+		return daemon_failed(cli, cli->daemon);
+	return EXIT_DONE;
 }
 
 int cmd_run(struct cli *cli, int argc, char **argv)

@@ -203,18 +203,19 @@ static int tripped_first(const void *a, const void *b)
 }
 
 /* Of a GPU that is rearmed meanwhile, or by a daemon of before, there is nothing to tell. */
-static int read_trips(struct cli *cli, struct gpreempt_daemon *d, struct snapshot *s)
+static int read_trips(struct cli *cli, struct snapshot *s)
 {
 	s->trips = calloc(s->n_gpus + 1, sizeof(*s->trips));
 	if (!s->trips)
 		return cli_fail(cli, EXIT_FAILED, "free some memory", "out of memory");
 	for (size_t i = 0; i < s->n_gpus && s->status.privileged; i++) {
-		int r = s->gpus[i].tripped ?
-				gpreempt_daemon_get_trip(d, s->gpus[i].gpu_id, &s->trips[i]) :
+		const struct gpreempt_daemon_gpu *g = &s->gpus[i];
+		int r = g->tripped ?
+				gpreempt_daemon_get_trip(cli->daemon, g->gpu_id, &s->trips[i]) :
 				0;
 
 		if (r < 0 && r != -ENOENT && r != -EOPNOTSUPP)
-			return daemon_failed(cli, d);
+			return daemon_failed(cli, cli->daemon);
 	}
 	return EXIT_DONE;
 }
@@ -235,16 +236,15 @@ static int print_text(struct cli *cli, const struct snapshot *s)
 
 int cmd_status(struct cli *cli, int argc, char **argv)
 {
-	_cleanup_daemon_ struct gpreempt_daemon *d = NULL;
 	struct snapshot s = { 0 };
-	int status = daemon_begin(cli, argc, argv, &d);
+	int status = daemon_begin(cli, argc, argv);
 
 	if (status != EXIT_DONE)
 		return status;
-	if (snapshot_read(&s, cli->socket, &d) < 0)
+	if (snapshot_read(&s, cli->socket, &cli->daemon) < 0)
 		return daemon_fail_error(cli, &s.error);
 	qsort(s.gpus, s.n_gpus, sizeof(*s.gpus), tripped_first);
-	status = read_trips(cli, d, &s);
+	status = read_trips(cli, &s);
 	if (status == EXIT_DONE)
 		status = cli->json ? status_print_json(cli, &s) : print_text(cli, &s);
 	snapshot_done(&s);

@@ -75,18 +75,12 @@ static int report(struct cli *cli, const struct stop *s)
 {
 	bool modelled = cli_is_modelled(cli);
 	char buf[UNIT_TEXT_SIZE];
-	struct json_object *o;
+	struct json_object *o = json_of("gpu_id", json_object_new_uint64(s->gpu_id));
 
-	if (!cli->json) {
-		printf("GPU %u runs again after %s%s\n", s->gpu_id,
-		       text_duration(s->stopped_ns, buf), modelled ? " (modelled)" : "");
-		return EXIT_DONE;
-	}
-	o = json_object_new_object();
-	json_add_uint(o, "gpu_id", s->gpu_id);
-	json_object_object_add(o, "stopped_us", json_us(s->stopped_ns));
-	json_object_object_add(o, "modelled", json_object_new_boolean(modelled));
-	return cli_print_json(cli, o);
+	json_add(o, "stopped_us", json_us(s->stopped_ns));
+	json_add(o, "modelled", json_object_new_boolean(modelled));
+	return cli_answer(cli, o, "GPU %u runs again after %s%s\n", s->gpu_id,
+			  text_duration(s->stopped_ns, buf), modelled ? " (modelled)" : "");
 }
 
 int cmd_stop_gpu(struct cli *cli, int argc, char **argv)
