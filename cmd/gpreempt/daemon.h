@@ -26,10 +26,4 @@ int daemon_fail_error(struct cli *cli, struct gpreempt_error *e);
 	{ "lazy", 0, NULL, &(request)->lazy }
 /* clang-format on */
 
-static inline void daemon_closep(struct gpreempt_daemon **d)
-{
-	gpreempt_daemon_close(*d);
-}
-#define _cleanup_daemon_ _cleanup_(daemon_closep)
-
 #endif

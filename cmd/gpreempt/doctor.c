@@ -87,11 +87,10 @@ static void nothing_here(struct findings f[VENDORS])
 
 #define GPU(member) FIELD(struct gpreempt_gpu, member)
 
-/* Members of both vendors' GPUs, columns of AMD's. */
 static const struct field gpu_fields[] = {
 	{ NULL, "GPU", FIELD_NUMBER, GPU(index) },
 	{ "gpu_id", "ID", FIELD_NUMBER, GPU(gpu_id) },
-	{ "name", NULL, FIELD_TEXT, GPU(name) },
+	{ "name", "NAME", FIELD_TEXT, GPU(name) },
 	{ "gfx", "CHIP", FIELD_TEXT, GPU(gfx), GPREEMPT_GPU_GFX },
 	{ "xcc", "XCC", FIELD_NUMBER, GPU(xcc), GPREEMPT_GPU_XCC },
 	{ "cu", "CU", FIELD_NUMBER, GPU(cu), GPREEMPT_GPU_CU },
@@ -99,47 +98,56 @@ static const struct field gpu_fields[] = {
 	{ "scheduler", "SCHEDULER", FIELD_TEXT, GPU(scheduler), GPREEMPT_GPU_SCHEDULER },
 	{ "cwsr_bytes", "SAVE AREA/QUEUE", FIELD_BYTES, GPU(cwsr_bytes), GPREEMPT_GPU_CWSR },
 	{ "fw_version", NULL, FIELD_NUMBER, GPU(fw_version), GPREEMPT_GPU_FIRMWARE },
-	{ "pci", NULL, FIELD_TEXT, GPU(pci), GPREEMPT_GPU_PCI },
+	{ "pci", "PCI", FIELD_TEXT, GPU(pci), GPREEMPT_GPU_PCI },
 	{ "uuid", NULL, FIELD_TEXT, GPU(uuid), GPREEMPT_GPU_UUID },
-	{ "mig", NULL, FIELD_FLAG, GPU(mig), GPREEMPT_GPU_MIG },
+	{ "mig", "MIG", FIELD_FLAG, GPU(mig), GPREEMPT_GPU_MIG },
 };
 
-static const struct field nvidia_columns[] = {
-	{ NULL, "GPU", FIELD_NUMBER, GPU(index) },
-	{ NULL, "ID", FIELD_NUMBER, GPU(gpu_id) },
-	{ NULL, "NAME", FIELD_TEXT, GPU(name) },
-	{ NULL, "PCI", FIELD_TEXT, GPU(pci), GPREEMPT_GPU_PCI },
-	{ NULL, "MIG", FIELD_FLAG, GPU(mig) },
+static const char *const amd_columns[] = { "GPU", "ID",	   "CHIP",	"XCC",
+					   "CU",  "SLOTS", "SCHEDULER", "SAVE AREA/QUEUE",
+					   NULL };
+static const char *const nvidia_columns[] = { "GPU", "ID", "NAME", "PCI", "MIG", NULL };
+
+#define LEVEL(member) FIELD(struct gpreempt_level, member)
+
+static const struct field level_fields[] = {
+	{ "level", NULL, FIELD_TEXT, LEVEL(level) },
+	{ "available", NULL, FIELD_FLAG, LEVEL(available) },
+	{ "reason", NULL, FIELD_TEXT, LEVEL(reason) },
 };
 
-static struct json_object *gpu_to_json(const struct gpreempt_gpu *gpu)
-{
-	struct json_object *o = json_object_new_object();
+#define TEST(member) FIELD(struct gpreempt_self_test, member)
 
-	json_add_fields(o, gpu_fields, ARRAY_SIZE(gpu_fields), gpu);
-	return o;
+static const struct field test_fields[] = {
+	{ "suspend_us", NULL, FIELD_NS, TEST(suspend_ns) },
+	{ "frozen_us", NULL, FIELD_NS, TEST(frozen_ns) },
+	{ "resume_us", NULL, FIELD_NS, TEST(resume_ns) },
+	{ "running_us", NULL, FIELD_NS, TEST(running_ns) },
+};
+
+static const char *version_word(const void *record, char buf[UNIT_TEXT_SIZE])
+{
+	const struct gpreempt_device_info *i = record;
+
+	snprintf(buf, UNIT_TEXT_SIZE, "%u.%u", i->kfd_major, i->kfd_minor);
+	return buf;
 }
 
-static struct json_object *level_to_json(const struct gpreempt_level *level)
-{
-	struct json_object *o = json_object_new_object();
+#define DEVICE(member) FIELD(struct gpreempt_device_info, member)
 
-	json_add_string(o, "level", level->level);
-	json_object_object_add(o, "available", json_object_new_boolean(level->available));
-	json_add_string(o, "reason", level->reason);
-	return o;
-}
-
-static struct json_object *test_to_json(const struct gpreempt_self_test *test)
-{
-	struct json_object *o = json_object_new_object();
-
-	json_add(o, "suspend_us", json_us(test->suspend_ns));
-	json_add(o, "frozen_us", json_us(test->frozen_ns));
-	json_add(o, "resume_us", json_us(test->resume_ns));
-	json_add(o, "running_us", json_us(test->running_ns));
-	return o;
-}
+static const struct field device_fields[] = {
+	{ "backend", NULL, FIELD_TEXT, DEVICE(backend) },
+	{ "name", NULL, FIELD_TEXT, DEVICE(name) },
+	{ "kfd_version", NULL, FIELD_WORD, .needs = GPREEMPT_DEVICE_VERSION, .word = version_word },
+	{ "driver_version", NULL, FIELD_TEXT, DEVICE(driver_version), GPREEMPT_DEVICE_DRIVER },
+	{ "module", NULL, FIELD_TEXT, DEVICE(module) },
+	{ "secure_boot", NULL, FIELD_FLAG, DEVICE(secure_boot), GPREEMPT_DEVICE_SECURE_BOOT },
+	{ "lockdown", NULL, FIELD_TEXT, DEVICE(lockdown), GPREEMPT_DEVICE_LOCKDOWN },
+	{ "signed_modules_only", NULL, FIELD_FLAG, DEVICE(signed_modules_only) },
+	{ "debugfs", NULL, FIELD_FLAG, DEVICE(debugfs) },
+	{ "blind", NULL, FIELD_TEXT, DEVICE(blind) },
+	{ "freezer", NULL, FIELD_TEXT, DEVICE(freezer) },
+};
 
 static void print_test(const struct gpreempt_self_test *test)
 {
@@ -151,72 +159,34 @@ static void print_test(const struct gpreempt_self_test *test)
 	       text_duration(test->resume_ns, c), text_duration(test->running_ns, d));
 }
 
-static void add_signing(struct json_object *device, const struct gpreempt_device_info *i)
-{
-	if (i->valid & GPREEMPT_DEVICE_SECURE_BOOT)
-		json_add(device, "secure_boot", json_object_new_boolean(i->secure_boot));
-	if (i->valid & GPREEMPT_DEVICE_LOCKDOWN)
-		json_add_string(device, "lockdown", i->lockdown);
-	if (i->valid & (GPREEMPT_DEVICE_SECURE_BOOT | GPREEMPT_DEVICE_LOCKDOWN))
-		json_add(device, "signed_modules_only",
-			 json_object_new_boolean(i->signed_modules_only));
-}
-
 static struct json_object *device_to_json(const struct findings *f)
 {
-	struct json_object *device = json_object_new_object();
-	struct json_object *gpus = json_object_new_array();
-	struct json_object *levels = json_object_new_array();
-	char version[32];
+	struct json_object *device =
+		json_of_fields(device_fields, ARRAY_SIZE(device_fields), &f->info);
 
-	json_add_string(device, "backend", f->info.backend);
-	json_add_string(device, "name", f->info.name);
-	if (f->info.valid & GPREEMPT_DEVICE_VERSION) {
-		snprintf(version, sizeof(version), "%u.%u", f->info.kfd_major, f->info.kfd_minor);
-		json_add_string(device, "kfd_version", version);
-	}
-	if (f->info.valid & GPREEMPT_DEVICE_DRIVER)
-		json_add_string(device, "driver_version", f->info.driver_version);
-	if (f->info.module[0])
-		json_add_string(device, "module", f->info.module);
-	add_signing(device, &f->info);
-	if (!is_nvidia(f))
-		json_object_object_add(device, "debugfs", json_object_new_boolean(f->info.debugfs));
-	if (f->info.blind[0])
-		json_add_string(device, "blind", f->info.blind);
-	if (f->info.freezer[0])
-		json_add_string(device, "freezer", f->info.freezer);
-	for (size_t i = 0; i < f->n_gpus; i++)
-		json_object_array_add(gpus, gpu_to_json(&f->gpus[i]));
-	json_add(device, "gpus", gpus);
-	for (size_t i = 0; i < f->n_levels; i++)
-		json_object_array_add(levels, level_to_json(&f->levels[i]));
-	json_add(device, "levels", levels);
+	if (!(f->info.valid & (GPREEMPT_DEVICE_SECURE_BOOT | GPREEMPT_DEVICE_LOCKDOWN)))
+		json_object_object_del(device, "signed_modules_only");
+	if (is_nvidia(f))
+		json_object_object_del(device, "debugfs");
+	json_add(device, "gpus",
+		 json_of_records(gpu_fields, ARRAY_SIZE(gpu_fields), f->gpus, f->n_gpus,
+				 sizeof(f->gpus[0])));
+	json_add(device, "levels",
+		 json_of_records(level_fields, ARRAY_SIZE(level_fields), f->levels, f->n_levels,
+				 sizeof(f->levels[0])));
 	if (f->tested)
-		json_add(device, "self_test", test_to_json(&f->test));
+		json_add(device, "self_test",
+			 json_of_fields(test_fields, ARRAY_SIZE(test_fields), &f->test));
 	return device;
 }
 
 static int print_json(struct cli *cli, const struct findings *f, size_t n)
 {
-	struct json_object *o = json_object_new_object();
 	struct json_object *devices = json_object_new_array();
 
 	for (size_t i = 0; i < n; i++)
 		json_object_array_add(devices, device_to_json(&f[i]));
-	json_add(o, "devices", devices);
-	return cli_print_json(cli, o);
-}
-
-static void print_gpus(const struct findings *f)
-{
-	const struct field *columns = is_nvidia(f) ? nvidia_columns : gpu_fields;
-	size_t n = is_nvidia(f) ? ARRAY_SIZE(nvidia_columns) : ARRAY_SIZE(gpu_fields);
-	struct libscols_table *t = table_of_fields(columns, n);
-
-	for (size_t i = 0; i < f->n_gpus; i++)
-		table_add_fields(t, columns, n, &f->gpus[i]);
-	table_print(t);
+	return cli_print_json(cli, json_of("devices", devices));
 }
 
 static void print_remarks(const struct findings *f)
@@ -254,7 +224,9 @@ static bool print_device(struct cli *cli, const struct findings *f)
 		printf(" %s, %s module", f->info.driver_version, f->info.module);
 	printf(": %zu GPU%s\n\n", f->n_gpus, f->n_gpus == 1 ? "" : "s");
 	if (f->n_gpus) {
-		print_gpus(f);
+		print_records(gpu_fields, ARRAY_SIZE(gpu_fields),
+			      is_nvidia(f) ? nvidia_columns : amd_columns, f->gpus, f->n_gpus,
+			      sizeof(f->gpus[0]));
 		printf("\n");
 	}
 	for (size_t i = 0; i < f->n_levels; i++) {

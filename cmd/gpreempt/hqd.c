@@ -6,7 +6,7 @@
 /* A sum is known only where every part of it is. */
 static struct gpreempt_hqd_status sum_up(const struct gpreempt_hqd_status *gpus, size_t n)
 {
-	struct gpreempt_hqd_status sum = { .valid = n ? ~0ull : 0 };
+	struct gpreempt_hqd_status sum = { .gpu_id = GPREEMPT_ALL_GPUS, .valid = n ? ~0ull : 0 };
 
 	for (size_t i = 0; i < n; i++) {
 		sum.valid &= gpus[i].valid;
@@ -21,11 +21,19 @@ static struct gpreempt_hqd_status sum_up(const struct gpreempt_hqd_status *gpus,
 	return sum;
 }
 
+static const char *gpu_word(const void *record, char buf[UNIT_TEXT_SIZE])
+{
+	uint32_t gpu_id = ((const struct gpreempt_hqd_status *)record)->gpu_id;
+
+	snprintf(buf, UNIT_TEXT_SIZE, "%u", gpu_id);
+	return gpu_id == GPREEMPT_ALL_GPUS ? "all" : buf;
+}
+
 #define HQD(member) FIELD(struct gpreempt_hqd_status, member)
 
 /* The first is of one GPU, the others of all together as well. */
 static const struct field fields[] = {
-	{ "gpu_id", "GPU", FIELD_NUMBER, HQD(gpu_id) },
+	{ "gpu_id", "GPU", FIELD_FIGURES, HQD(gpu_id), .word = gpu_word },
 	{ "queues", "QUEUES", FIELD_NUMBER, HQD(queues), GPREEMPT_HQD_QUEUES },
 	{ "total", "SLOTS", FIELD_NUMBER, HQD(total), GPREEMPT_HQD_TOTAL },
 	{ "active", "ACTIVE", FIELD_NUMBER, HQD(active), GPREEMPT_HQD_ACTIVE },
@@ -39,36 +47,29 @@ static const struct field fields[] = {
 static int print_json(struct cli *cli, const struct gpreempt_hqd_status *gpus, size_t n)
 {
 	struct gpreempt_hqd_status sum = sum_up(gpus, n);
-	struct json_object *o = json_object_new_object();
-	struct json_object *list = json_object_new_array(), *total = json_object_new_object();
+	struct json_object *o = json_object_new_object(), *list = json_object_new_array();
 
 	for (size_t i = 0; i < n; i++) {
-		struct json_object *gpu = json_object_new_object();
+		struct json_object *gpu = json_of_fields(fields, ARRAY_SIZE(fields), &gpus[i]);
 
-		json_add_fields(gpu, fields, ARRAY_SIZE(fields), &gpus[i]);
 		if (gpus[i].valid & GPREEMPT_HQD_HELD)
 			json_add(gpu, "stopped", json_object_new_boolean(gpus[i].stopped));
 		json_object_array_add(list, gpu);
 	}
 	json_add(o, "gpus", list);
-	json_add_fields(total, fields + 1, ARRAY_SIZE(fields) - 1, &sum);
-	json_add(o, "total", total);
+	json_add(o, "total", json_of_fields(fields + 1, ARRAY_SIZE(fields) - 1, &sum));
 	return cli_print_json(cli, o);
 }
 
-static int print_text(const struct gpreempt_hqd_status *gpus, size_t n)
+/* Of @gpus there is room for one more. */
+static int print_text(struct gpreempt_hqd_status *gpus, size_t n)
 {
-	struct libscols_table *t = table_of_fields(fields, ARRAY_SIZE(fields));
-	struct gpreempt_hqd_status sum = sum_up(gpus, n);
 	uint32_t crowded = 0;
 
-	for (size_t i = 0; i < n; i++) {
-		table_add_fields(t, fields, ARRAY_SIZE(fields), &gpus[i]);
+	for (size_t i = 0; i < n; i++)
 		crowded += (gpus[i].valid & GPREEMPT_HQD_TOTAL) && gpus[i].queues > gpus[i].total;
-	}
-	table_add_fields(t, fields, ARRAY_SIZE(fields), &sum);
-	table_cell(t, 0, "all");
-	table_print(t);
+	gpus[n] = sum_up(gpus, n);
+	print_records(fields, ARRAY_SIZE(fields), NULL, gpus, n + 1, sizeof(*gpus));
 	for (size_t i = 0; i < n; i++)
 		if (gpus[i].stopped)
 			printf("\nGPU %u is STOPPED by gpreempt stop-gpu\n", gpus[i].gpu_id);
@@ -80,16 +81,16 @@ static int print_text(const struct gpreempt_hqd_status *gpus, size_t n)
 
 int cmd_hqd(struct cli *cli, int argc, char **argv)
 {
-	struct gpreempt_hqd_status gpus[GPREEMPT_MAX_GPUS] = { { .size = sizeof(gpus[0]) } };
+	struct gpreempt_hqd_status gpus[GPREEMPT_MAX_GPUS + 1] = { { .size = sizeof(gpus[0]) } };
 	int status = take_options(cli, argc, argv, NULL, 0), n;
 
 	if (status == EXIT_DONE)
 		status = cli_open(cli);
 	if (status != EXIT_DONE)
 		return status;
-	n = gpreempt_get_hqd_status(cli->ctx, gpus, ARRAY_SIZE(gpus));
+	n = gpreempt_get_hqd_status(cli->ctx, gpus, GPREEMPT_MAX_GPUS);
 	if (n < 0)
 		return cli_fail_ctx(cli);
-	n = MIN(n, (int)ARRAY_SIZE(gpus));
+	n = MIN(n, GPREEMPT_MAX_GPUS);
 	return cli->json ? print_json(cli, gpus, (size_t)n) : print_text(gpus, (size_t)n);
 }

@@ -128,31 +128,13 @@ static const struct field fields[] = {
 	  .word = reserved_word },
 };
 
-static int print_json(struct cli *cli, const struct gpreempt_kernel_gpu *gpus, size_t n)
-{
-	struct json_object *o = json_object_new_object();
-	struct json_object *list = json_object_new_array();
-
-	for (size_t i = 0; i < n; i++) {
-		struct json_object *gpu = json_object_new_object();
-
-		json_add_fields(gpu, fields, ARRAY_SIZE(fields), &gpus[i]);
-		json_object_array_add(list, gpu);
-	}
-	json_add(o, "gpus", list);
-	return cli_print_json(cli, o);
-}
-
 static int print_text(const struct gpreempt_kernel_gpu *gpus, size_t n)
 {
-	struct libscols_table *t = table_of_fields(fields, ARRAY_SIZE(fields));
 	size_t on = 0;
 
-	for (size_t i = 0; i < n; i++) {
-		table_add_fields(t, fields, ARRAY_SIZE(fields), &gpus[i]);
+	for (size_t i = 0; i < n; i++)
 		on += gpus[i].on;
-	}
-	table_print(t);
+	print_records(fields, ARRAY_SIZE(fields), NULL, gpus, n, sizeof(*gpus));
 	if (on == 0)
 		printf("\nthe kernel's scheduler is off; turn it on with: gpreempt kernel on\n");
 	for (size_t i = 0; i < n; i++)
@@ -172,7 +154,10 @@ static int kernel_status(struct cli *cli, const struct request *q)
 	if (n < 0)
 		return cli_fail_ctx(cli);
 	n = MIN(n, (int)ARRAY_SIZE(gpus));
-	return cli->json ? print_json(cli, gpus, (size_t)n) : print_text(gpus, (size_t)n);
+	if (!cli->json)
+		return print_text(gpus, (size_t)n);
+	return cli_print_json(cli, json_of("gpus", json_of_records(fields, ARRAY_SIZE(fields), gpus,
+								   (size_t)n, sizeof(gpus[0]))));
 }
 
 /* ---- what is asked for ---- */
@@ -196,10 +181,10 @@ static int report(struct cli *cli, const char *done, const char *text, const str
 static int check_nobody_else(struct cli *cli)
 {
 	struct gpreempt_daemon_status s = { .size = sizeof(s) };
-	_cleanup_daemon_ struct gpreempt_daemon *d = NULL;
 
-	if (cli_is_alone(cli) || gpreempt_daemon_open(cli->socket, &d, NULL) < 0 ||
-	    gpreempt_daemon_get_status(d, &s) < 0 || strcmp(s.backend, "kfd") != 0 || s.kernel)
+	if (cli_is_alone(cli) || gpreempt_daemon_open(cli->socket, &cli->daemon, NULL) < 0 ||
+	    gpreempt_daemon_get_status(cli->daemon, &s) < 0 || strcmp(s.backend, "kfd") != 0 ||
+	    s.kernel)
 		return EXIT_DONE;
 	return cli_fail(cli, EXIT_REFUSED,
 			"let it hand over ([kernel] scheduler = yes in gpreempt.conf), or stop it: "

@@ -28,14 +28,13 @@ static void take_class(struct processes *ps, const struct gpreempt_daemon_job *j
 static void ask_daemon(struct cli *cli, struct processes *ps)
 {
 	_cleanup_free_ struct gpreempt_daemon_job *jobs = NULL;
-	_cleanup_daemon_ struct gpreempt_daemon *d = NULL;
 	int n;
 
 	/* The processes of a model of our own are nobody else's. */
-	if (cli_is_alone(cli) || gpreempt_daemon_open(cli->socket, &d, NULL) < 0)
+	if (cli_is_alone(cli) || gpreempt_daemon_open(cli->socket, &cli->daemon, NULL) < 0)
 		return;
-	gpreempt_daemon_set_timeout(d, PATIENCE_NS);
-	n = read_daemon_jobs(d, &jobs);
+	gpreempt_daemon_set_timeout(cli->daemon, PATIENCE_NS);
+	n = read_daemon_jobs(cli->daemon, &jobs);
 	for (int i = 0; i < n; i++)
 		take_class(ps, &jobs[i]);
 }
@@ -49,25 +48,23 @@ static bool wanted(const struct gpreempt_process_info *p, enum gpreempt_class jo
 static struct json_object *process_to_json(const struct gpreempt_process_info *p)
 {
 	struct json_object *o = json_object_new_object();
-	struct json_object *gpus = json_object_new_array();
+	struct json_object *gpus;
 
-	json_object_object_add(o, "pid", json_object_new_int((int)p->pid));
+	json_add(o, "pid", json_object_new_int((int)p->pid));
 	if (p->valid & GPREEMPT_PROC_COMM) {
 		json_add_string(o, "comm", p->comm);
 		json_add_uint(o, "uid", p->uid);
 		json_add_string(o, "state", p->state);
 		if (p->tracer_pid)
-			json_object_object_add(o, "tracer_pid",
-					       json_object_new_int((int)p->tracer_pid));
+			json_add_uint(o, "tracer_pid", (uint64_t)p->tracer_pid);
 	}
 	if (p->job_class != GPREEMPT_CLASS_UNKNOWN)
 		json_add_string(o, "class", gpreempt_class_name(p->job_class));
-	for (uint32_t i = 0; i < p->n_gpus; i++)
-		json_object_array_add(gpus, json_object_new_uint64(p->gpus[i]));
-	if (p->hidden) {
-		json_object_put(gpus);
-	} else {
+	if (!p->hidden) {
 		json_add_uint(o, "queues", p->queues);
+		gpus = json_object_new_array();
+		for (uint32_t i = 0; i < p->n_gpus; i++)
+			json_object_array_add(gpus, json_object_new_uint64(p->gpus[i]));
 		json_add(o, "gpus", gpus);
 	}
 	if (p->valid & GPREEMPT_PROC_VRAM)
@@ -77,14 +74,12 @@ static struct json_object *process_to_json(const struct gpreempt_process_info *p
 
 static int print_json(struct cli *cli, const struct processes *ps, enum gpreempt_class job_class)
 {
-	struct json_object *o = json_object_new_object();
 	struct json_object *list = json_object_new_array();
 
 	for (size_t i = 0; i < ps->n; i++)
 		if (wanted(&ps->list[i], job_class))
 			json_object_array_add(list, process_to_json(&ps->list[i]));
-	json_add(o, "processes", list);
-	return cli_print_json(cli, o);
+	return cli_print_json(cli, json_of("processes", list));
 }
 
 static void print_row(struct libscols_table *t, const struct gpreempt_process_info *p)
@@ -126,10 +121,7 @@ static int print_text(struct cli *cli, const struct processes *ps, enum gpreempt
 		shown++;
 		hidden += ps->list[i].hidden;
 	}
-	if (shown)
-		table_print(t);
-	else
-		scols_unref_table(t);
+	table_print(t);
 	if (!shown)
 		printf("no %s%sprocess has GPU queues\n",
 		       job_class == GPREEMPT_CLASS_UNKNOWN ? "" : gpreempt_class_name(job_class),

@@ -13,79 +13,58 @@ static const char *type_word(const void *record, char buf[UNIT_TEXT_SIZE])
 	return gpreempt_queue_type_name(((const struct gpreempt_queue *)record)->type);
 }
 
+static const char *class_word(const void *record, char buf[UNIT_TEXT_SIZE])
+{
+	const struct gpreempt_queue *q = record;
+
+	return q->job_class == GPREEMPT_CLASS_UNKNOWN ? NULL : gpreempt_class_name(q->job_class);
+}
+
 #define QUEUE(member) FIELD(struct gpreempt_queue, member)
+
+static const struct field fields[] = {
+	{ "pid", "PID", FIELD_NUMBER, QUEUE(pid) },
+	{ "queue_id", "QUEUE", FIELD_NUMBER, QUEUE(queue_id) },
+	{ NULL, "GROUP", FIELD_NUMBER, QUEUE(queue_id) },
+	{ "gpu_id", "GPU", FIELD_NUMBER, QUEUE(gpu_id) },
+	{ "type", "TYPE", FIELD_WORD, .word = type_word },
+	{ "class", NULL, FIELD_WORD, .word = class_word },
+	{ "ring_base", "RING BASE", FIELD_HEX, QUEUE(ring_base), GPREEMPT_QUEUE_RING_BASE },
+	{ "ring_bytes", "RING", FIELD_BYTES, QUEUE(ring_bytes) },
+	{ "read_ptr", "READ PTR", FIELD_HEX, QUEUE(read_ptr_addr), GPREEMPT_QUEUE_POINTERS },
+	{ "write_ptr", "WRITE PTR", FIELD_HEX, QUEUE(write_ptr_addr), GPREEMPT_QUEUE_POINTERS },
+	{ "read_index", NULL, FIELD_NUMBER, QUEUE(read_index), GPREEMPT_QUEUE_INDICES },
+	{ "write_index", NULL, FIELD_NUMBER, QUEUE(write_index), GPREEMPT_QUEUE_INDICES },
+	{ "cwsr_base", NULL, FIELD_NUMBER, QUEUE(cwsr_base), GPREEMPT_QUEUE_CWSR_BASE },
+	{ "cwsr_bytes", "SAVE AREA", FIELD_BYTES, QUEUE(cwsr_bytes), GPREEMPT_QUEUE_CWSR_BYTES },
+	{ "exceptions", NULL, FIELD_NUMBER, QUEUE(exceptions), GPREEMPT_QUEUE_EXCEPTIONS },
+	{ "priority", "PRIO", FIELD_NUMBER, QUEUE(priority), GPREEMPT_QUEUE_PRIORITY },
+	{ "pending", "PENDING", FIELD_NUMBER, QUEUE(pending), GPREEMPT_QUEUE_PENDING },
+	{ "state", "STATE", FIELD_TEXT, QUEUE(state), GPREEMPT_QUEUE_STATE },
+	{ "channels", "CHANNELS", FIELD_NUMBER, QUEUE(channels), GPREEMPT_QUEUE_CHANNELS },
+	{ "slice_us", "SLICE", FIELD_US, QUEUE(slice_us), GPREEMPT_QUEUE_SLICE },
+};
 
 struct json_object *queue_to_json(const struct gpreempt_queue *q)
 {
-	static const struct field who[] = {
-		{ "pid", NULL, FIELD_NUMBER, QUEUE(pid) },
-		{ "queue_id", NULL, FIELD_NUMBER, QUEUE(queue_id) },
-		{ "gpu_id", NULL, FIELD_NUMBER, QUEUE(gpu_id) },
-		{ "type", NULL, FIELD_WORD, .word = type_word },
-	};
-	static const struct field what[] = {
-		{ "read_ptr", NULL, FIELD_NUMBER, QUEUE(read_ptr_addr), GPREEMPT_QUEUE_POINTERS },
-		{ "write_ptr", NULL, FIELD_NUMBER, QUEUE(write_ptr_addr), GPREEMPT_QUEUE_POINTERS },
-		{ "read_index", NULL, FIELD_NUMBER, QUEUE(read_index), GPREEMPT_QUEUE_INDICES },
-		{ "write_index", NULL, FIELD_NUMBER, QUEUE(write_index), GPREEMPT_QUEUE_INDICES },
-		{ "cwsr_base", NULL, FIELD_NUMBER, QUEUE(cwsr_base), GPREEMPT_QUEUE_CWSR_BASE },
-		{ "cwsr_bytes", NULL, FIELD_NUMBER, QUEUE(cwsr_bytes), GPREEMPT_QUEUE_CWSR_BYTES },
-		{ "exceptions", NULL, FIELD_NUMBER, QUEUE(exceptions), GPREEMPT_QUEUE_EXCEPTIONS },
-		{ "priority", NULL, FIELD_NUMBER, QUEUE(priority), GPREEMPT_QUEUE_PRIORITY },
-		{ "pending", NULL, FIELD_NUMBER, QUEUE(pending), GPREEMPT_QUEUE_PENDING },
-		{ "state", NULL, FIELD_TEXT, QUEUE(state), GPREEMPT_QUEUE_STATE },
-		{ "channels", NULL, FIELD_NUMBER, QUEUE(channels), GPREEMPT_QUEUE_CHANNELS },
-		{ "slice_us", NULL, FIELD_NUMBER, QUEUE(slice_us), GPREEMPT_QUEUE_SLICE },
-	};
-	struct json_object *o = json_object_new_object();
+	struct json_object *o = json_of_fields(fields, ARRAY_SIZE(fields), q);
 
-	json_add_fields(o, who, ARRAY_SIZE(who), q);
-	if (q->job_class != GPREEMPT_CLASS_UNKNOWN)
-		json_add_string(o, "class", gpreempt_class_name(q->job_class));
-	if (q->valid & GPREEMPT_QUEUE_RING_BASE)
-		json_add_uint(o, "ring_base", q->ring_base);
-	if (!queue_is_group(q))
-		json_add_uint(o, "ring_bytes", q->ring_bytes);
-	json_add_fields(o, what, ARRAY_SIZE(what), q);
+	if (queue_is_group(q))
+		json_object_object_del(o, "ring_bytes");
 	return o;
 }
 
-static const struct field group_columns[] = {
-	{ NULL, "PID", FIELD_NUMBER, QUEUE(pid) },
-	{ NULL, "GROUP", FIELD_NUMBER, QUEUE(queue_id) },
-	{ NULL, "GPU", FIELD_NUMBER, QUEUE(gpu_id) },
-	{ NULL, "TYPE", FIELD_WORD, .word = type_word },
-	{ NULL, "CHANNELS", FIELD_NUMBER, QUEUE(channels), GPREEMPT_QUEUE_CHANNELS },
-	{ NULL, "SLICE", FIELD_US, QUEUE(slice_us), GPREEMPT_QUEUE_SLICE },
-	{ NULL, "STATE", FIELD_TEXT, QUEUE(state), GPREEMPT_QUEUE_STATE },
-};
-
-static const struct field ring_columns[] = {
-	{ NULL, "PID", FIELD_NUMBER, QUEUE(pid) },
-	{ NULL, "QUEUE", FIELD_NUMBER, QUEUE(queue_id) },
-	{ NULL, "GPU", FIELD_NUMBER, QUEUE(gpu_id) },
-	{ NULL, "TYPE", FIELD_WORD, .word = type_word },
-	{ NULL, "PRIO", FIELD_NUMBER, QUEUE(priority), GPREEMPT_QUEUE_PRIORITY },
-	{ NULL, "STATE", FIELD_TEXT, QUEUE(state), GPREEMPT_QUEUE_STATE },
-	{ NULL, "PENDING", FIELD_NUMBER, QUEUE(pending), GPREEMPT_QUEUE_PENDING },
-	{ NULL, "RING", FIELD_BYTES, QUEUE(ring_bytes) },
-	{ NULL, "RING BASE", FIELD_HEX, QUEUE(ring_base), GPREEMPT_QUEUE_RING_BASE },
-	{ NULL, "READ PTR", FIELD_HEX, QUEUE(read_ptr_addr), GPREEMPT_QUEUE_POINTERS },
-	{ NULL, "WRITE PTR", FIELD_HEX, QUEUE(write_ptr_addr), GPREEMPT_QUEUE_POINTERS },
-	{ NULL, "SAVE AREA", FIELD_BYTES, QUEUE(cwsr_bytes), GPREEMPT_QUEUE_CWSR_BYTES },
-};
-
 void print_queue_table(const struct gpreempt_queue *queues, size_t n, bool with_pid)
 {
-	bool groups = n && queue_is_group(&queues[0]);
-	size_t skip = with_pid ? 0 : 1;
-	const struct field *columns = (groups ? group_columns : ring_columns) + skip;
-	size_t n_columns = (groups ? ARRAY_SIZE(group_columns) : ARRAY_SIZE(ring_columns)) - skip;
-	struct libscols_table *t = table_of_fields(columns, n_columns);
+	static const char *const rings[] = { "PID",	  "QUEUE",    "GPU",	   "TYPE",
+					     "PRIO",	  "STATE",    "PENDING",   "RING",
+					     "RING BASE", "READ PTR", "WRITE PTR", "SAVE AREA",
+					     NULL };
+	static const char *const groups[] = { "PID",	  "GROUP", "GPU",   "TYPE",
+					      "CHANNELS", "SLICE", "STATE", NULL };
+	const char *const *columns = n && queue_is_group(&queues[0]) ? groups : rings;
 
-	for (size_t i = 0; i < n; i++)
-		table_add_fields(t, columns, n_columns, &queues[i]);
-	table_print(t);
+	print_records(fields, ARRAY_SIZE(fields), columns + !with_pid, queues, n, sizeof(*queues));
 }
 
 static void count_up(struct json_object *counts, const char *key)

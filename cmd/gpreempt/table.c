@@ -6,6 +6,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#define MAX_COLUMNS 16
+
 struct libscols_table *table_new(const struct column *columns, size_t n)
 {
 	struct libscols_table *t = scols_new_table();
@@ -75,32 +77,50 @@ static uint64_t number(const struct field *f, const void *record)
 	return f->size == sizeof(uint32_t) ? *(const uint32_t *)at : *(const uint64_t *)at;
 }
 
-void json_add_fields(struct json_object *o, const struct field *fields, size_t n,
-		     const void *record)
+struct json_object *json_of_fields(const struct field *fields, size_t n, const void *record)
 {
+	struct json_object *o = json_object_new_object();
 	char buf[UNIT_TEXT_SIZE];
 
 	for (const struct field *f = fields; f < fields + n; f++) {
-		bool empty = f->kind == FIELD_TEXT && !*(const char *)member(f, record);
+		const void *at = member(f, record);
+		const char *word = NULL;
 
-		if (!f->key || empty || !is_known(f, record))
+		if (f->kind == FIELD_WORD)
+			word = f->word(record, buf);
+		else if (f->kind == FIELD_TEXT && (f->needs || *(const char *)at))
+			word = at;
+		if (!f->key || !is_known(f, record))
 			continue;
-		if (f->kind == FIELD_FLAG)
-			json_add(o, f->key,
-				 json_object_new_boolean(*(const bool *)member(f, record)));
-		else if (f->kind == FIELD_TEXT)
-			json_add_string(o, f->key, member(f, record));
-		else if (f->kind == FIELD_WORD)
-			json_add_string(o, f->key, f->word(record, buf));
+		if (word)
+			json_add_string(o, f->key, word);
+		else if (f->kind == FIELD_FLAG)
+			json_add(o, f->key, json_object_new_boolean(*(const bool *)at));
 		else if (f->kind == FIELD_NS)
 			json_add(o, f->key, json_us(number(f, record)));
-		else
+		else if (f->kind < FIELD_FLAG)
 			json_add_uint(o, f->key, number(f, record));
 	}
+	return o;
+}
+
+struct json_object *json_of_records(const struct field *fields, size_t n, const void *records,
+				    size_t n_records, size_t size)
+{
+	struct json_object *list = json_object_new_array();
+
+	for (size_t i = 0; i < n_records; i++)
+		json_object_array_add(list,
+				      json_of_fields(fields, n, (const char *)records + i * size));
+	return list;
 }
 
 static const char *field_text(const struct field *f, const void *record, char buf[UNIT_TEXT_SIZE])
 {
+	const char *word;
+
+	if (!is_known(f, record))
+		return "-";
 	switch (f->kind) {
 	case FIELD_BYTES:
 		return text_bytes(number(f, record), buf);
@@ -114,7 +134,8 @@ static const char *field_text(const struct field *f, const void *record, char bu
 		return member(f, record);
 	case FIELD_FIGURES:
 	case FIELD_WORD:
-		return f->word(record, buf);
+		word = f->word(record, buf);
+		return word ? word : "-";
 	default:
 		snprintf(buf, UNIT_TEXT_SIZE, f->kind == FIELD_HEX ? "0x%" PRIx64 : "%" PRIu64,
 			 number(f, record));
@@ -122,26 +143,38 @@ static const char *field_text(const struct field *f, const void *record, char bu
 	}
 }
 
-struct libscols_table *table_of_fields(const struct field *fields, size_t n)
+static size_t choose(const struct field *fields, size_t n, const char *const *columns,
+		     const struct field **ret)
 {
-	struct libscols_table *t = table_new(NULL, 0);
+	size_t count = 0;
 
-	for (const struct field *f = fields; t && f < fields + n; f++)
+	for (const struct field *f = fields; !columns && f < fields + n; f++)
 		if (f->column)
-			scols_table_new_column(t, f->column, 0,
-					       f->kind < FIELD_FLAG ? SCOLS_FL_RIGHT : 0);
-	return t;
+			ret[count++] = f;
+	for (; columns && *columns; columns++)
+		for (const struct field *f = fields; f < fields + n; f++)
+			if (f->column && strcmp(f->column, *columns) == 0)
+				ret[count++] = f;
+	return count;
 }
 
-void table_add_fields(struct libscols_table *t, const struct field *fields, size_t n,
-		      const void *record)
+void print_records(const struct field *fields, size_t n, const char *const *columns,
+		   const void *records, size_t n_records, size_t size)
 {
+	const struct field *shown[MAX_COLUMNS];
+	size_t n_shown = choose(fields, n, columns, shown);
+	struct libscols_table *t = table_new(NULL, 0);
 	char buf[UNIT_TEXT_SIZE];
-	size_t column = 0;
 
-	table_row(t);
-	for (const struct field *f = fields; f < fields + n; f++)
-		if (f->column)
-			table_cell(t, column++, "%s",
-				   is_known(f, record) ? field_text(f, record, buf) : "-");
+	for (size_t c = 0; t && c < n_shown; c++)
+		scols_table_new_column(t, shown[c]->column, 0,
+				       shown[c]->kind < FIELD_FLAG ? SCOLS_FL_RIGHT : 0);
+	for (size_t i = 0; i < n_records; i++) {
+		const void *record = (const char *)records + i * size;
+
+		table_row(t);
+		for (size_t c = 0; c < n_shown; c++)
+			table_cell(t, c, "%s", field_text(shown[c], record, buf));
+	}
+	table_print(t);
 }

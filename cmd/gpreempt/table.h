@@ -29,7 +29,7 @@ enum field_kind {
 	FIELD_FIGURES, /* what word() says, to the right */
 	FIELD_FLAG, /* bool; in tables "yes" or "no" */
 	FIELD_TEXT, /* char [] */
-	FIELD_WORD, /* what word() says */
+	FIELD_WORD, /* what word() says; NULL: it is not known */
 };
 
 struct field {
@@ -44,12 +44,19 @@ struct field {
 /* "offset, size" of a member. */
 #define FIELD(type, member) offsetof(type, member), sizeof(((type *)0)->member)
 
-/* What is not known is left out. @record: of one that begins with size and valid. */
-void json_add_fields(struct json_object *o, const struct field *fields, size_t n,
-		     const void *record);
-struct libscols_table *table_of_fields(const struct field *fields, size_t n);
-/* A new row; what is not known is a dash. */
-void table_add_fields(struct libscols_table *t, const struct field *fields, size_t n,
-		      const void *record);
+/*
+ * Records begin with size and valid where a field needs that. What is not known is left out, and so
+ * is text that is empty, where nothing says whether it is known.
+ */
+struct json_object *json_of_fields(const struct field *fields, size_t n, const void *record);
+/* A list of @n_records of @size bytes. */
+struct json_object *json_of_records(const struct field *fields, size_t n, const void *records,
+				    size_t n_records, size_t size);
+/*
+ * The same as a table, where what is not known is a dash. @columns: headings of those that are
+ * wanted, ended by NULL; NULL: all, in their order.
+ */
+void print_records(const struct field *fields, size_t n, const char *const *columns,
+		   const void *records, size_t n_records, size_t size);
 
 #endif
