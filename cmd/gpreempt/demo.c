@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The whole story on a software GPU, in plain words. */
-#include <errno.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -58,7 +58,7 @@ static int start_job(struct demo *d, char *line, enum gpreempt_class job_class,
 	const struct demo_start how = {
 		.program = "/proc/self/exe",
 		.argv = argv,
-		.capture = true,
+		.output = STDOUT_FILENO,
 		.death = SIGKILL,
 	};
 	size_t n = 0;
@@ -78,18 +78,18 @@ static int start_job(struct demo *d, char *line, enum gpreempt_class job_class,
 	return EXIT_DONE;
 }
 
-/* Asks it to end and reads what it says: less than a pipe holds. */
+/* Asks it to end and reads what it says. */
 static int finish_job(struct demo *d, struct demo_child *c, struct json_object **ret)
 {
+	struct pollfd end = { .fd = c->pid_fd, .events = POLLIN };
 	char text[OUTPUT_BYTES];
-	size_t len = 0;
-	ssize_t r;
+	ssize_t len;
 
 	kill(c->pid, SIGTERM);
-	while ((r = read(c->out_fd, text + len, sizeof(text) - 1 - len)) != 0 &&
-	       (r > 0 || errno == EINTR))
-		len += r > 0 ? (size_t)r : 0;
-	text[len] = '\0';
+	while (poll(&end, 1, -1) < 0)
+		; /* EINTR */
+	len = pread(c->out_fd, text, sizeof(text) - 1, 0);
+	text[len > 0 ? len : 0] = '\0';
 	demo_stop(c, SIGTERM);
 	json_object_put(*ret);
 	*ret = json_tokener_parse(text);

@@ -13,7 +13,7 @@
 struct demo_child {
 	pid_t pid; /* 0: none */
 	int pid_fd;
-	int out_fd; /* what it prints; -1: nothing */
+	int out_fd; /* what it has printed so far, from its beginning */
 };
 
 struct demo {
@@ -36,8 +36,7 @@ void demo_end(struct demo *d); /* also of one that did not begin well */
 struct demo_start {
 	const char *program; /* a path; else looked for in PATH */
 	char **argv;
-	bool capture; /* its standard output is the child's out_fd */
-	int err_fd; /* its standard error; 0: ours */
+	int output; /* what it prints there is kept: STDOUT_FILENO, STDERR_FILENO */
 	int keep_fd; /* stays open in it; 0: none */
 	int death; /* by which signal */
 };

@@ -42,8 +42,7 @@ static void become(struct demo *d, const struct demo_start *how, pid_t parent, i
 	prctl(PR_SET_PDEATHSIG, how->death);
 	if (getppid() != parent)
 		_exit(EXIT_FAILED); /* it died before we said so */
-	if ((out >= 0 && dup2(out, STDOUT_FILENO) < 0) ||
-	    (how->err_fd && dup2(how->err_fd, STDERR_FILENO) < 0))
+	if (dup2(out, how->output) < 0)
 		_exit(EXIT_FAILED);
 	if (how->keep_fd)
 		fcntl(how->keep_fd, F_SETFD, 0);
@@ -54,21 +53,13 @@ static void become(struct demo *d, const struct demo_start *how, pid_t parent, i
 
 int demo_start(struct demo *d, const struct demo_start *how, struct demo_child *ret)
 {
-	_cleanup_close_ int out = -1, out_child = -1;
-	pid_t parent = getpid(), pid;
-	int fds[2];
+	_cleanup_close_ int out = memfd_create("output", MFD_CLOEXEC);
+	pid_t parent = getpid(), pid = out < 0 ? -1 : fork();
 
-	if (how->capture) {
-		if (pipe2(fds, O_CLOEXEC) < 0)
-			return -errno;
-		out = fds[0];
-		out_child = fds[1];
-	}
-	pid = fork();
 	if (pid < 0)
 		return -errno;
 	if (pid == 0)
-		become(d, how, parent, out_child);
+		become(d, how, parent, out);
 	*ret = (struct demo_child){
 		.pid = pid,
 		.pid_fd = (int)syscall(SYS_pidfd_open, pid, 0u), /* close-on-exec by nature */
@@ -228,11 +219,11 @@ static int make_config(char *buf, size_t size)
 }
 
 /* The last line it wrote, for whoever asks why. */
-static int say_why(struct demo *d, int log_fd)
+static int say_why(struct demo *d)
 {
 	char text[512];
-	off_t end = lseek(log_fd, 0, SEEK_END);
-	ssize_t len = pread(log_fd, text, sizeof(text) - 1, MAX(end - 511, 0));
+	off_t end = lseek(d->daemon.out_fd, 0, SEEK_END);
+	ssize_t len = pread(d->daemon.out_fd, text, sizeof(text) - 1, MAX(end - 511, 0));
 	char *line, *hint;
 
 	text[len > 0 ? len : 0] = '\0';
@@ -251,7 +242,7 @@ static int say_why(struct demo *d, int log_fd)
 }
 
 /* READY=1 of sd_notify(3), or its end. */
-static int await_ready(struct demo *d, int notify_fd, int log_fd)
+static int await_ready(struct demo *d, int notify_fd)
 {
 	struct pollfd fds[] = {
 		{ .fd = notify_fd, .events = POLLIN },
@@ -267,7 +258,7 @@ static int await_ready(struct demo *d, int notify_fd, int log_fd)
 		if (r < 0)
 			continue; /* EINTR */
 		if (r == 0 || fds[1].revents)
-			return say_why(d, log_fd);
+			return say_why(d);
 		if (fds[2].revents)
 			return cli_fail(d->cli, EXIT_FAILED, "nothing is left of it", "stopped: %s",
 					signal_word(signals_take(d->cli)));
@@ -280,32 +271,30 @@ static int await_ready(struct demo *d, int notify_fd, int log_fd)
 
 static int start_daemon(struct demo *d)
 {
-	_cleanup_close_ int notify_fd = make_notify_socket(d), log_fd = -1, config_fd = -1;
-	char program[PATH_MAX], config_path[64], log[sizeof(d->dir) + 8];
+	char program[PATH_MAX], config_path[64];
+	_cleanup_close_ int notify_fd = make_notify_socket(d);
+	_cleanup_close_ int config_fd = make_config(config_path, sizeof(config_path));
 	static const char *const places[] = { "gpreemptd", "../sbin/gpreemptd",
 					      "../gpreemptd/gpreemptd" };
 	const char *argv[] = { "gpreemptd", "--device", d->device,   "--run-dir",
 			       d->dir,	    "--config", config_path, NULL };
-	struct demo_start how = {
+	const struct demo_start how = {
 		.program = program,
 		.argv = (char **)argv,
+		.output = STDERR_FILENO,
 		.keep_fd = d->alive_fd,
 		.death = SIGTERM, /* it lets go and cleans up */
 	};
 	int r;
 
-	snprintf(log, sizeof(log), "%s/log", d->dir);
-	log_fd = how.err_fd = open(log, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
-	r = log_fd < 0 ? -errno : 0;
-	config_fd = make_config(config_path, sizeof(config_path));
-	if (notify_fd < 0 || log_fd < 0 || config_fd < 0)
-		return fail(d, "no files for the daemon", -MIN(notify_fd, MIN(r, config_fd)));
+	if (notify_fd < 0 || config_fd < 0)
+		return fail(d, "no files for the daemon", -MIN(notify_fd, config_fd));
 	find_program(places, ARRAY_SIZE(places), program);
 	r = demo_start(d, &how, &d->daemon);
 	unsetenv("NOTIFY_SOCKET");
 	if (r < 0)
 		return fail(d, "no process for the daemon", -r);
-	return await_ready(d, notify_fd, log_fd);
+	return await_ready(d, notify_fd);
 }
 
 int demo_begin(struct demo *d)
