@@ -23,14 +23,16 @@ const char help_class[] =
 static int parse_word(struct cli *cli, const char *word, struct gpreempt_class_request *request)
 {
 	request->withdraw = strcmp(word, "default") == 0;
-	if (request->withdraw || strcmp(word, "none") == 0)
-		return EXIT_DONE;
-	if (strcmp(word, "online") && strcmp(word, "offline"))
+	if (strcmp(word, "online") == 0)
+		request->job_class = GPREEMPT_CLASS_ONLINE;
+	else if (strcmp(word, "offline") == 0)
+		request->job_class = GPREEMPT_CLASS_OFFLINE;
+	else if (!request->withdraw && strcmp(word, "none"))
 		return cli_usage(cli,
 				 "a class is 'online', 'offline', 'none' or 'default', "
 				 "not '%s'",
 				 word);
-	return parse_class(cli, word, &request->job_class);
+	return EXIT_DONE;
 }
 
 static int parse(struct cli *cli, int argc, char **argv, struct gpreempt_class_request *request)

@@ -23,7 +23,10 @@ enum {
 	EXIT_REFUSED = GPREEMPT_ERROR_REFUSED,
 };
 
+struct cli;
 struct command;
+
+typedef int command_fn(struct cli *cli, int argc, char **argv); /* exit status */
 
 struct cli {
 	const char *program; /* as called */
@@ -43,7 +46,7 @@ struct command {
 	const char *arguments;
 	const char *summary;
 	const char *help; /* options and remarks */
-	int (*run)(struct cli *cli, int argc, char **argv); /* exit status */
+	command_fn *run;
 	int min, max; /* arguments */
 	const char *heading; /* of those from here on, in the program's help */
 };
@@ -53,32 +56,10 @@ struct command {
 
 extern const struct command commands[]; /* ended by a NULL name */
 
-int cmd_doctor(struct cli *cli, int argc, char **argv);
-int cmd_list(struct cli *cli, int argc, char **argv);
-int cmd_queues(struct cli *cli, int argc, char **argv);
-int cmd_monitor(struct cli *cli, int argc, char **argv);
-int cmd_hold(struct cli *cli, int argc, char **argv);
-int cmd_bench(struct cli *cli, int argc, char **argv);
-int cmd_release(struct cli *cli, int argc, char **argv);
-int cmd_hqd(struct cli *cli, int argc, char **argv);
-int cmd_accept(struct cli *cli, int argc, char **argv);
-int cmd_demo(struct cli *cli, int argc, char **argv);
-int cmd_sim(struct cli *cli, int argc, char **argv);
-int cmd_load(struct cli *cli, int argc, char **argv);
-int cmd_status(struct cli *cli, int argc, char **argv);
-int cmd_top(struct cli *cli, int argc, char **argv);
-int cmd_policy(struct cli *cli, int argc, char **argv);
-int cmd_class(struct cli *cli, int argc, char **argv);
-int cmd_run(struct cli *cli, int argc, char **argv);
-int cmd_hint(struct cli *cli, int argc, char **argv);
-int cmd_events(struct cli *cli, int argc, char **argv);
-int cmd_metrics(struct cli *cli, int argc, char **argv);
-int cmd_pause(struct cli *cli, int argc, char **argv);
-int cmd_continue(struct cli *cli, int argc, char **argv);
-int cmd_rearm(struct cli *cli, int argc, char **argv);
-int cmd_report(struct cli *cli, int argc, char **argv);
-int cmd_stop_gpu(struct cli *cli, int argc, char **argv);
-int cmd_kernel(struct cli *cli, int argc, char **argv);
+command_fn cmd_accept, cmd_bench, cmd_class, cmd_continue, cmd_demo, cmd_doctor, cmd_events,
+	cmd_hint, cmd_hold, cmd_hqd, cmd_kernel, cmd_list, cmd_load, cmd_metrics, cmd_monitor,
+	cmd_pause, cmd_policy, cmd_queues, cmd_rearm, cmd_release, cmd_report, cmd_run, cmd_sim,
+	cmd_status, cmd_stop_gpu, cmd_top;
 
 extern const char help_queues[], help_monitor[], help_hold[], help_bench[], help_accept[];
 extern const char help_demo[], help_load[], help_sim[], help_class[], help_run[], help_stop_gpu[];
@@ -111,12 +92,15 @@ int print_help(struct cli *cli);
 int option_next(struct cli *cli, int argc, char **argv, const char *letters,
 		const struct option *options);
 
+struct command_option;
+/* Takes the value @text of an option. */
+typedef int take_fn(struct cli *cli, const struct command_option *o, const char *text);
+
 /* An option of a command, and where its value goes. */
 struct command_option {
 	const char *name;
 	char letter; /* 0: none */
-	/* Takes the value @text; NULL: it has none, and *(bool *)ret becomes true, or @off. */
-	int (*take)(struct cli *cli, const struct command_option *o, const char *text);
+	take_fn *take; /* NULL: it has no value, and *(bool *)ret becomes true, or @off false */
 	void *ret;
 	uint64_t min, max; /* of numbers */
 	bool off;
@@ -133,20 +117,17 @@ int take_options(struct cli *cli, int argc, char **argv, const struct command_op
 int take_leading_options(struct cli *cli, int argc, char **argv,
 			 const struct command_option *options, size_t n);
 
-/* For command_option.take. */
-int option_text(struct cli *cli, const struct command_option *o, const char *text);
-int option_number(struct cli *cli, const struct command_option *o, const char *text); /* uint64_t */
-int option_u32(struct cli *cli, const struct command_option *o, const char *text); /* or int */
-int option_seconds(struct cli *cli, const struct command_option *o, const char *text); /* in ns */
-int option_grace(struct cli *cli, const struct command_option *o, const char *text); /* uint32_t */
-int option_class(struct cli *cli, const struct command_option *o, const char *text);
-int option_pid(struct cli *cli, const struct command_option *o, const char *text);
+take_fn option_text;
+take_fn option_number; /* uint64_t */
+take_fn option_u32; /* or int */
+take_fn option_seconds; /* in ns */
+take_fn option_grace; /* uint32_t */
+take_fn option_class, option_pid;
 
 int parse_pid(struct cli *cli, const char *text, pid_t *ret);
 int parse_number(struct cli *cli, const char *what, const char *text, uint64_t min, uint64_t max,
 		 uint64_t *ret);
 int parse_seconds(struct cli *cli, const char *what, const char *text, uint64_t *ret_ns);
-int parse_class(struct cli *cli, const char *text, enum gpreempt_class *ret);
 /* Only levels that hold other processes' queues, and that this machine has. Needs cli_open(). */
 int check_level(struct cli *cli, const char *text);
 bool level_pauses(const char *text); /* K1 */
@@ -201,8 +182,8 @@ void print_queue_table(const struct gpreempt_queue *queues, size_t n, bool with_
 void print_distribution(const struct gpreempt_queue *queues, size_t n);
 bool queue_is_group(const struct gpreempt_queue *q); /* of channels, on an NVIDIA GPU */
 void print_id_array(const uint32_t *ids, size_t n);
-struct json_object *json_by_type(const struct gpreempt_queue *queues, size_t n);
-struct json_object *json_by_gpu(const struct gpreempt_queue *queues, size_t n);
+/* How many there are of each type, or on each GPU. */
+struct json_object *json_counts(const struct gpreempt_queue *queues, size_t n, bool by_type);
 
 /* ---- signals.c ---- */
 

@@ -93,17 +93,6 @@ int parse_seconds(struct cli *cli, const char *what, const char *text, uint64_t 
 	return EXIT_DONE;
 }
 
-int parse_class(struct cli *cli, const char *text, enum gpreempt_class *ret)
-{
-	if (strcmp(text, "online") == 0)
-		*ret = GPREEMPT_CLASS_ONLINE;
-	else if (strcmp(text, "offline") == 0)
-		*ret = GPREEMPT_CLASS_OFFLINE;
-	else
-		return cli_usage(cli, "--class is 'online' or 'offline', not '%s'", text);
-	return EXIT_DONE;
-}
-
 int check_level(struct cli *cli, const char *text)
 {
 	struct gpreempt_level levels[8] = { { .size = sizeof(levels[0]) } };
@@ -263,7 +252,15 @@ int option_grace(struct cli *cli, const struct command_option *o, const char *te
 
 int option_class(struct cli *cli, const struct command_option *o, const char *text)
 {
-	return parse_class(cli, text, o->ret);
+	enum gpreempt_class *ret = o->ret;
+
+	if (strcmp(text, "online") == 0)
+		*ret = GPREEMPT_CLASS_ONLINE;
+	else if (strcmp(text, "offline") == 0)
+		*ret = GPREEMPT_CLASS_OFFLINE;
+	else
+		return cli_usage(cli, "--class is 'online' or 'offline', not '%s'", text);
+	return EXIT_DONE;
 }
 
 int option_pid(struct cli *cli, const struct command_option *o, const char *text)

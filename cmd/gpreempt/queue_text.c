@@ -67,33 +67,18 @@ void print_queue_table(const struct gpreempt_queue *queues, size_t n, bool with_
 	print_records(fields, ARRAY_SIZE(fields), columns + !with_pid, queues, n, sizeof(*queues));
 }
 
-static void count_up(struct json_object *counts, const char *key)
-{
-	struct json_object *old;
-	int64_t n = 0;
-
-	if (json_object_object_get_ex(counts, key, &old))
-		n = json_object_get_int64(old);
-	json_object_object_add(counts, key, json_object_new_int64(n + 1));
-}
-
-struct json_object *json_by_type(const struct gpreempt_queue *queues, size_t n)
+struct json_object *json_counts(const struct gpreempt_queue *queues, size_t n, bool by_type)
 {
 	struct json_object *counts = json_object_new_object();
-
-	for (size_t i = 0; i < n; i++)
-		count_up(counts, gpreempt_queue_type_name(queues[i].type));
-	return counts;
-}
-
-struct json_object *json_by_gpu(const struct gpreempt_queue *queues, size_t n)
-{
-	struct json_object *counts = json_object_new_object();
-	char key[16];
 
 	for (size_t i = 0; i < n; i++) {
-		snprintf(key, sizeof(key), "%u", queues[i].gpu_id);
-		count_up(counts, key);
+		char gpu[16];
+		const char *key = by_type ? gpreempt_queue_type_name(queues[i].type) : gpu;
+
+		snprintf(gpu, sizeof(gpu), "%u", queues[i].gpu_id);
+		json_add(counts, key,
+			 json_object_new_int(
+				 json_object_get_int(json_object_object_get(counts, key)) + 1));
 	}
 	return counts;
 }
@@ -114,8 +99,8 @@ static void print_counts(const char *what, struct json_object *counts)
 
 void print_distribution(const struct gpreempt_queue *queues, size_t n)
 {
-	print_counts("by type", json_by_type(queues, n));
-	print_counts("by gpu", json_by_gpu(queues, n));
+	print_counts("by type", json_counts(queues, n, true));
+	print_counts("by gpu", json_counts(queues, n, false));
 }
 
 void print_id_array(const uint32_t *ids, size_t n)

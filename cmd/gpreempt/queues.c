@@ -16,143 +16,124 @@ const char help_queues[] =
 	"A dash stands for what cannot be known; priorities need root (debugfs).\n"
 	"On NVIDIA GPUs it shows channel groups: what a context is made of, and can be held.\n";
 
-struct request {
+struct look {
 	bool all, ids;
 	pid_t pid;
 	struct gpreempt_queue_filter filter;
-};
 
-struct answer {
+	struct gpreempt_ctx *ctx;
+	struct gpreempt_process *process; /* NULL: all */
+	uint64_t time_ns;
 	struct gpreempt_queue *queues;
 	size_t n;
-	uint64_t time_ns;
 };
 
-static int parse(struct cli *cli, int argc, char **argv, struct request *q)
+static int parse(struct cli *cli, int argc, char **argv, struct look *l)
 {
-	struct gpreempt_queue_filter *f = &q->filter;
+	struct gpreempt_queue_filter *f = &l->filter;
 	const struct command_option options[] = {
-		{ "all", 0, NULL, &q->all },
+		{ "all", 0, NULL, &l->all },
 		{ "class", 0, option_class, &f->job_class },
 		{ "min-priority", 0, option_u32, &f->min_priority, 0, 15 },
 		{ "max-priority", 0, option_u32, &f->max_priority, 0, 15 },
-		{ "ids", 0, NULL, &q->ids },
+		{ "ids", 0, NULL, &l->ids },
 	};
 	int status = take_options(cli, argc, argv, options, ARRAY_SIZE(options));
 
 	if (status == EXIT_DONE)
-		status = check_arguments(cli, argc - optind, !q->all, !q->all);
+		status = check_arguments(cli, argc - optind, !l->all, !l->all);
 	if (status != EXIT_DONE)
 		return status;
-	if (!q->all && (f->job_class || f->min_priority >= 0 || f->max_priority >= 0))
+	if (!l->all && (f->job_class || f->min_priority >= 0 || f->max_priority >= 0))
 		return cli_usage(cli, "--class and priorities select among all queues: use --all");
-	return q->all ? EXIT_DONE : parse_pid(cli, argv[optind], &q->pid);
+	return l->all ? EXIT_DONE : parse_pid(cli, argv[optind], &l->pid);
 }
 
-struct source {
-	struct gpreempt_ctx *ctx;
-	struct gpreempt_process *process; /* NULL: all */
-	const struct gpreempt_queue_filter *filter;
-	uint64_t *ret_time_ns;
-};
-
-static int get_all(void *of, void *list, size_t room)
+static int get_queues(void *of, void *list, size_t room)
 {
-	const struct source *s = of;
+	struct look *l = of;
 
-	return s->process ? gpreempt_snapshot(s->process, list, room, s->ret_time_ns) :
-			    gpreempt_get_all_queues(s->ctx, s->filter, list, room);
+	return l->process ? gpreempt_snapshot(l->process, list, room, &l->time_ns) :
+			    gpreempt_get_all_queues(l->ctx, &l->filter, list, room);
 }
 
-static int read_queues(struct cli *cli, const struct request *q, struct gpreempt_process *p,
-		       struct answer *a)
+static int look(struct cli *cli, struct look *l)
 {
-	struct source from = { cli->ctx, p, &q->filter, &a->time_ns };
-
-	return cli_read_list(cli, get_all, &from, sizeof(*a->queues), &a->queues, &a->n);
-}
-
-static int look(struct cli *cli, const struct request *q, struct answer *a)
-{
-	struct gpreempt_process *p = NULL;
 	int status;
 
-	if (q->all) {
-		a->time_ns = gpreempt_now_ns(cli->ctx);
-		return read_queues(cli, q, NULL, a);
-	}
-	if (gpreempt_attach(cli->ctx, q->pid, GPREEMPT_ATTACH_LOOK_ONLY, &p) < 0)
+	l->ctx = cli->ctx;
+	if (l->all)
+		l->time_ns = gpreempt_now_ns(l->ctx);
+	else if (gpreempt_attach(l->ctx, l->pid, GPREEMPT_ATTACH_LOOK_ONLY, &l->process) < 0)
 		return cli_fail_ctx(cli);
-	status = read_queues(cli, q, p, a);
-	gpreempt_detach(p);
+	status = cli_read_list(cli, get_queues, l, sizeof(*l->queues), &l->queues, &l->n);
+	gpreempt_detach(l->process);
 	return status;
 }
 
-static int print_json(struct cli *cli, const struct request *q, const struct answer *a)
+static int print_json(struct cli *cli, const struct look *l)
 {
 	struct json_object *o = json_object_new_object();
-	struct json_object *list = json_object_new_array_ext((int)a->n);
+	struct json_object *list = json_object_new_array_ext((int)l->n);
 
-	if (!q->all)
-		json_object_object_add(o, "pid", json_object_new_int((int)q->pid));
-	json_add_uint(o, "time_ns", a->time_ns);
-	for (size_t i = 0; i < a->n; i++)
-		json_object_array_add(list, queue_to_json(&a->queues[i]));
+	if (!l->all)
+		json_add(o, "pid", json_object_new_int((int)l->pid));
+	json_add_uint(o, "time_ns", l->time_ns);
+	for (size_t i = 0; i < l->n; i++)
+		json_object_array_add(list, queue_to_json(&l->queues[i]));
 	json_add(o, "queues", list);
-	json_add(o, "by_type", json_by_type(a->queues, a->n));
-	json_add(o, "by_gpu", json_by_gpu(a->queues, a->n));
+	json_add(o, "by_type", json_counts(l->queues, l->n, true));
+	json_add(o, "by_gpu", json_counts(l->queues, l->n, false));
 	return cli_print_json(cli, o);
 }
 
-static int print_ids(struct cli *cli, const struct answer *a)
+static int print_ids(struct cli *cli, const struct look *l)
 {
-	_cleanup_free_ uint32_t *ids = calloc(a->n ? a->n : 1, sizeof(*ids));
+	_cleanup_free_ uint32_t *ids = calloc(l->n ? l->n : 1, sizeof(*ids));
 
 	if (!ids)
 		return cli_fail(cli, EXIT_FAILED, "free some memory", "out of memory");
-	for (size_t i = 0; i < a->n; i++)
-		ids[i] = a->queues[i].queue_id;
-	print_id_array(ids, a->n);
+	for (size_t i = 0; i < l->n; i++)
+		ids[i] = l->queues[i].queue_id;
+	print_id_array(ids, l->n);
 	return EXIT_DONE;
 }
 
-static int print_text(struct cli *cli, const struct request *q, const struct answer *a)
+static int print_text(struct cli *cli, const struct look *l)
 {
-	const char *unit = a->n && queue_is_group(&a->queues[0]) ? "channel group" : "queue";
+	const char *unit = l->n && queue_is_group(&l->queues[0]) ? "channel group" : "queue";
 
-	if (q->all)
-		printf("%zu %s%s on this machine\n", a->n, unit, a->n == 1 ? "" : "s");
+	if (l->all)
+		printf("%zu %s%s on this machine\n", l->n, unit, l->n == 1 ? "" : "s");
 	else
-		printf("process %d: %zu %s%s\n", (int)q->pid, a->n, unit, a->n == 1 ? "" : "s");
-	if (a->n == 0)
+		printf("process %d: %zu %s%s\n", (int)l->pid, l->n, unit, l->n == 1 ? "" : "s");
+	if (l->n == 0)
 		return EXIT_DONE;
 	printf("\n");
-	print_queue_table(a->queues, a->n, q->all);
+	print_queue_table(l->queues, l->n, l->all);
 	printf("\n");
-	print_distribution(a->queues, a->n);
-	if (q->all)
+	print_distribution(l->queues, l->n);
+	if (l->all)
 		return EXIT_DONE;
 	printf("\n");
-	return print_ids(cli, a);
+	return print_ids(cli, l);
 }
 
 int cmd_queues(struct cli *cli, int argc, char **argv)
 {
-	struct answer a = { 0 };
-	struct request q = {
-		.filter = { .size = sizeof(q.filter), .min_priority = -1, .max_priority = -1 },
+	struct look l = {
+		.filter = { .size = sizeof(l.filter), .min_priority = -1, .max_priority = -1 },
 	};
-	int status;
+	int status = parse(cli, argc, argv, &l);
 
-	status = parse(cli, argc, argv, &q);
 	if (status == EXIT_DONE)
 		status = cli_open(cli);
 	if (status == EXIT_DONE)
-		status = look(cli, &q, &a);
+		status = look(cli, &l);
 	if (status == EXIT_DONE)
-		status = cli->json ? print_json(cli, &q, &a)
-			 : q.ids   ? print_ids(cli, &a)
-				   : print_text(cli, &q, &a);
-	free(a.queues);
+		status = cli->json ? print_json(cli, &l) :
+			 l.ids	   ? print_ids(cli, &l) :
+				     print_text(cli, &l);
+	free(l.queues);
 	return status;
 }
