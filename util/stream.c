@@ -1,26 +1,18 @@
 /* SPDX-License-Identifier: MIT */
 #include "util/stream.h"
 
-#include <errno.h>
 #include <stdbool.h>
-#include <stdlib.h>
 #include <string.h>
 
+#include "util/array.h"
 #include "util/macros.h"
 
 static ssize_t take(void *cookie, const char *bytes, size_t n)
 {
 	struct stream *s = cookie;
-	size_t room = MAX(s->room * 2, s->len + n + 1);
 
-	if (s->len + n >= s->room) {
-		char *grown = realloc(s->text, room);
-
-		if (!grown)
-			return 0;
-		s->text = grown;
-		s->room = room;
-	}
+	if (array_reserve(&s->text, s->len + n + 1, &s->room, 1) < 0)
+		return 0;
 	memcpy(s->text + s->len, bytes, n);
 	s->len += n;
 	s->text[s->len] = '\0';
@@ -44,15 +36,13 @@ int stream_open(struct stream *ret)
 
 int stream_close(struct stream *s, char **ret_text, size_t *ret_len)
 {
-	_cleanup_free_ char *text = NULL;
 	bool failed = ferror(s->out);
 
-	if (fclose(steal_ptr(&s->out)) != 0)
-		failed = true;
-	text = steal_ptr(&s->text);
-	if (failed)
+	if (fclose(steal_ptr(&s->out)) != 0 || failed) {
+		free(steal_ptr(&s->text));
 		return -ENOMEM;
-	*ret_text = steal_ptr(&text);
+	}
+	*ret_text = steal_ptr(&s->text);
 	*ret_len = s->len;
 	return 0;
 }

@@ -2,7 +2,6 @@
 #include "util/text.h"
 
 #include <stdbool.h>
-#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
@@ -45,21 +44,10 @@ void text_clean(char *text)
 	}
 }
 
-char *text_copy(const char *text, size_t len)
-{
-	char *copy = malloc(len + 1);
-
-	if (!copy)
-		return NULL;
-	memcpy(copy, text, len);
-	copy[len] = '\0';
-	return copy;
-}
-
 char *text_next_line(const char **text)
 {
 	size_t len = *text ? strcspn(*text, "\n") : 0;
-	char *line = *text && **text ? text_copy(*text, len) : NULL;
+	char *line = *text && **text ? strndup(*text, len) : NULL;
 
 	if (!line)
 		return NULL;

@@ -12,9 +12,6 @@ void text_clean(char *text);
 /* The first line of *text, clean and to be freed; *text is what follows it. NULL: there is none. */
 char *text_next_line(const char **text);
 
-/* The first @len bytes as a string to be freed, or NULL; what follows them is not looked at. */
-char *text_copy(const char *text, size_t len);
-
 /* ---- for people ---- */
 
 /* "1.5 ms": three figures and a unit. */

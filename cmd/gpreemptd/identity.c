@@ -135,7 +135,7 @@ int identity_parse_cgroup(const char *text, size_t len, struct identity *ret)
 		}
 		text = newline ? newline + 1 : end;
 	}
-	cgroup = all ? text_copy(best, best_len) : NULL;
+	cgroup = all ? strndup(best, best_len) : NULL;
 	if (!cgroup)
 		return -ENOMEM;
 	free(ret->cgroup);
@@ -195,7 +195,7 @@ static char *path_of(const struct proc_files *f)
 		return NULL;
 	if (len > tail && !memcmp(f->text[PROC_EXE] + len - tail, deleted, tail))
 		len -= tail;
-	return text_copy(f->text[PROC_EXE], len);
+	return strndup(f->text[PROC_EXE], len);
 }
 
 static int take_ancestors(const struct proc_files *f, struct identity *id)

@@ -11,12 +11,12 @@
 static void match(const char *text, size_t len)
 {
 	const char *nul = memchr(text, '\0', len);
-	_cleanup_free_ char *pattern = text_copy(text, MIN(len, 64u));
+	_cleanup_free_ char *pattern = strndup(text, MIN(len, 64u));
 	_cleanup_free_ char *other = NULL;
 
 	if (!nul)
 		return;
-	other = text_copy(nul + 1, (size_t)(text + len - nul - 1));
+	other = strndup(nul + 1, (size_t)(text + len - nul - 1));
 	PROMISE(pattern && other);
 	PROMISE(match_glob("*", other));
 	if (*other && *pattern && pattern[strlen(pattern) - 1] != '/')

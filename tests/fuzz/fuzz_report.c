@@ -35,12 +35,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t len)
 {
 	struct cli cli = { .program = "fuzz", .json = true, .signal_fd = -1 };
 	struct recordings r = { 0 };
-	char *text = text_copy((const char *)bytes, len), *page = NULL;
+	char *text = calloc(1, len + 1), *page = NULL;
 	size_t page_len;
 	int status;
 
 	be_quiet();
 	PROMISE(text);
+	memcpy(text, bytes, len);
 	status = recordings_parse(&cli, &r, "fuzz", text, len);
 	PROMISE(status == EXIT_DONE || status == EXIT_USAGE);
 	if (status == EXIT_DONE) {
