@@ -4,19 +4,7 @@
 
 #include "cmd/gpreempt/job_text.h"
 
-#define CELL_SIZE 128
 #define NOTE_MIN 12
-
-static void cell_note(const struct gpreempt_daemon_job *j, char *ret)
-{
-	if (j->why[0])
-		snprintf(ret, CELL_SIZE, "%s", j->why);
-	else if (j->held && j->because)
-		snprintf(ret, CELL_SIZE, "for %d", (int)j->because);
-	else
-		snprintf(ret, CELL_SIZE, "%s%s%s", j->source, j->container[0] ? ", " : "",
-			 j->container);
-}
 
 /* In the order of the screen; those of a lower rank go first when it is narrow. */
 static const struct table_column {
@@ -61,23 +49,6 @@ void jobs_layout(unsigned int width, struct jobs_layout *ret)
 		ret->note = width - used - 1;
 }
 
-void jobs_heading(struct lines *l, const struct jobs_layout *layout)
-{
-	bool first = true;
-
-	line_begin(l, VIEW_HEADING);
-	for (size_t i = 0; i < ARRAY_SIZE(columns); i++) {
-		if (!layout->shown[i])
-			continue;
-		line_add(l, "%s", first ? "" : " ");
-		line_cell(l, columns[i].name, columns[i].width, columns[i].right);
-		first = false;
-	}
-	if (layout->note)
-		line_add(l, " NOTE");
-	line_fill(l);
-}
-
 /* Oldest first, this second last. */
 static void add_history(struct lines *l, const struct gpreempt_daemon_job *j, bool utf8)
 {
@@ -95,34 +66,54 @@ static enum view_look look_of(const struct gpreempt_daemon_job *j)
 	return j->detailed ? VIEW_PLAIN : VIEW_DIM;
 }
 
-void jobs_line(struct lines *l, const struct jobs_layout *layout,
-	       const struct gpreempt_daemon_job *j, bool utf8)
+/* Of the heading, where @j is NULL. */
+static void add_cells(struct lines *l, const struct jobs_layout *layout,
+		      const struct gpreempt_daemon_job *j, bool utf8)
 {
-	bool first = true;
+	const char *gap = "";
 
-	line_begin(l, look_of(j));
 	for (size_t i = 0; i < ARRAY_SIZE(columns); i++) {
-		const char *text = "-";
+		const char *text = columns[i].name;
 		char buf[UNIT_TEXT_SIZE];
 
 		if (!layout->shown[i])
 			continue;
-		line_add(l, "%s", first ? "" : " ");
-		first = false;
-		if (!columns[i].field && j->detailed && !j->unseen) {
+		line_add(l, "%s", gap);
+		gap = " ";
+		if (j && !columns[i].field && j->detailed && !j->unseen) {
 			add_history(l, j, utf8);
 			continue;
 		}
-		if (columns[i].field)
-			text = job_cell(j, columns[i].field, short_duration, buf);
+		if (j)
+			text = columns[i].field ?
+				       job_cell(j, columns[i].field, short_duration, buf) :
+				       "-";
 		line_cell(l, text, columns[i].width, columns[i].right);
 	}
-	if (layout->note && j->detailed) {
-		char text[CELL_SIZE];
+}
 
-		cell_note(j, text);
-		line_add(l, " %s", text);
-	}
+void jobs_heading(struct lines *l, const struct jobs_layout *layout)
+{
+	line_begin(l, VIEW_HEADING);
+	add_cells(l, layout, NULL, false);
+	if (layout->note)
+		line_add(l, " NOTE");
+	line_fill(l);
+}
+
+void jobs_line(struct lines *l, const struct jobs_layout *layout,
+	       const struct gpreempt_daemon_job *j, bool utf8)
+{
+	line_begin(l, look_of(j));
+	add_cells(l, layout, j, utf8);
+	if (!layout->note || !j->detailed)
+		return;
+	if (j->why[0])
+		line_add(l, " %s", j->why);
+	else if (j->held && j->because)
+		line_add(l, " for %d", (int)j->because);
+	else
+		line_add(l, " %s%s%s", j->source, j->container[0] ? ", " : "", j->container);
 }
 
 /* ---- order ---- */

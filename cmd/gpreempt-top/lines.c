@@ -41,16 +41,32 @@ static void put_ascii(struct lines *l, char c)
 	put(l, &c, 1);
 }
 
-void line_add(struct lines *l, const char *fmt, ...)
+static void add(struct lines *l, const char *fmt, va_list ap)
 {
 	char text[VIEW_COLUMNS_MAX + 1];
+
+	vsnprintf(text, sizeof(text), fmt, ap);
+	for (const char *c = text; *c; c++)
+		put_ascii(l, *c);
+}
+
+void line_add(struct lines *l, const char *fmt, ...)
+{
 	va_list ap;
 
 	va_start(ap, fmt);
-	vsnprintf(text, sizeof(text), fmt, ap);
+	add(l, fmt, ap);
 	va_end(ap);
-	for (const char *c = text; *c; c++)
-		put_ascii(l, *c);
+}
+
+void line_say(struct lines *l, enum view_look look, const char *fmt, ...)
+{
+	va_list ap;
+
+	line_begin(l, look);
+	va_start(ap, fmt);
+	add(l, fmt, ap);
+	va_end(ap);
 }
 
 void line_cell(struct lines *l, const char *text, unsigned int width, bool right)

@@ -19,6 +19,8 @@ struct lines {
 void line_begin(struct lines *l, enum view_look look);
 /* What is not plain ASCII becomes '?': every byte is a column, and none moves the cursor. */
 void line_add(struct lines *l, const char *fmt, ...) _printf_(2, 3);
+/* Begins one with this. */
+void line_say(struct lines *l, enum view_look look, const char *fmt, ...) _printf_(3, 4);
 /* Exactly @width columns: cut, or filled with blanks on the left (@right) or right. */
 void line_cell(struct lines *l, const char *text, unsigned int width, bool right);
 /* One column: of @levels marks, from none to all of it. */

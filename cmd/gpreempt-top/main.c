@@ -35,10 +35,15 @@ struct arguments {
 	bool once;
 };
 
-static int complain(const char *message, const char *hint)
+static int fail(enum gpreempt_error_kind kind, const char *message, const char *hint)
 {
 	fprintf(stderr, "gpreempt-top: %s\n  hint: %s\n", message, hint);
-	return GPREEMPT_ERROR_USAGE;
+	return (int)kind;
+}
+
+static int complain(const char *message)
+{
+	return fail(GPREEMPT_ERROR_USAGE, message, "see: gpreempt-top --help");
 }
 
 static int take_interval(const char *text, uint64_t *ret_ns)
@@ -48,8 +53,7 @@ static int take_interval(const char *text, uint64_t *ret_ns)
 	double seconds = plain ? strtod(text, &end) : 0;
 
 	if (!plain || *end || seconds < INTERVAL_MIN_S || seconds > INTERVAL_MAX_S)
-		return complain("--interval must be 0.1 to 3600 seconds",
-				"see: gpreempt-top --help");
+		return complain("--interval must be 0.1 to 3600 seconds");
 	*ret_ns = (uint64_t)(seconds * (double)NSEC_PER_SEC);
 	return 0;
 }
@@ -88,12 +92,11 @@ static int parse(int argc, char **argv, struct arguments *ret)
 			printf("gpreempt-top %s\n", GPREEMPT_VERSION);
 			return STOP;
 		default:
-			return complain("unknown option, or one without its value",
-					"see: gpreempt-top --help");
+			return complain("unknown option, or one without its value");
 		}
 	}
 	if (status == 0 && optind < argc)
-		status = complain("there are no arguments", "see: gpreempt-top --help");
+		status = complain("there are no arguments");
 	return status;
 }
 
@@ -126,10 +129,8 @@ static int print_once(const struct arguments *args)
 	int r = snapshot_read(&s, args->screen.socket, &d);
 
 	gpreempt_daemon_close(d);
-	if (r < 0) {
-		fprintf(stderr, "gpreempt-top: %s\n  hint: %s\n", s.error.message, s.error.hint);
-		return (int)s.error.kind;
-	}
+	if (r < 0)
+		return fail(s.error.kind, s.error.message, s.error.hint);
 	r = view_make(&s, &options, &v);
 	if (r >= 0) {
 		for (size_t i = 0; i < v.n; i++)
@@ -145,8 +146,8 @@ static int show(const struct arguments *args)
 	int r = screen_run(&args->screen);
 
 	if (r == -ENOTTY)
-		return complain("this is no terminal that could show it",
-				"as text: gpreempt-top --once");
+		return fail(GPREEMPT_ERROR_USAGE, "this is no terminal that could show it",
+			    "as text: gpreempt-top --once");
 	if (r < 0) {
 		fprintf(stderr, "gpreempt-top: %s\n", strerror(-r));
 		return GPREEMPT_ERROR_FAILED;

@@ -29,35 +29,27 @@ static void add_title(struct lines *l, const struct gpreempt_daemon_status *s)
 	uint64_t up = s->now_ns > s->started_ns ? (s->now_ns - s->started_ns) / NSEC_PER_SEC : 0;
 	char age[UNIT_TEXT_SIZE];
 
-	line_begin(l, VIEW_TITLE);
-	line_add(l, "gpreemptd %s  policy %s  %s%s  up %s", s->version, s->policy, s->backend,
-		 s->modelled ? " (times are modelled)" : "", text_age(up, age));
-	if (s->paused) {
-		line_begin(l, VIEW_ALARM);
-		line_add(l, "PAUSED: nothing is held; take up again with: gpreempt continue");
-	}
-	if (s->blind[0]) {
-		line_begin(l, VIEW_ALARM);
-		line_add(l, "BLIND: work goes unseen: %s", s->blind);
-	}
-	if (!s->guarded && !s->modelled && !s->paused) {
-		line_begin(l, VIEW_ALARM);
-		line_add(l, "no guard stands beside the daemon");
-	}
+	line_say(l, VIEW_TITLE, "gpreemptd %s  policy %s  %s%s  up %s", s->version, s->policy,
+		 s->backend, s->modelled ? " (times are modelled)" : "", text_age(up, age));
+	if (s->paused)
+		line_say(l, VIEW_ALARM,
+			 "PAUSED: nothing is held; take up again with: gpreempt continue");
+	if (s->blind[0])
+		line_say(l, VIEW_ALARM, "BLIND: work goes unseen: %s", s->blind);
+	if (!s->guarded && !s->modelled && !s->paused)
+		line_say(l, VIEW_ALARM, "no guard stands beside the daemon");
 }
 
 static void add_figures(struct lines *l, const struct gpreempt_daemon_status *s)
 {
-	line_begin(l, VIEW_PLAIN);
-	line_add(l, "%u online, %u offline", s->online, s->offline);
+	line_say(l, VIEW_PLAIN, "%u online, %u offline", s->online, s->offline);
 	if (!s->privileged) {
 		line_add(l, "; the rest is for root and the daemon's group");
 		return;
 	}
 	line_add(l, "; %u held, %u attached; %llu preemptions, %llu trips", s->held, s->attached,
 		 (unsigned long long)s->preemptions, (unsigned long long)s->trips);
-	line_begin(l, VIEW_PLAIN);
-	line_add(l, "p50/p99 ");
+	line_say(l, VIEW_PLAIN, "p50/p99 ");
 	add_latency(l, "detect", &s->detection);
 	add_latency(l, ", suspend", &s->suspend);
 	add_latency(l, ", resume", &s->resume);
@@ -67,12 +59,10 @@ static void add_lost(struct lines *l, const struct snapshot *s)
 {
 	char age[UNIT_TEXT_SIZE];
 
-	line_begin(l, VIEW_ALARM);
-	line_add(l, "%s", s->error.message);
+	line_say(l, VIEW_ALARM, "%s", s->error.message);
 	if (s->seen)
 		line_add(l, "; below is what was %s ago", text_age(s->lost_s, age));
-	line_begin(l, VIEW_PLAIN);
-	line_add(l, "%s", s->error.hint);
+	line_say(l, VIEW_PLAIN, "%s", s->error.hint);
 }
 
 static void add_head(struct lines *l, const struct snapshot *s)
@@ -89,13 +79,11 @@ static void add_head(struct lines *l, const struct snapshot *s)
 
 static void add_gpu(struct lines *l, const struct gpreempt_daemon_gpu *g, bool privileged)
 {
-	line_begin(l, g->tripped ? VIEW_ALARM : VIEW_GPU);
-	line_add(l, "GPU %u  %s", g->gpu_id, g->name);
+	line_say(l, g->tripped ? VIEW_ALARM : VIEW_GPU, "GPU %u  %s", g->gpu_id, g->name);
 	if (g->tripped) {
 		line_add(l, "  TRIPPED: nothing is held on it any more");
-		line_begin(l, VIEW_ALARM);
-		line_add(l, "  %s%slook at dmesg, then: gpreempt rearm %u", g->tripped_by,
-			 g->tripped_by[0] ? "; " : "", g->gpu_id);
+		line_say(l, VIEW_ALARM, "  %s%slook at dmesg, then: gpreempt rearm %u",
+			 g->tripped_by, g->tripped_by[0] ? "; " : "", g->gpu_id);
 	} else if (privileged) {
 		if (g->slots)
 			line_add(l, "  slots %u: %u online, %u offline", g->slots, g->slots_online,
@@ -149,10 +137,8 @@ static void add_others(struct lines *l, const struct list *list)
 	for (size_t i = 0; list->jobs[i]; i++) {
 		if (find_gpu(list->s, list->jobs[i]->gpu_id))
 			continue;
-		if (!headed) {
-			line_begin(l, VIEW_GPU);
-			line_add(l, "on no GPU yet");
-		}
+		if (!headed)
+			line_say(l, VIEW_GPU, "on no GPU yet");
 		headed = true;
 		jobs_line(l, &list->layout, list->jobs[i], list->o->utf8);
 	}
@@ -171,10 +157,9 @@ static void add_list(struct lines *l, const struct list *list)
 		}
 	}
 	add_others(l, list);
-	if (!list->jobs[0]) {
-		line_begin(l, VIEW_DIM);
-		line_add(l, "no process%s uses a GPU", s->status.processes ? " of yours" : "");
-	}
+	if (!list->jobs[0])
+		line_say(l, VIEW_DIM, "no process%s uses a GPU",
+			 s->status.processes ? " of yours" : "");
 }
 
 static const char *const help_lines[] = {
@@ -199,10 +184,8 @@ static const char *const help_lines[] = {
 
 static void add_help(struct lines *l)
 {
-	for (size_t i = 0; i < ARRAY_SIZE(help_lines); i++) {
-		line_begin(l, VIEW_PLAIN);
-		line_add(l, "%s", help_lines[i]);
-	}
+	for (size_t i = 0; i < ARRAY_SIZE(help_lines); i++)
+		line_say(l, VIEW_PLAIN, "%s", help_lines[i]);
 }
 
 static int add_body(struct lines *l, const struct snapshot *s, const struct view_options *o,
@@ -228,8 +211,8 @@ static int add_body(struct lines *l, const struct snapshot *s, const struct view
 
 static void add_keys(struct lines *l, const struct view_options *o, size_t below)
 {
-	line_begin(l, VIEW_KEYS);
-	line_add(l, "q quit  s sort: %s  h %s", sort_names[o->sort], o->help ? "back" : "help");
+	line_say(l, VIEW_KEYS, "q quit  s sort: %s  h %s", sort_names[o->sort],
+		 o->help ? "back" : "help");
 	if (o->scroll || below)
 		line_add(l, "  up/down: %zu above, %zu below", o->scroll, below);
 	line_fill(l);
