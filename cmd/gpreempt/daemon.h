@@ -4,6 +4,7 @@
 #define GPREEMPT_CMD_DAEMON_H
 
 #include "cmd/gpreempt/cli.h"
+#include "cmd/gpreempt/snapshot.h"
 
 /* Exit statuses; they say what is wrong. */
 int daemon_connect(struct cli *cli, struct gpreempt_daemon **ret);
@@ -25,5 +26,14 @@ int daemon_fail_error(struct cli *cli, struct gpreempt_error *e);
 	{ "target-us", 0, option_number, &(request)->target_us, 1, TARGET_MAX_US }, \
 	{ "lazy", 0, NULL, &(request)->lazy }
 /* clang-format on */
+
+/* ---- status_json.c ---- */
+
+int status_print_json(struct cli *cli, const struct snapshot *v);
+
+/* Not of the daemon, which has none of this number. */
+#define EVENT_SUBSCRIBED ((enum gpreempt_event_kind)0)
+const char *event_word(const struct gpreempt_event *e);
+struct json_object *event_to_json(const struct gpreempt_event *e);
 
 #endif

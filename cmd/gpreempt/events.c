@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "cmd/gpreempt/daemon.h"
-#include "cmd/gpreempt/status.h"
 #include "util/clock.h"
 
 static void print_text(struct gpreempt_event *e)

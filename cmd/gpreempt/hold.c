@@ -24,8 +24,8 @@ const char help_hold[] =
 struct hold {
 	pid_t pids[HOLD_MAX_PIDS];
 	size_t n;
-	uint32_t *ids; /* NULL: all queues */
-	size_t n_ids;
+	uint32_t ids[MAX_IDS];
+	size_t n_ids; /* 0: all queues */
 	uint64_t for_ns; /* UINT64_MAX: until interrupted */
 	const char *level;
 	struct gpreempt_suspend_options options;
@@ -46,10 +46,6 @@ static int take_queue(struct cli *cli, const struct command_option *o, const cha
 
 	if (status != EXIT_DONE)
 		return status;
-	if (!h->ids)
-		h->ids = calloc(MAX_IDS, sizeof(*h->ids));
-	if (!h->ids)
-		return cli_fail(cli, EXIT_FAILED, "free some memory", "out of memory");
 	if (h->n_ids == MAX_IDS)
 		return cli_usage(cli, "more than %d queues; name none to hold them all", MAX_IDS);
 	h->ids[h->n_ids++] = (uint32_t)id;
@@ -87,11 +83,6 @@ static int parse(struct cli *cli, int argc, char **argv, struct hold *h)
 	return status == EXIT_DONE ? take_pids(cli, h, argc, argv) : status;
 }
 
-static int interrupted(struct cli *cli, int sig)
-{
-	return cli_fail(cli, EXIT_FAILED, "nothing is held", "interrupted: %s", signal_word(sig));
-}
-
 static int attach_all(struct cli *cli, struct hold *h)
 {
 	struct progress progress;
@@ -101,7 +92,8 @@ static int attach_all(struct cli *cli, struct hold *h)
 		int sig = signals_take(cli), r;
 
 		if (sig)
-			return interrupted(cli, sig);
+			return cli_fail(cli, EXIT_FAILED, "nothing is held", "interrupted: %s",
+					signal_word(sig));
 		progress_now(&progress, "attaching to process %d", (int)h->pids[i]);
 		r = gpreempt_attach(cli->ctx, h->pids[i], level_flags(h->level), &h->procs[i]);
 		progress_end(&progress);
@@ -121,9 +113,9 @@ static int note_held(struct cli *cli, struct hold *h, struct gpreempt_process *p
 		return cli_fail(cli, EXIT_FAILED, "free some memory", "out of memory");
 	n = gpreempt_held_queues(p, ids, (size_t)n);
 	for (int i = 0; i < n; i++) {
-		struct json_object *o = json_object_new_object();
+		struct json_object *o =
+			json_of("pid", json_object_new_int(gpreempt_process_pid(p)));
 
-		json_object_object_add(o, "pid", json_object_new_int(gpreempt_process_pid(p)));
 		json_add_uint(o, "queue_id", ids[i]);
 		json_object_array_add(h->held, o);
 	}
@@ -142,8 +134,8 @@ static int suspend_all(struct cli *cli, struct hold *h)
 
 	progress_begin(&progress);
 	progress_now(&progress, "taking the %ss off the GPU", h->unit);
-	r = h->ids ? gpreempt_suspend_queues(h->procs[0], h->ids, h->n_ids, &h->options, NULL) :
-		     gpreempt_batch_unmap_queues(h->procs, h->n, &h->options);
+	r = h->n_ids ? gpreempt_suspend_queues(h->procs[0], h->ids, h->n_ids, &h->options, NULL) :
+		       gpreempt_batch_unmap_queues(h->procs, h->n, &h->options);
 	progress_end(&progress);
 	if (r < 0)
 		return cli_fail_ctx(cli);
@@ -278,6 +270,5 @@ int cmd_hold(struct cli *cli, int argc, char **argv)
 	if (status == EXIT_DONE)
 		status = hold(cli, &h);
 	json_object_put(h.held);
-	free(h.ids);
 	return status;
 }

@@ -2,7 +2,6 @@
 #include <stdio.h>
 
 #include "cmd/gpreempt/daemon.h"
-#include "cmd/gpreempt/snapshot.h"
 #include "cmd/gpreempt/table.h"
 
 #define PATIENCE_NS NSEC_PER_SEC /* for something that is nice to know */

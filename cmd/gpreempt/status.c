@@ -3,8 +3,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "cmd/gpreempt/daemon.h"
 #include "cmd/gpreempt/job_text.h"
-#include "cmd/gpreempt/status.h"
 #include "cmd/gpreempt/table.h"
 
 static void print_head(struct cli *cli, const struct gpreempt_daemon_status *s)
@@ -164,16 +164,19 @@ static const char *duration_or_none(uint64_t ns, char buf[UNIT_TEXT_SIZE])
 static void print_jobs(const struct snapshot *s)
 {
 	static const struct column columns[] = {
-		{ "PID", true },      { "COMMAND", false },  { "GPU", true },
-		{ "CLASS", false },   { "PRIORITY", true },  { "STATE", false },
-		{ "QUEUES", true },   { "PREEMPTED", true }, { "HELD", true },
-		{ "MAX WAIT", true }, { "SHARE", true },     { "CLASS BY", false },
-		{ "NOTE", false },
-	};
-	static const char *const fields[ARRAY_SIZE(columns)] = {
-		"pid",	  "comm",      "gpu_id",  "job_class",	     "priority",       "state",
-		"queues", "preempted", "held_ns", "longest_wait_ns", "share_permille", "source",
-		"why",
+		{ "PID", true, "pid" },
+		{ "COMMAND", false, "comm" },
+		{ "GPU", true, "gpu_id" },
+		{ "CLASS", false, "job_class" },
+		{ "PRIORITY", true, "priority" },
+		{ "STATE", false, "state" },
+		{ "QUEUES", true, "queues" },
+		{ "PREEMPTED", true, "preempted" },
+		{ "HELD", true, "held_ns" },
+		{ "MAX WAIT", true, "longest_wait_ns" },
+		{ "SHARE", true, "share_permille" },
+		{ "CLASS BY", false, "source" },
+		{ "NOTE", false, "why" },
 	};
 	struct libscols_table *t;
 	char buf[UNIT_TEXT_SIZE];
@@ -187,7 +190,7 @@ static void print_jobs(const struct snapshot *s)
 		table_row(t);
 		for (size_t c = 0; c < ARRAY_SIZE(columns); c++)
 			table_cell(t, c, "%s",
-				   job_cell(&s->jobs[i], fields[c], duration_or_none, buf));
+				   job_cell(&s->jobs[i], columns[c].field, duration_or_none, buf));
 	}
 	printf("\n");
 	table_print(t);

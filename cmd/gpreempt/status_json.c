@@ -2,8 +2,8 @@
 /* Records as JSON: keys and units are those of their fields (gpreempt/daemon.h). */
 #include <string.h>
 
+#include "cmd/gpreempt/daemon.h"
 #include "cmd/gpreempt/job_text.h"
-#include "cmd/gpreempt/status.h"
 #include "wire/record.h"
 
 static struct json_object *latency_to_json(const struct gpreempt_latency *l)

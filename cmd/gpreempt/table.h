@@ -11,6 +11,7 @@
 struct column {
 	const char *name;
 	bool right;
+	const char *field; /* for whoever fills it */
 };
 
 /* NULL when memory is short; all below accept that and print nothing. */

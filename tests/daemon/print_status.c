@@ -2,7 +2,7 @@
 /* The JSON of status and events for records with a figure in every field, to be compared. */
 #include <stdio.h>
 
-#include "cmd/gpreempt/status.h"
+#include "cmd/gpreempt/daemon.h"
 
 static struct gpreempt_daemon_status a_status(bool privileged)
 {
