@@ -35,27 +35,17 @@ static void begin_colours(void)
 	init_pair(PAIR_YELLOW, COLOR_YELLOW, -1);
 }
 
-static chtype attributes_of(enum view_look look)
-{
-	switch (look) {
-	case VIEW_TITLE:
-	case VIEW_GPU:
-		return A_BOLD;
-	case VIEW_HEADING:
-	case VIEW_KEYS:
-		return A_REVERSE;
-	case VIEW_ONLINE:
-		return (chtype)COLOR_PAIR(PAIR_GREEN);
-	case VIEW_HELD:
-		return (chtype)COLOR_PAIR(PAIR_YELLOW);
-	case VIEW_DIM:
-		return A_DIM;
-	case VIEW_ALARM:
-		return A_BOLD | (chtype)COLOR_PAIR(PAIR_RED);
-	default:
-		return A_NORMAL;
-	}
-}
+static const chtype attributes[] = {
+	[VIEW_PLAIN] = A_NORMAL,
+	[VIEW_TITLE] = A_BOLD,
+	[VIEW_HEADING] = A_REVERSE,
+	[VIEW_GPU] = A_BOLD,
+	[VIEW_ONLINE] = (chtype)COLOR_PAIR(PAIR_GREEN),
+	[VIEW_HELD] = (chtype)COLOR_PAIR(PAIR_YELLOW),
+	[VIEW_DIM] = A_DIM,
+	[VIEW_ALARM] = A_BOLD | (chtype)COLOR_PAIR(PAIR_RED),
+	[VIEW_KEYS] = A_REVERSE,
+};
 
 static int draw(struct screen *s)
 {
@@ -69,11 +59,9 @@ static int draw(struct screen *s)
 		return r;
 	erase();
 	for (size_t i = 0; i < v.n; i++) {
-		chtype attributes = attributes_of(v.lines[i].look);
-
-		attron(attributes);
+		attron(attributes[v.lines[i].look]);
 		mvaddstr((int)i, 0, v.lines[i].text);
-		attroff(attributes);
+		attroff(attributes[v.lines[i].look]);
 	}
 	refresh();
 	s->view.scroll = v.scroll;
