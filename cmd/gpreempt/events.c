@@ -7,20 +7,15 @@
 #include "cmd/gpreempt/daemon.h"
 #include "util/clock.h"
 
-static void print_text(struct gpreempt_event *e)
+static int print_event(struct cli *cli, struct gpreempt_event *e)
 {
 	char when[UNIT_TEXT_SIZE];
 
+	if (cli->json)
+		return cli_print_json(cli, event_to_json(e));
 	text_clean(e->text);
 	printf("%s.%03u  %-16s  %s\n", text_clock(e->time_ns, when),
 	       (unsigned int)(e->time_ns % NSEC_PER_SEC / NSEC_PER_MSEC), event_word(e), e->text);
-}
-
-static int print_event(struct cli *cli, struct gpreempt_event *e)
-{
-	if (cli->json)
-		return cli_print_json(cli, event_to_json(e));
-	print_text(e);
 	return EXIT_DONE;
 }
 

@@ -23,18 +23,17 @@ const char help_hold[] =
 
 struct hold {
 	pid_t pids[HOLD_MAX_PIDS];
-	size_t n;
+	size_t n; /* of them, then of those that have not ended by themselves */
 	uint32_t ids[MAX_IDS];
 	size_t n_ids; /* 0: all queues */
 	uint64_t for_ns; /* UINT64_MAX: until interrupted */
 	const char *level;
 	struct gpreempt_suspend_options options;
 
-	struct gpreempt_process *procs[HOLD_MAX_PIDS]; /* NULL: ended by itself */
+	struct gpreempt_process *procs[HOLD_MAX_PIDS];
 	struct json_object *held;
 	const char *unit;
 	uint64_t suspend_ns, resume_ns;
-	size_t ended;
 	uint32_t queues;
 };
 
@@ -147,17 +146,22 @@ static int suspend_all(struct cli *cli, struct hold *h)
 
 static void drop_ended(struct cli *cli, struct hold *h)
 {
+	size_t kept = 0;
+
 	for (size_t i = 0; i < h->n; i++) {
 		struct gpreempt_error e = { .size = sizeof(e) };
 
-		if (!h->procs[i] || gpreempt_process_check(h->procs[i]) >= 0)
+		h->procs[kept] = h->procs[i];
+		if (gpreempt_process_check(h->procs[i]) >= 0) {
+			kept++;
 			continue;
+		}
 		gpreempt_get_error(cli->ctx, &e);
-		h->procs[i] = gpreempt_detach(h->procs[i]);
-		h->ended++;
-		if (!cli->json && h->ended < h->n)
+		gpreempt_detach(h->procs[i]);
+		if (!cli->json && kept + h->n - i > 1)
 			printf("%s; it is not held any more\n", e.message);
 	}
+	h->n = kept;
 }
 
 /* EXIT_DONE: time is over or a person ended it. */
@@ -175,12 +179,12 @@ static int wait_held(struct cli *cli, struct hold *h)
 				passed < h->for_ns	? h->for_ns - passed :
 							  0;
 
-		if (left == 0 || h->ended == h->n)
+		if (left == 0 || h->n == 0)
 			break;
 		fds[0] = (struct pollfd){ .fd = cli->signal_fd, .events = POLLIN };
 		for (size_t i = 0; i < h->n; i++)
 			fds[i + 1] = (struct pollfd){
-				.fd = h->procs[i] ? gpreempt_process_fd(h->procs[i]) : -1,
+				.fd = gpreempt_process_fd(h->procs[i]),
 				.events = POLLIN,
 			};
 		/* A model's clock jumps: only a real device is worth looking in on. */
@@ -201,19 +205,13 @@ static int wait_held(struct cli *cli, struct hold *h)
 static int resume_all(struct cli *cli, struct hold *h)
 {
 	uint64_t began = gpreempt_now_ns(cli->ctx);
-	struct gpreempt_process *left[HOLD_MAX_PIDS];
-	size_t n = 0;
+	struct gpreempt_error e = { .size = sizeof(e) };
 
-	for (size_t i = 0; i < h->n; i++)
-		if (h->procs[i])
-			left[n++] = h->procs[i];
-	if (n == 0) {
-		struct gpreempt_error e = { .size = sizeof(e) };
-
+	if (h->n == 0) {
 		gpreempt_get_error(cli->ctx, &e);
 		return cli_fail_error(cli, &e);
 	}
-	if (gpreempt_fast_remap_queues(left, n) < 0)
+	if (gpreempt_fast_remap_queues(h->procs, h->n) < 0)
 		return cli_fail_ctx(cli);
 	h->resume_ns = gpreempt_now_ns(cli->ctx) - began;
 	return EXIT_DONE;
@@ -256,7 +254,7 @@ static int hold(struct cli *cli, struct hold *h)
 	if (status == EXIT_DONE)
 		status = resume_all(cli, h);
 	for (size_t i = 0; i < h->n; i++)
-		h->procs[i] = gpreempt_detach(h->procs[i]);
+		gpreempt_detach(h->procs[i]);
 	return status == EXIT_DONE ? report(cli, h) : status;
 }
 

@@ -137,29 +137,22 @@ static bool wants_more(const struct load *l)
 	return !l->ending && (!l->requests || l->sent < l->requests);
 }
 
-/* Requests are for the queues in turn; one whose queue is full waits, and those after it. */
-static int send_requests(struct load *l, uint64_t now)
+/*
+ * One that takes work now. Requests are for the queues in turn: one whose queue is full waits, and
+ * those after it.
+ */
+static struct queue *next_queue(struct load *l, uint64_t now)
 {
-	int status = EXIT_DONE;
+	struct queue *q = &l->queues[l->sent % l->n_queues];
 
-	while (status == EXIT_DONE && wants_more(l) && arrival_ns(l, l->sent) <= now) {
-		struct queue *q = &l->queues[l->sent % l->n_queues];
-
-		if (!has_room(q, DEVICE_MAX_PENDING))
-			break;
-		status = send_work(l, q);
-	}
-	return status;
-}
-
-static int send_kernels(struct load *l)
-{
-	int status = EXIT_DONE;
-
-	for (uint64_t i = 0; i < l->n_queues; i++)
-		while (status == EXIT_DONE && wants_more(l) && has_room(&l->queues[i], l->depth))
-			status = send_work(l, &l->queues[i]);
-	return status;
+	if (!wants_more(l))
+		return NULL;
+	if (l->online)
+		return arrival_ns(l, l->sent) <= now && has_room(q, DEVICE_MAX_PENDING) ? q : NULL;
+	for (q = l->queues; q < l->queues + l->n_queues; q++)
+		if (has_room(q, l->depth))
+			return q;
+	return NULL;
 }
 
 /* ---- receiving ---- */
@@ -257,6 +250,7 @@ static int wait_a_while(struct load *l)
 static int go(struct load *l)
 {
 	int status = EXIT_DONE;
+	struct queue *q;
 
 	while (status == EXIT_DONE) {
 		uint64_t now = monotonic_ns();
@@ -266,7 +260,8 @@ static int go(struct load *l)
 				break;
 			begin_to_end(l, now);
 		}
-		status = l->online ? send_requests(l, now) : send_kernels(l);
+		while (status == EXIT_DONE && (q = next_queue(l, now)))
+			status = send_work(l, q);
 		if (status == EXIT_DONE && !wants_more(l)) {
 			begin_to_end(l, now);
 			if (!in_flight(l))

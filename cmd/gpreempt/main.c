@@ -37,6 +37,7 @@ static const struct historical {
 	  3,
 	  { NULL, "--duration", "--interval" } },
 	{ "kfd_preemption_poc", "bench", "PID [ROUNDS]", 2, { NULL, "-n" } },
+	{ NULL },
 };
 
 /*
@@ -101,13 +102,8 @@ static int take_globals(struct cli *cli, int argc, char **argv)
 static int run_historical(struct cli *cli, const struct historical *h, int argc, char **argv)
 {
 	char *args[2 * ARRAY_SIZE(h->options) + 2];
-	int n = 0, given = 0, status;
+	int n = 0, given = 0;
 
-	cli->program = h->name;
-	cli->command = find_command(h->command);
-	status = take_globals(cli, argc, argv);
-	if (status != CONTINUE)
-		return status;
 	args[n++] = argv[0];
 	for (int i = optind; i < argc; i++) {
 		if (strcmp(argv[i], "--json") == 0)
@@ -128,12 +124,8 @@ static int run_historical(struct cli *cli, const struct historical *h, int argc,
 
 static int run_modern(struct cli *cli, int argc, char **argv)
 {
-	int status = take_globals(cli, argc, argv);
-	bool only_help;
+	bool only_help = optind < argc && strcmp(argv[optind], "help") == 0;
 
-	if (status != CONTINUE)
-		return status;
-	only_help = optind < argc && strcmp(argv[optind], "help") == 0;
 	if (only_help && ++optind == argc)
 		return print_help(cli);
 	if (optind == argc)
@@ -149,11 +141,19 @@ static int run_modern(struct cli *cli, int argc, char **argv)
 static int run(struct cli *cli, int argc, char **argv)
 {
 	const char *name = argc > 0 ? basename(argv[0]) : "";
+	const struct historical *h = historical;
+	int status;
 
-	for (size_t i = 0; i < ARRAY_SIZE(historical); i++)
-		if (strcmp(name, historical[i].name) == 0)
-			return run_historical(cli, &historical[i], argc, argv);
-	return run_modern(cli, argc, argv);
+	while (h->name && strcmp(name, h->name))
+		h++;
+	if (h->name) {
+		cli->program = h->name;
+		cli->command = find_command(h->command);
+	}
+	status = take_globals(cli, argc, argv);
+	if (status != CONTINUE)
+		return status;
+	return h->name ? run_historical(cli, h, argc, argv) : run_modern(cli, argc, argv);
 }
 
 int main(int argc, char **argv)

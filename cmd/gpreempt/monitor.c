@@ -95,17 +95,22 @@ static void show_text(struct watch *w, const struct gpreempt_queue *queues, size
 	fflush(stdout);
 }
 
+static struct json_object *ids_to_json(const uint32_t *ids, size_t n)
+{
+	struct json_object *list = json_object_new_array();
+
+	for (size_t i = 0; i < n; i++)
+		json_object_array_add(list, json_object_new_uint64(ids[i]));
+	return list;
+}
+
 static void note_json(struct watch *w, const struct gpreempt_queue *queues, size_t n,
 		      const uint32_t *ids, uint64_t time_ns, bool first)
 {
-	struct json_object *sample = json_object_new_object();
-	struct json_object *list = json_object_new_array();
+	struct json_object *sample = json_of("time_ns", json_object_new_uint64(time_ns));
 
-	json_add_uint(sample, "time_ns", time_ns);
 	json_add_uint(sample, "count", n);
-	for (size_t i = 0; i < n; i++)
-		json_object_array_add(list, json_object_new_uint64(ids[i]));
-	json_add(sample, "ids", list);
+	json_add(sample, "ids", ids_to_json(ids, n));
 	json_object_array_add(w->samples, sample);
 	for (size_t i = 0; first && i < n; i++)
 		json_object_array_add(w->first, queue_to_json(&queues[i]));
@@ -169,42 +174,41 @@ static int watch(struct cli *cli, struct watch *w)
 	return status;
 }
 
+static const char *key_text(const struct gpreempt_count *c, bool type, char buf[UNIT_TEXT_SIZE])
+{
+	if (type)
+		return gpreempt_queue_type_name((enum gpreempt_queue_type)c->key);
+	snprintf(buf, UNIT_TEXT_SIZE, "%u", c->key);
+	return buf;
+}
+
 static struct json_object *counts_to_json(const struct gpreempt_count *counts, size_t n, bool types)
 {
 	struct json_object *o = json_object_new_object();
-	char key[32];
+	char buf[UNIT_TEXT_SIZE];
 
-	for (size_t i = 0; i < n; i++) {
-		snprintf(key, sizeof(key), "%u", counts[i].key);
-		if (types)
-			snprintf(key, sizeof(key), "%s",
-				 gpreempt_queue_type_name((enum gpreempt_queue_type)counts[i].key));
-		json_add_uint(o, key, counts[i].count);
-	}
+	for (size_t i = 0; i < n; i++)
+		json_add_uint(o, key_text(&counts[i], types, buf), counts[i].count);
 	return o;
 }
 
 static int report_json(struct cli *cli, struct watch *w, const struct gpreempt_stats *s)
 {
-	struct json_object *o = json_object_new_object();
+	struct json_object *o = json_of("pid", json_object_new_int((int)w->pid));
 	struct json_object *stats = json_object_new_object();
-	struct json_object *ids = json_object_new_array();
 
-	json_object_object_add(o, "pid", json_object_new_int((int)w->pid));
 	json_add(o, "samples", json_object_get(w->samples));
 	json_add(o, "queues", json_object_get(w->first));
 	json_add_uint(stats, "samples", s->samples);
 	json_add_uint(stats, "min", s->min);
 	json_add_uint(stats, "max", s->max);
-	json_object_object_add(stats, "avg", json_decimal(s->avg, 2));
-	json_object_object_add(stats, "stable", json_object_new_boolean(s->stable));
+	json_add(stats, "avg", json_decimal(s->avg, 2));
+	json_add(stats, "stable", json_object_new_boolean(s->stable));
 	json_add(stats, "id_frequency", counts_to_json(s->ids, s->n_ids, false));
 	json_add(stats, "by_gpu", counts_to_json(s->gpus, s->n_gpus, false));
 	json_add(stats, "by_type", counts_to_json(s->types, s->n_types, true));
 	json_add(o, "stats", stats);
-	for (size_t i = 0; i < w->n_ids; i++)
-		json_object_array_add(ids, json_object_new_uint64(w->ids[i]));
-	json_add(o, "ids", ids);
+	json_add(o, "ids", ids_to_json(w->ids, w->n_ids));
 	json_add_string(o, "advice", s->advice);
 	return cli_print_json(cli, o);
 }
@@ -212,17 +216,12 @@ static int report_json(struct cli *cli, struct watch *w, const struct gpreempt_s
 static void print_counts(const char *what, const struct gpreempt_stats *s,
 			 const struct gpreempt_count *counts, size_t n, bool types)
 {
-	printf("%-10s", what);
-	for (size_t i = 0; i < n; i++) {
-		double share = (double)counts[i].count / (double)s->samples;
+	char buf[UNIT_TEXT_SIZE];
 
-		if (types)
-			printf("%s%s: %.1f", i ? ", " : "",
-			       gpreempt_queue_type_name((enum gpreempt_queue_type)counts[i].key),
-			       share);
-		else
-			printf("%s%u: %.1f", i ? ", " : "", counts[i].key, share);
-	}
+	printf("%-10s", what);
+	for (size_t i = 0; i < n; i++)
+		printf("%s%s: %.1f", i ? ", " : "", key_text(&counts[i], types, buf),
+		       (double)counts[i].count / (double)s->samples);
 	printf(" on average\n");
 }
 

@@ -31,40 +31,31 @@ static int parse(struct cli *cli, int argc, char **argv, pid_t *pids, size_t *re
 
 static int print_json(struct cli *cli, const pid_t *pids, size_t n, bool certain)
 {
-	struct json_object *o = json_object_new_object();
-	struct json_object *list = json_object_new_array();
+	struct json_object *list = json_object_new_array(), *o = json_of("released", list);
 
 	for (size_t i = 0; i < n; i++)
 		json_object_array_add(list, json_object_new_int((int)pids[i]));
-	json_add(o, "released", list);
 	if (!certain)
 		json_add(o, "certain", json_object_new_boolean(false));
 	return cli_print_json(cli, o);
 }
 
 /* NVIDIA's driver does not tell what was off. */
-static void print_let_go(const pid_t *pids, size_t n)
-{
-	for (size_t i = 0; i < n; i++)
-		printf("process %d: its contexts are let go\n", (int)pids[i]);
-	printf("contexts of %zu process%s let go%s\n", n, n == 1 ? "" : "es",
-	       n ? "; whether they were held, this driver does not tell" : "");
-}
-
 static int report(struct cli *cli, const pid_t *pids, size_t n)
 {
 	bool certain = !cli_is_nvidia(cli);
 
 	if (cli->json)
 		return print_json(cli, pids, n, certain);
-	if (!certain) {
-		print_let_go(pids, n);
-		return EXIT_DONE;
-	}
-	if (n == 0)
-		printf("nothing was held\n");
 	for (size_t i = 0; i < n; i++)
-		printf("process %d runs again\n", (int)pids[i]);
+		printf(certain ? "process %d runs again\n" :
+				 "process %d: its contexts are let go\n",
+		       (int)pids[i]);
+	if (!certain)
+		printf("contexts of %zu process%s let go%s\n", n, n == 1 ? "" : "es",
+		       n ? "; whether they were held, this driver does not tell" : "");
+	else if (n == 0)
+		printf("nothing was held\n");
 	return EXIT_DONE;
 }
 

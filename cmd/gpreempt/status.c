@@ -130,12 +130,10 @@ static void print_tripped(struct cli *cli, const struct snapshot *s)
 	char head[64];
 
 	for (size_t i = 0; i < s->n_gpus; i++) {
-		char why[sizeof(s->gpus[i].tripped_by)];
+		const char *why = s->gpus[i].tripped_by;
 
 		if (!s->gpus[i].tripped)
 			continue;
-		memcpy(why, s->gpus[i].tripped_by, sizeof(why));
-		text_clean(why);
 		printf("%s: GPU %u: nothing is held on it any more%s%s\n"
 		       "  hint: look at dmesg, then gpreempt rearm %u\n",
 		       bold(cli, "tripped", head, sizeof(head)), s->gpus[i].gpu_id,
@@ -146,14 +144,11 @@ static void print_tripped(struct cli *cli, const struct snapshot *s)
 
 static void print_blind(struct cli *cli, const struct gpreempt_daemon_status *s)
 {
-	char head[64], why[sizeof(s->blind)];
+	char head[64];
 
-	if (!s->blind[0])
-		return;
-	memcpy(why, s->blind, sizeof(why));
-	text_clean(why);
-	printf("%s: work goes unseen: %s\n  hint: see gpreempt doctor\n",
-	       bold(cli, "blind", head, sizeof(head)), why);
+	if (s->blind[0])
+		printf("%s: work goes unseen: %s\n  hint: see gpreempt doctor\n",
+		       bold(cli, "blind", head, sizeof(head)), s->blind);
 }
 
 static const char *duration_or_none(uint64_t ns, char buf[UNIT_TEXT_SIZE])
@@ -246,6 +241,9 @@ int cmd_status(struct cli *cli, int argc, char **argv)
 		return status;
 	if (snapshot_read(&s, cli->socket, &cli->daemon) < 0)
 		return daemon_fail_error(cli, &s.error);
+	text_clean(s.status.blind);
+	for (size_t i = 0; i < s.n_gpus; i++)
+		text_clean(s.gpus[i].tripped_by);
 	qsort(s.gpus, s.n_gpus, sizeof(*s.gpus), tripped_first);
 	status = read_trips(cli, &s);
 	if (status == EXIT_DONE)
