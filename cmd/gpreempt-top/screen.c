@@ -78,16 +78,15 @@ static void look(struct screen *s)
 	s->next_ns = monotonic_ns() + s->options->interval_ns;
 }
 
-static void scroll_by(struct screen *s, size_t lines, bool down)
+static void scroll_by(struct screen *s, long lines)
 {
-	if (down)
-		s->view.scroll += lines;
-	else
-		s->view.scroll -= MIN(lines, s->view.scroll);
+	s->view.scroll = (size_t)MAX((long)s->view.scroll + lines, 0L);
 }
 
 static void press(struct screen *s, int key)
 {
+	long page = MAX((long)s->page, 1L);
+
 	switch (key) {
 	case 'q':
 	case 'Q':
@@ -104,18 +103,18 @@ static void press(struct screen *s, int key)
 		break;
 	case KEY_UP:
 	case 'k':
-		scroll_by(s, 1, false);
+		scroll_by(s, -1);
 		break;
 	case KEY_DOWN:
 	case 'j':
-		scroll_by(s, 1, true);
+		scroll_by(s, 1);
 		break;
 	case KEY_PPAGE:
-		scroll_by(s, MAX(s->page, 1u), false);
+		scroll_by(s, -page);
 		break;
 	case KEY_NPAGE:
 	case ' ':
-		scroll_by(s, MAX(s->page, 1u), true);
+		scroll_by(s, page);
 		break;
 	case KEY_HOME:
 		s->view.scroll = 0;

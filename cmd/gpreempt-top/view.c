@@ -2,6 +2,7 @@
 #include "cmd/gpreempt-top/view.h"
 
 #include <errno.h>
+#include <string.h>
 
 #include "cmd/gpreempt-top/jobs.h"
 #include "cmd/gpreempt/job_text.h"
@@ -218,58 +219,47 @@ static void add_keys(struct lines *l, const struct view_options *o, size_t below
 	line_fill(l);
 }
 
-static void copy_line(struct lines *l, const struct view_line *line)
-{
-	line_begin(l, line->look);
-	if (!l->failed)
-		l->lines[l->n - 1] = *line;
-}
-
-/* What fits of the body between the head and the keys. */
-static void join(struct lines *head, const struct lines *body, const struct view_options *o,
-		 struct view *ret)
+/* Leaves of the body, which follows the @head, what fits between that and the keys. */
+static void cut(struct lines *l, size_t head, const struct view_options *o, struct view *ret)
 {
 	struct view_options at = *o;
-	size_t room = o->height > head->n + 1 ? o->height - head->n - 1 : 0;
-	size_t page = o->height ? MIN(room, body->n) : body->n;
+	size_t room = o->height > head + 1 ? o->height - head - 1 : 0;
+	size_t body = l->n - head, page = o->height ? MIN(room, body) : body;
 
-	at.scroll = MIN(o->scroll, body->n - page);
-	for (size_t i = 0; i < page; i++)
-		copy_line(head, &body->lines[at.scroll + i]);
+	at.scroll = MIN(o->scroll, body - page);
+	if (page)
+		memmove(&l->lines[head], &l->lines[head + at.scroll], page * sizeof(*l->lines));
+	l->n = head + page;
 	if (o->height) {
-		while (!head->failed && head->n + 1 < o->height)
-			line_begin(head, VIEW_PLAIN);
-		if (head->n < o->height)
-			add_keys(head, &at, body->n - page - at.scroll);
-		head->n = MIN(head->n, o->height);
+		while (!l->failed && l->n + 1 < o->height)
+			line_begin(l, VIEW_PLAIN);
+		if (l->n < o->height)
+			add_keys(l, &at, body - page - at.scroll);
+		l->n = MIN(l->n, o->height);
 	}
-	ret->scroll = at.scroll;
-	ret->page = page;
+	*ret = (struct view){ l->lines, l->n, at.scroll, page };
 }
 
 int view_make(const struct snapshot *s, const struct view_options *o, struct view *ret)
 {
-	struct lines head = { .width = o->width }, body = { .width = o->width };
-	struct view v = { 0 };
+	struct lines l = { .width = o->width };
 	struct jobs_layout layout;
+	struct view v = { 0 };
+	size_t head;
 	int r;
 
 	jobs_layout(o->width, &layout);
-	add_head(&head, s);
+	add_head(&l, s);
 	if (s->seen && !o->help)
-		jobs_heading(&head, &layout);
-	r = add_body(&body, s, o, &layout);
-	if (!head.failed && !body.failed && r >= 0)
-		join(&head, &body, o, &v);
-	if (r >= 0 && (head.failed || body.failed))
-		r = -ENOMEM;
-	lines_done(&body);
-	if (r < 0) {
-		lines_done(&head);
-		return r;
+		jobs_heading(&l, &layout);
+	head = l.n;
+	r = add_body(&l, s, o, &layout);
+	if (r >= 0)
+		cut(&l, head, o, &v);
+	if (r < 0 || l.failed) {
+		lines_done(&l);
+		return -ENOMEM;
 	}
-	v.lines = head.lines;
-	v.n = head.n;
 	*ret = v;
 	return 0;
 }
