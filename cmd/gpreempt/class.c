@@ -85,12 +85,10 @@ static int class_by_kernel(struct cli *cli, const char *selector,
 	pid_t pid = 0;
 	int status;
 
-	if (request->withdraw)
+	if (request->withdraw || selector[strspn(selector, "0123456789")])
 		return cli_fail(cli, EXIT_ABSENT, "start it with: systemctl start gpreemptd",
-				"no daemon is running, and the kernel's scheduler has no default");
-	if (selector[strspn(selector, "0123456789")])
-		return cli_fail(cli, EXIT_ABSENT, "start it with: systemctl start gpreemptd",
-				"no daemon is running, and the kernel's scheduler knows pids only");
+				"no daemon is running, and the kernel's scheduler %s",
+				request->withdraw ? "has no default" : "knows pids only");
 	status = parse_pid(cli, selector, &pid);
 	if (status != EXIT_DONE)
 		return status;

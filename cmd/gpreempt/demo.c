@@ -95,7 +95,7 @@ static int finish_job(struct demo *d, struct demo_child *c, struct json_object *
 	*ret = json_tokener_parse(text);
 	if (json_object_object_get(*ret, "kernels"))
 		return EXIT_DONE;
-	text_clean(text); /* one object with its error, if anything */
+	/* It is one object with its error, if anything. */
 	return cli_fail(d->cli, EXIT_FAILED, "please report it",
 			"a job of the demonstration failed: %s", text);
 }
@@ -221,14 +221,10 @@ static void print_trace(const struct demo *d)
 	}
 }
 
-static double times(double a, double b)
-{
-	return b > 0 ? a / b : 0;
-}
-
 static int print_text(const struct demo *d, const struct story *s)
 {
-	const struct part *shared = &s->parts[SHARED], *held = &s->parts[PREEMPTED];
+	const struct part *held = &s->parts[PREEMPTED];
+	double faster = request_us(&s->parts[SHARED], "avg") / request_us(held, "avg");
 	char heading[64], a[UNIT_TEXT_SIZE], b[UNIT_TEXT_SIZE], c[UNIT_TEXT_SIZE];
 
 	printf("%s\n\n", bold(d->cli, "One GPU, two programs, no change to either", heading,
@@ -246,7 +242,7 @@ static int print_text(const struct demo *d, const struct story *s)
 	       "is\n"
 	       "saved to memory), and gives the GPU back when the request is done: requests are\n"
 	       "answered %.1f times faster on average.\n",
-	       times(request_us(shared, "avg"), request_us(held, "avg")));
+	       faster);
 	printf("No work is lost: %.0f times a kernel was interrupted, and all %.0f ran every\n"
 	       "workgroup exactly once and in order.\n\n",
 	       figure(held->train, "saves"), figure(held->train, "complete"));

@@ -231,7 +231,6 @@ static int say_why(struct demo *d)
 		text[--len] = '\0';
 	line = strrchr(text, '\n');
 	line = line ? line + 1 : text;
-	text_clean(line);
 	hint = strstr(line, "; hint: "); /* what it said itself is better */
 	if (hint)
 		*hint = '\0';

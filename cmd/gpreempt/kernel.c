@@ -162,11 +162,16 @@ static int kernel_status(struct cli *cli, const struct request *q)
 
 /* ---- what is asked for ---- */
 
-static int report(struct cli *cli, const char *done, const char *text, const struct request *q)
+/* @r: what came of it. */
+static int report(struct cli *cli, int r, const char *done, const char *text,
+		  const struct request *q)
 {
-	struct json_object *o = json_of("done", json_object_new_string(done));
 	char who[32] = "all GPUs";
+	struct json_object *o;
 
+	if (r < 0)
+		return cli_fail_ctx(cli);
+	o = json_of("done", json_object_new_string(done));
 	if (has_gpu(q)) {
 		json_add_uint(o, "gpu_id", q->gpu_id);
 		snprintf(who, sizeof(who), "GPU %u", q->gpu_id);
@@ -198,23 +203,20 @@ static int turn_on(struct cli *cli, const struct request *q)
 
 	if (status != EXIT_DONE)
 		return status;
-	if (gpreempt_kernel_on(cli->ctx, q->gpu_id, &q->options) < 0)
-		return cli_fail_ctx(cli);
-	return report(cli, "on", "the kernel's scheduler is on", q);
+	return report(cli, gpreempt_kernel_on(cli->ctx, q->gpu_id, &q->options), "on",
+		      "the kernel's scheduler is on", q);
 }
 
 static int turn_off(struct cli *cli, const struct request *q)
 {
-	if (gpreempt_kernel_off(cli->ctx, q->gpu_id) < 0)
-		return cli_fail_ctx(cli);
-	return report(cli, "off", "the kernel's scheduler is off", q);
+	return report(cli, gpreempt_kernel_off(cli->ctx, q->gpu_id), "off",
+		      "the kernel's scheduler is off", q);
 }
 
 static int rearm(struct cli *cli, const struct request *q)
 {
-	if (gpreempt_kernel_rearm(cli->ctx, q->gpu_id) < 0)
-		return cli_fail_ctx(cli);
-	return report(cli, "rearm", "may be preempted on again", q);
+	return report(cli, gpreempt_kernel_rearm(cli->ctx, q->gpu_id), "rearm",
+		      "may be preempted on again", q);
 }
 
 /* ---- entry ---- */

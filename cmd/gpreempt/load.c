@@ -52,8 +52,8 @@ struct load {
 
 	int fd;
 	struct queue queues[DEVICE_MAX_PROCESS_QUEUES];
-	uint32_t cus, workgroups;
-	char chip[32];
+	struct device_welcome hello;
+	uint32_t workgroups;
 	uint64_t began_ns, ends_ns, last_ns; /* of CLOCK_MONOTONIC; last: something was done */
 	uint64_t sent; /* pieces of work */
 	bool ending;
@@ -174,7 +174,7 @@ static void account(struct load *l, const struct device_done *d, struct queue *q
 		       d->executed_ns == d->workgroups * l->kernel_ns;
 	l->disorder += d->index != q->done;
 	l->saves += d->saves;
-	l->busy_ns += d->executed_ns / l->cus;
+	l->busy_ns += d->executed_ns / l->hello.cus;
 	l->last_ns = MAX(l->last_ns, d->done_ns);
 	q->done++;
 	if (l->online)
@@ -189,11 +189,9 @@ static int take_answer(struct load *l)
 
 	if (r < 0)
 		return lost(l->cli, r);
-	if (a.h.type == DEVICE_ERROR) {
-		text_clean(a.error.message);
+	if (a.h.type == DEVICE_ERROR)
 		return cli_fail(l->cli, EXIT_FAILED, "look at the daemon's log",
 				"the software device refused work: %s", a.error.message);
-	}
 	q = a.h.type == DEVICE_SUBMIT ? queue_of(l, a.done.queue) : NULL;
 	if (!q)
 		return lost(l->cli, -EBADMSG);
@@ -306,20 +304,17 @@ static int no_device(struct cli *cli, const char *path, int r)
 
 static int set_up(struct load *l)
 {
-	struct device_welcome hello;
 	char path[PATH_MAX];
 	int r;
 
 	find_socket(l->cli, path, sizeof(path));
-	r = device_connect(path, &l->fd, &hello);
+	r = device_connect(path, &l->fd, &l->hello);
 	if (r < 0)
 		return no_device(l->cli, path, r);
-	if (l->gpu >= hello.gpus)
+	if (l->gpu >= l->hello.gpus)
 		return cli_fail(l->cli, EXIT_ABSENT, "they are counted from 0",
-				"the software device has %u GPUs", hello.gpus);
-	l->cus = hello.cus;
-	snprintf(l->chip, sizeof(l->chip), "%s", hello.chip);
-	l->workgroups = (uint32_t)MAX(hello.cus * l->fill_percent / 100, 1u);
+				"the software device has %u GPUs", l->hello.gpus);
+	l->workgroups = (uint32_t)MAX(l->hello.cus * l->fill_percent / 100, 1u);
 	for (uint64_t i = 0; i < l->n_queues; i++) {
 		r = device_create_queue(l->fd, (uint32_t)l->gpu, (uint32_t)l->priority,
 					&l->queues[i].id);
@@ -357,7 +352,7 @@ static int print_json(struct load *l)
 	struct json_object *o = json_object_new_object();
 
 	json_add(o, "modelled", json_object_new_boolean(true));
-	json_add_string(o, "chip", l->chip);
+	json_add_string(o, "chip", l->hello.chip);
 	json_add(o, "pid", json_object_new_int(getpid()));
 	json_add_uint(o, "gpu", l->gpu);
 	json_add_uint(o, "queues", l->n_queues);

@@ -20,6 +20,7 @@ static struct json_object *latency_to_json(const struct gpreempt_latency *l)
 static struct json_object *number_to_json(const struct wire_field *f, uint64_t value)
 {
 	const char *unit = strrchr(f->key, '_');
+	bool us = f->form == WIRE_FORM_NS && unit && strcmp(unit, "_us") == 0;
 
 	switch (f->form) {
 	case WIRE_FORM_FLAG:
@@ -28,12 +29,8 @@ static struct json_object *number_to_json(const struct wire_field *f, uint64_t v
 		return json_object_new_int((int)value);
 	case WIRE_FORM_PERMILLE:
 		return json_decimal((double)value / 10, 1);
-	case WIRE_FORM_NS:
-		if (unit && strcmp(unit, "_us") == 0)
-			return json_us(value);
-		return json_object_new_uint64(value);
 	default:
-		return json_object_new_uint64(value);
+		return us ? json_us(value) : json_object_new_uint64(value);
 	}
 }
 
