@@ -71,14 +71,7 @@ void line_say(struct lines *l, enum view_look look, const char *fmt, ...)
 
 void line_cell(struct lines *l, const char *text, unsigned int width, bool right)
 {
-	size_t n = strlen(text);
-
-	for (size_t i = n; right && i < width; i++)
-		put_ascii(l, ' ');
-	for (size_t i = 0; i < n && i < width; i++)
-		put_ascii(l, text[i]);
-	for (size_t i = n; !right && i < width; i++)
-		put_ascii(l, ' ');
+	line_add(l, "%*.*s", right ? (int)width : -(int)width, (int)width, text);
 }
 
 void line_bar(struct lines *l, unsigned int value, unsigned int whole, bool utf8)
