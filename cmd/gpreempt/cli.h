@@ -3,7 +3,6 @@
 #ifndef GPREEMPT_CMD_CLI_H
 #define GPREEMPT_CMD_CLI_H
 
-#include <getopt.h>
 #include <json-c/json.h>
 #include <limits.h>
 #include <stdbool.h>
@@ -48,6 +47,7 @@ struct command {
 	const char *help; /* options and remarks */
 	command_fn *run;
 	int min, max; /* arguments */
+	bool leading; /* its options come before them: what follows is another's */
 	const char *heading; /* of those from here on, in the program's help */
 };
 
@@ -69,28 +69,13 @@ extern const char help_kernel[], help_report[];
 
 /* Of the command, where there is one, else of the program. HELP_SHOWN, or an exit status. */
 int print_help(struct cli *cli);
+int print_version(struct cli *cli); /* the same */
 #define HELP_SHOWN (-1) /* done, and nothing more to do */
 
-/* ---- options.c: all say what is wrong and return an exit status on failure ---- */
+/* ---- options.c: all say what is wrong and return an exit status on failure, or HELP_SHOWN ---- */
 
-#define OPTION_JSON 1001
-#define OPTION_DEVICE 1002
-#define OPTION_SOCKET 1003
-#define OPTION_HELP 'h'
-/* Every command takes the global options too, after its name. */
-/* clang-format off */
-#define COMMON_OPTIONS \
-	{ "json", no_argument, NULL, OPTION_JSON }, \
-	{ "device", required_argument, NULL, OPTION_DEVICE }, \
-	{ "socket", required_argument, NULL, OPTION_SOCKET }, \
-	{ "help", no_argument, NULL, OPTION_HELP }, \
-	{ 0 }
-/* clang-format on */
-#define OPTIONS_DONE (-1)
-
-/* The next option as getopt_long(3) tells it; of the global ones it tells of OPTION_HELP only. */
-int option_next(struct cli *cli, int argc, char **argv, const char *letters,
-		const struct option *options);
+/* Those before the command, or before the arguments where that is clear. */
+int take_globals(struct cli *cli, int argc, char **argv);
 
 struct command_option;
 /* Takes the value @text of an option. */
@@ -108,14 +93,11 @@ struct command_option {
 
 /*
  * Takes the options of a command and the global ones; then optind is the first argument, of which
- * there are as many as the command takes. At most MAX_OPTIONS. take_leading_options() ends at the
- * first argument: what follows is another's.
+ * there are as many as the command takes. At most MAX_OPTIONS.
  */
 #define MAX_OPTIONS 16
 int take_options(struct cli *cli, int argc, char **argv, const struct command_option *options,
 		 size_t n);
-int take_leading_options(struct cli *cli, int argc, char **argv,
-			 const struct command_option *options, size_t n);
 
 take_fn option_text;
 take_fn option_number; /* uint64_t */
@@ -127,7 +109,6 @@ take_fn option_class, option_pid;
 int parse_pid(struct cli *cli, const char *text, pid_t *ret);
 int parse_number(struct cli *cli, const char *what, const char *text, uint64_t min, uint64_t max,
 		 uint64_t *ret);
-int parse_seconds(struct cli *cli, const char *what, const char *text, uint64_t *ret_ns);
 /* Only levels that hold other processes' queues, and that this machine has. Needs cli_open(). */
 int check_level(struct cli *cli, const char *text);
 bool level_pauses(const char *text); /* K1 */
@@ -179,11 +160,8 @@ const char *bold(const struct cli *cli, const char *text, char *buf, size_t size
 
 struct json_object *queue_to_json(const struct gpreempt_queue *q);
 void print_queue_table(const struct gpreempt_queue *queues, size_t n, bool with_pid);
-void print_distribution(const struct gpreempt_queue *queues, size_t n);
 bool queue_is_group(const struct gpreempt_queue *q); /* of channels, on an NVIDIA GPU */
 void print_id_array(const uint32_t *ids, size_t n);
-/* How many there are of each type, or on each GPU. */
-struct json_object *json_counts(const struct gpreempt_queue *queues, size_t n, bool by_type);
 
 /* ---- signals.c ---- */
 

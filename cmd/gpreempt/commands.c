@@ -50,7 +50,8 @@ const struct command commands[] = {
 	  "  --once              print it once, as text\n"
 	  "  --interval SECONDS  between looks; 1 unless told\n",
 	  cmd_top },
-	{ "run", "--class C -- CMD...", "start a program in a class", help_run, cmd_run },
+	{ "run", "--class C -- CMD...", "start a program in a class", help_run, cmd_run,
+	  .max = ANY_NUMBER, .leading = true },
 	{ "class", "SELECTOR CLASS", "put jobs into a class", help_class, cmd_class, 2, 2 },
 	{ "policy", "[NAME]", "who waits for whom: show or set",
 	  "Without a name: the policy in force, and those there are.\n", cmd_policy, 0, 1 },
@@ -129,5 +130,13 @@ int print_help(struct cli *cli)
 		write_program_help(f);
 	fclose(f);
 	status = cli_answer(cli, json_of("help", json_object_new_string(text)), "%s", text);
+	return status == EXIT_DONE ? HELP_SHOWN : status;
+}
+
+int print_version(struct cli *cli)
+{
+	int status = cli_answer(cli, json_of("version", json_object_new_string(GPREEMPT_VERSION)),
+				"gpreempt %s\n", GPREEMPT_VERSION);
+
 	return status == EXIT_DONE ? HELP_SHOWN : status;
 }

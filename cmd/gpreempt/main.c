@@ -7,11 +7,6 @@
 
 #include "cmd/gpreempt/cli.h"
 
-static const struct option global_options[] = {
-	{ "version", no_argument, NULL, 'V' },
-	COMMON_OPTIONS,
-};
-
 static const struct command *find_command(const char *name)
 {
 	for (const struct command *c = commands; c->name; c++)
@@ -19,8 +14,6 @@ static const struct command *find_command(const char *name)
 			return c;
 	return NULL;
 }
-
-#define CONTINUE (-2)
 
 /* Names under which documents know this program, with their positional arguments. */
 static const struct historical {
@@ -64,12 +57,6 @@ static bool wants_json(int argc, char **argv)
 	return false;
 }
 
-static int print_version(struct cli *cli)
-{
-	return cli_answer(cli, json_of("version", json_object_new_string(GPREEMPT_VERSION)),
-			  "gpreempt %s\n", GPREEMPT_VERSION);
-}
-
 static int run_command(struct cli *cli, int argc, char **argv)
 {
 	int status = signals_init(cli);
@@ -81,22 +68,6 @@ static int run_command(struct cli *cli, int argc, char **argv)
 	gpreempt_daemon_close(cli->daemon);
 	cli->ctx = gpreempt_unref(cli->ctx); /* lets go of everything, before anything else */
 	return status;
-}
-
-/* Options before the command or the arguments. CONTINUE, or what print_help() returns. */
-static int take_globals(struct cli *cli, int argc, char **argv)
-{
-	opterr = 0;
-	switch (option_next(cli, argc, argv, "+hV", global_options)) {
-	case OPTIONS_DONE:
-		return CONTINUE;
-	case OPTION_HELP:
-		return print_help(cli);
-	case 'V':
-		return print_version(cli);
-	default:
-		return cli_usage(cli, "unknown option or missing value: '%s'", argv[optind - 1]);
-	}
 }
 
 static int run_historical(struct cli *cli, const struct historical *h, int argc, char **argv)
@@ -151,7 +122,7 @@ static int run(struct cli *cli, int argc, char **argv)
 		cli->command = find_command(h->command);
 	}
 	status = take_globals(cli, argc, argv);
-	if (status != CONTINUE)
+	if (status != EXIT_DONE)
 		return status;
 	return h->name ? run_historical(cli, h, argc, argv) : run_modern(cli, argc, argv);
 }

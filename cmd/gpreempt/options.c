@@ -1,12 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 #include <ctype.h>
 #include <errno.h>
-#include <limits.h>
-#include <math.h>
+#include <getopt.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "cmd/gpreempt/cli.h"
+
+enum { OPTION_JSON = 1001, OPTION_DEVICE, OPTION_SOCKET };
+
+/* Numbers of options without a letter, from here on. */
+#define FIRST_NUMBER 2000
 
 static bool all_digits(const char *text)
 {
@@ -29,8 +33,19 @@ static int complain(struct cli *cli, int argc, char **argv, int letter)
 	return cli_usage(cli, "unknown option '%s'", text);
 }
 
-int option_next(struct cli *cli, int argc, char **argv, const char *letters,
-		const struct option *options)
+/* Every command takes them, too, but the first. */
+static const struct option globals[] = {
+	{ "version", no_argument, NULL, 'V' },
+	{ "json", no_argument, NULL, OPTION_JSON },
+	{ "device", required_argument, NULL, OPTION_DEVICE },
+	{ "socket", required_argument, NULL, OPTION_SOCKET },
+	{ "help", no_argument, NULL, 'h' },
+	{ 0 },
+};
+
+/* The next one that is not for all commands alike, as getopt_long(3) tells it. */
+static int next_option(struct cli *cli, int argc, char **argv, const char *letters,
+		       const struct option *options)
 {
 	int c;
 
@@ -42,7 +57,22 @@ int option_next(struct cli *cli, int argc, char **argv, const char *letters,
 		else if (c != OPTION_JSON) /* seen already */
 			return c;
 	}
-	return OPTIONS_DONE;
+	return -1;
+}
+
+int take_globals(struct cli *cli, int argc, char **argv)
+{
+	opterr = 0;
+	switch (next_option(cli, argc, argv, "+hV", globals)) {
+	case -1:
+		return EXIT_DONE;
+	case 'h':
+		return print_help(cli);
+	case 'V':
+		return print_version(cli);
+	default:
+		return cli_usage(cli, "unknown option or missing value: '%s'", argv[optind - 1]);
+	}
 }
 
 int parse_pid(struct cli *cli, const char *text, pid_t *ret)
@@ -73,23 +103,6 @@ int parse_number(struct cli *cli, const char *what, const char *text, uint64_t m
 		return cli_usage(cli, "%s must be a number from %llu to %llu, not '%s'", what,
 				 (unsigned long long)min, (unsigned long long)max, text);
 	*ret = value;
-	return EXIT_DONE;
-}
-
-#define SECONDS_MAX (366.0 * 24 * 3600)
-
-int parse_seconds(struct cli *cli, const char *what, const char *text, uint64_t *ret_ns)
-{
-	char *end = NULL;
-	double value = 0;
-	bool plain = text[0] && text[strspn(text, "0123456789.")] == '\0';
-
-	if (plain)
-		value = strtod(text, &end);
-	if (!plain || *end || !(value * 1e9 >= 1) || !(value <= SECONDS_MAX))
-		return cli_usage(cli, "%s must be a number of seconds above 0, not '%s'", what,
-				 text);
-	*ret_ns = (uint64_t)(value * 1e9 + 0.5);
 	return EXIT_DONE;
 }
 
@@ -142,16 +155,13 @@ int check_arguments(struct cli *cli, int left, int min, int max)
 
 /* ---- options by a table ---- */
 
-/* Numbers of options without a letter, from here on. */
-#define FIRST_NUMBER 2000
-
-static int take_by_table(struct cli *cli, int argc, char **argv, const char *order,
-			 const struct command_option *options, size_t n)
+int take_options(struct cli *cli, int argc, char **argv, const struct command_option *options,
+		 size_t n)
 {
-	static const struct option common[] = { COMMON_OPTIONS };
-	struct option longs[MAX_OPTIONS + ARRAY_SIZE(common)];
+	const struct command *command = cli->command;
+	struct option longs[MAX_OPTIONS + ARRAY_SIZE(globals)];
 	char letters[2 * MAX_OPTIONS + 8];
-	size_t at = (size_t)snprintf(letters, sizeof(letters), "%s:h", order);
+	size_t at = (size_t)snprintf(letters, sizeof(letters), "%s:h", command->leading ? "+" : "");
 	int status = EXIT_DONE, c;
 
 	for (size_t i = 0; i < n; i++) {
@@ -162,11 +172,11 @@ static int take_by_table(struct cli *cli, int argc, char **argv, const char *ord
 			at += (size_t)snprintf(letters + at, sizeof(letters) - at,
 					       "%c:", options[i].letter);
 	}
-	memcpy(&longs[n], common, sizeof(common));
-	while (status == EXIT_DONE && (c = option_next(cli, argc, argv, letters, longs)) >= 0) {
+	memcpy(&longs[n], globals + 1, sizeof(globals) - sizeof(globals[0]));
+	while (status == EXIT_DONE && (c = next_option(cli, argc, argv, letters, longs)) >= 0) {
 		const struct command_option *o = options;
 
-		if (c == OPTION_HELP)
+		if (c == 'h')
 			return print_help(cli);
 		if (c == '?' || c == ':')
 			return complain(cli, argc, argv, c);
@@ -177,22 +187,9 @@ static int take_by_table(struct cli *cli, int argc, char **argv, const char *ord
 		else
 			*(bool *)o->ret = !o->off;
 	}
-	return status;
-}
-
-int take_options(struct cli *cli, int argc, char **argv, const struct command_option *options,
-		 size_t n)
-{
-	const struct command *c = cli->command;
-	int status = take_by_table(cli, argc, argv, "", options, n);
-
-	return status == EXIT_DONE ? check_arguments(cli, argc - optind, c->min, c->max) : status;
-}
-
-int take_leading_options(struct cli *cli, int argc, char **argv,
-			 const struct command_option *options, size_t n)
-{
-	return take_by_table(cli, argc, argv, "+", options, n);
+	return status == EXIT_DONE ?
+		       check_arguments(cli, argc - optind, command->min, command->max) :
+		       status;
 }
 
 /* As it was written, or could have been. */
@@ -229,11 +226,19 @@ int option_u32(struct cli *cli, const struct command_option *o, const char *text
 	return status;
 }
 
+#define SECONDS_MAX (366.0 * 24 * 3600)
+
 int option_seconds(struct cli *cli, const struct command_option *o, const char *text)
 {
-	char buf[32];
+	bool plain = text[0] && text[strspn(text, "0123456789.")] == '\0';
+	char *end = NULL, buf[32];
+	double value = plain ? strtod(text, &end) : 0;
 
-	return parse_seconds(cli, spelling(o, buf), text, o->ret);
+	if (!plain || *end || !(value * 1e9 >= 1) || !(value <= SECONDS_MAX))
+		return cli_usage(cli, "%s must be a number of seconds above 0, not '%s'",
+				 spelling(o, buf), text);
+	*(uint64_t *)o->ret = (uint64_t)(value * 1e9 + 0.5);
+	return EXIT_DONE;
 }
 
 int option_grace(struct cli *cli, const struct command_option *o, const char *text)

@@ -67,42 +67,6 @@ void print_queue_table(const struct gpreempt_queue *queues, size_t n, bool with_
 	print_records(fields, ARRAY_SIZE(fields), columns + !with_pid, queues, n, sizeof(*queues));
 }
 
-struct json_object *json_counts(const struct gpreempt_queue *queues, size_t n, bool by_type)
-{
-	struct json_object *counts = json_object_new_object();
-
-	for (size_t i = 0; i < n; i++) {
-		char gpu[16];
-		const char *key = by_type ? gpreempt_queue_type_name(queues[i].type) : gpu;
-
-		snprintf(gpu, sizeof(gpu), "%u", queues[i].gpu_id);
-		json_add(counts, key,
-			 json_object_new_int(
-				 json_object_get_int(json_object_object_get(counts, key)) + 1));
-	}
-	return counts;
-}
-
-static void print_counts(const char *what, struct json_object *counts)
-{
-	const char *separator = "";
-
-	printf("%-8s", what);
-	json_object_object_foreach(counts, key, value)
-	{
-		printf("%s%s: %d", separator, key, json_object_get_int(value));
-		separator = ", ";
-	}
-	printf("\n");
-	json_object_put(counts);
-}
-
-void print_distribution(const struct gpreempt_queue *queues, size_t n)
-{
-	print_counts("by type", json_counts(queues, n, true));
-	print_counts("by gpu", json_counts(queues, n, false));
-}
-
 void print_id_array(const uint32_t *ids, size_t n)
 {
 	printf("static const unsigned int queue_ids[%zu] = {", n);

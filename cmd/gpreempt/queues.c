@@ -71,6 +71,37 @@ static int look(struct cli *cli, struct look *l)
 	return status;
 }
 
+/* How many there are of each type, or on each GPU. */
+static struct json_object *json_counts(const struct look *l, bool by_type)
+{
+	struct json_object *counts = json_object_new_object();
+
+	for (size_t i = 0; i < l->n; i++) {
+		char gpu[16];
+		const char *key = by_type ? gpreempt_queue_type_name(l->queues[i].type) : gpu;
+
+		snprintf(gpu, sizeof(gpu), "%u", l->queues[i].gpu_id);
+		json_add(counts, key,
+			 json_object_new_int(
+				 json_object_get_int(json_object_object_get(counts, key)) + 1));
+	}
+	return counts;
+}
+
+static void print_counts(const char *what, struct json_object *counts)
+{
+	const char *separator = "";
+
+	printf("%-8s", what);
+	json_object_object_foreach(counts, key, value)
+	{
+		printf("%s%s: %d", separator, key, json_object_get_int(value));
+		separator = ", ";
+	}
+	printf("\n");
+	json_object_put(counts);
+}
+
 static int print_json(struct cli *cli, const struct look *l)
 {
 	struct json_object *o = json_object_new_object();
@@ -82,8 +113,8 @@ static int print_json(struct cli *cli, const struct look *l)
 	for (size_t i = 0; i < l->n; i++)
 		json_object_array_add(list, queue_to_json(&l->queues[i]));
 	json_add(o, "queues", list);
-	json_add(o, "by_type", json_counts(l->queues, l->n, true));
-	json_add(o, "by_gpu", json_counts(l->queues, l->n, false));
+	json_add(o, "by_type", json_counts(l, true));
+	json_add(o, "by_gpu", json_counts(l, false));
 	return cli_print_json(cli, o);
 }
 
@@ -112,7 +143,8 @@ static int print_text(struct cli *cli, const struct look *l)
 	printf("\n");
 	print_queue_table(l->queues, l->n, l->all);
 	printf("\n");
-	print_distribution(l->queues, l->n);
+	print_counts("by type", json_counts(l, true));
+	print_counts("by gpu", json_counts(l, false));
 	if (l->all)
 		return EXIT_DONE;
 	printf("\n");

@@ -21,7 +21,7 @@ static int parse(struct cli *cli, int argc, char **argv, struct gpreempt_class_r
 		{ "class", 0, option_class, &request->job_class },
 		CLASS_OPTIONS(request),
 	};
-	int status = take_leading_options(cli, argc, argv, options, ARRAY_SIZE(options));
+	int status = take_options(cli, argc, argv, options, ARRAY_SIZE(options));
 
 	if (status != EXIT_DONE)
 		return status;

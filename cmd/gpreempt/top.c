@@ -26,10 +26,12 @@ void find_program(const char *const *places, size_t n, char ret[PATH_MAX])
 
 static int option_interval(struct cli *cli, const struct command_option *o, const char *text)
 {
+	struct command_option seconds = *o;
 	uint64_t ns;
 
+	seconds.ret = &ns;
 	option_text(cli, o, text);
-	return parse_seconds(cli, "--interval", text, &ns);
+	return option_seconds(cli, &seconds, text);
 }
 
 int cmd_top(struct cli *cli, int argc, char **argv)
