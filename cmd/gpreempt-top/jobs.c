@@ -28,25 +28,21 @@ static const struct table_column {
 
 void jobs_layout(unsigned int width, struct jobs_layout *ret)
 {
-	unsigned int used = 0;
+	unsigned int all = 0;
 
 	_Static_assert(ARRAY_SIZE(columns) <= JOBS_COLUMNS, "room for all columns");
 	*ret = (struct jobs_layout){ 0 };
-	for (unsigned int rank = ARRAY_SIZE(columns); rank > 0; rank--) {
-		for (size_t i = 0; i < ARRAY_SIZE(columns); i++) {
-			unsigned int more = columns[i].width + (used > 0);
+	for (size_t i = 0; i < ARRAY_SIZE(columns); i++) {
+		unsigned int needed = 0; /* by it and those that are more important */
 
-			if (columns[i].rank != rank)
-				continue;
-			/* Nothing less important comes instead of one that does not fit. */
-			if (used > 0 && used + more > width)
-				return;
-			ret->shown[i] = true;
-			used += more;
-		}
+		for (size_t k = 0; k < ARRAY_SIZE(columns); k++)
+			if (columns[k].rank >= columns[i].rank)
+				needed += columns[k].width + (needed > 0);
+		ret->shown[i] = needed <= width || needed == columns[i].width;
+		all = MAX(all, needed);
 	}
-	if (width >= used + 1 + NOTE_MIN)
-		ret->note = width - used - 1;
+	if (width >= all + 1 + NOTE_MIN)
+		ret->note = width - all - 1;
 }
 
 /* Oldest first, this second last. */
