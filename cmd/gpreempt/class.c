@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: MIT */
-#include <stdio.h>
 #include <string.h>
 
 #include "cmd/gpreempt/daemon.h"

@@ -9,7 +9,6 @@
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/un.h>
 #include <sys/wait.h>
@@ -189,33 +188,23 @@ static int make_dir(struct demo *d)
 
 static int make_notify_socket(struct demo *d)
 {
+	_cleanup_close_ int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
 	struct sockaddr_un addr = { .sun_family = AF_UNIX };
-	int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
 
 	snprintf(addr.sun_path, sizeof(addr.sun_path), "%s/notify", d->dir);
-	if (fd < 0 || bind(fd, (struct sockaddr *)&addr, sizeof(addr)) < 0) {
-		int error = errno;
-
-		closep(&fd);
-		return -error;
-	}
+	if (fd < 0 || bind(fd, (struct sockaddr *)&addr, sizeof(addr)) < 0)
+		return -errno;
 	setenv("NOTIFY_SOCKET", addr.sun_path, 1);
-	return fd;
+	return steal_fd(&fd);
 }
 
-/* The configuration is in memory: nothing has to be removed. */
-static int make_config(char *buf, size_t size)
+static int make_config(const char *path)
 {
-	int fd = memfd_create("gpreempt.conf", 0); /* for the daemon to open by its number */
+	_cleanup_close_ int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
 
 	if (fd < 0)
 		return -errno;
-	if (fchmod(fd, 0600) < 0 || write(fd, config, strlen(config)) != (ssize_t)strlen(config)) {
-		close(fd);
-		return -EIO;
-	}
-	snprintf(buf, size, "/proc/self/fd/%d", fd);
-	return fd;
+	return write(fd, config, strlen(config)) == (ssize_t)strlen(config) ? 0 : -EIO;
 }
 
 /* The last line it wrote, for whoever asks why. */
@@ -270,9 +259,8 @@ static int await_ready(struct demo *d, int notify_fd)
 
 static int start_daemon(struct demo *d)
 {
-	char program[PATH_MAX], config_path[64];
+	char program[PATH_MAX], config_path[sizeof(d->dir) + 16];
 	_cleanup_close_ int notify_fd = make_notify_socket(d);
-	_cleanup_close_ int config_fd = make_config(config_path, sizeof(config_path));
 	static const char *const places[] = { "gpreemptd", "../sbin/gpreemptd",
 					      "../gpreemptd/gpreemptd" };
 	const char *argv[] = { "gpreemptd", "--device", d->device,   "--run-dir",
@@ -286,8 +274,10 @@ static int start_daemon(struct demo *d)
 	};
 	int r;
 
-	if (notify_fd < 0 || config_fd < 0)
-		return fail(d, "no files for the daemon", -MIN(notify_fd, config_fd));
+	snprintf(config_path, sizeof(config_path), "%s/gpreempt.conf", d->dir);
+	r = MIN(notify_fd, make_config(config_path));
+	if (r < 0)
+		return fail(d, "no files for the daemon", -r);
 	find_program(places, ARRAY_SIZE(places), program);
 	r = demo_start(d, &how, &d->daemon);
 	unsetenv("NOTIFY_SOCKET");

@@ -12,8 +12,7 @@ struct findings {
 	struct gpreempt_gpu gpus[GPREEMPT_MAX_GPUS];
 	struct gpreempt_level levels[MAX_LEVELS];
 	size_t n_gpus, n_levels;
-	bool tested;
-	struct gpreempt_self_test test;
+	struct gpreempt_self_test test; /* size 0: not made */
 };
 
 static bool is_nvidia(const struct findings *f)
@@ -52,10 +51,7 @@ static int self_test(struct cli *cli, struct findings *f)
 	f->test.size = sizeof(f->test);
 	r = gpreempt_self_test(cli->ctx, 0, &f->test);
 	progress_end(&progress);
-	if (r < 0)
-		return cli_fail_ctx(cli);
-	f->tested = true;
-	return EXIT_DONE;
+	return r < 0 ? cli_fail_ctx(cli) : EXIT_DONE;
 }
 
 /* No driver at all is a finding too, unless it was asked for by name. */
@@ -174,7 +170,7 @@ static struct json_object *device_to_json(const struct findings *f)
 	json_add(device, "levels",
 		 json_of_records(level_fields, ARRAY_SIZE(level_fields), f->levels, f->n_levels,
 				 sizeof(f->levels[0])));
-	if (f->tested)
+	if (f->test.size)
 		json_add(device, "self_test",
 			 json_of_fields(test_fields, ARRAY_SIZE(test_fields), &f->test));
 	return device;
@@ -237,7 +233,7 @@ static bool print_device(struct cli *cli, const struct findings *f)
 	}
 	printf("\n");
 	print_remarks(f);
-	if (f->tested)
+	if (f->test.size)
 		print_test(&f->test);
 	return able;
 }

@@ -43,12 +43,11 @@ static int take_queue(struct cli *cli, const struct command_option *o, const cha
 	uint64_t id = 0;
 	int status = parse_number(cli, "--queue", text, 0, UINT32_MAX, &id);
 
-	if (status != EXIT_DONE)
-		return status;
-	if (h->n_ids == MAX_IDS)
+	if (status == EXIT_DONE && h->n_ids == MAX_IDS)
 		return cli_usage(cli, "more than %d queues; name none to hold them all", MAX_IDS);
-	h->ids[h->n_ids++] = (uint32_t)id;
-	return EXIT_DONE;
+	if (status == EXIT_DONE)
+		h->ids[h->n_ids++] = (uint32_t)id;
+	return status;
 }
 
 static int take_pids(struct cli *cli, struct hold *h, int argc, char **argv)

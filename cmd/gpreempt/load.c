@@ -37,7 +37,7 @@ const char help_load[] =
 
 struct queue {
 	uint32_t id;
-	uint64_t submitted, done; /* packets */
+	uint64_t pending, done; /* packets */
 };
 
 struct load {
@@ -122,14 +122,9 @@ static int send_work(struct load *l, struct queue *q)
 
 	if (r < 0)
 		return lost(l->cli, r);
-	q->submitted++;
+	q->pending++;
 	l->sent++;
 	return EXIT_DONE;
-}
-
-static bool has_room(const struct queue *q, uint64_t depth)
-{
-	return q->submitted - q->done < depth;
 }
 
 static bool wants_more(const struct load *l)
@@ -148,9 +143,9 @@ static struct queue *next_queue(struct load *l, uint64_t now)
 	if (!wants_more(l))
 		return NULL;
 	if (l->online)
-		return arrival_ns(l, l->sent) <= now && has_room(q, DEVICE_MAX_PENDING) ? q : NULL;
+		return arrival_ns(l, l->sent) <= now && q->pending < DEVICE_MAX_PENDING ? q : NULL;
 	for (q = l->queues; q < l->queues + l->n_queues; q++)
-		if (has_room(q, l->depth))
+		if (q->pending < l->depth)
 			return q;
 	return NULL;
 }
@@ -176,6 +171,7 @@ static void account(struct load *l, const struct device_done *d, struct queue *q
 	l->saves += d->saves;
 	l->busy_ns += d->executed_ns / l->hello.cus;
 	l->last_ns = MAX(l->last_ns, d->done_ns);
+	q->pending--;
 	q->done++;
 	if (l->online)
 		figures_add(&l->latency, d->done_ns > due ? d->done_ns - due : 0);

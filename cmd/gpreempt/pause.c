@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
 /* pause, continue, rearm: the daemon's hands off the GPUs, and on again. */
-#include <stdio.h>
-
 #include "cmd/gpreempt/daemon.h"
 
 int cmd_pause(struct cli *cli, int argc, char **argv)

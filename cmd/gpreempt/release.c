@@ -122,10 +122,9 @@ static void release_one(void *user, size_t i, void *ret)
 
 static void say_too_late(pid_t pid, struct gpreempt_error *ret)
 {
-	*ret = (struct gpreempt_error){ .size = sizeof(*ret), .kind = GPREEMPT_ERROR_FAILED };
+	*ret = (struct gpreempt_error){ .kind = GPREEMPT_ERROR_FAILED, .hint = "end it" };
 	snprintf(ret->message, sizeof(ret->message),
 		 "process %d keeps the driver from answering, and was not let go", (int)pid);
-	snprintf(ret->hint, sizeof(ret->hint), "end it");
 }
 
 /*
@@ -173,29 +172,21 @@ static int release_apart(struct cli *cli, const pid_t *pids, size_t n, bool all,
 
 /* ---- the command ---- */
 
-/* A software device is this process's own. */
-static int release_here(struct cli *cli, const pid_t *pids, size_t n, pid_t *released,
-			struct gpreempt_error *ret_error)
-{
-	int r = gpreempt_release(cli->ctx, n ? pids : NULL, n, released, MAX_PIDS);
-
-	gpreempt_get_error(cli->ctx, ret_error);
-	return r;
-}
-
 static int release(struct cli *cli, pid_t *pids, size_t n, pid_t *released)
 {
 	struct gpreempt_error e = { .size = sizeof(e) };
 	struct progress progress;
-	bool all = n == 0, here = cli_is_alone(cli);
+	bool all = n == 0, here = cli_is_alone(cli); /* then it is this process's own */
 	int r, status = all && !here ? list_all(cli, pids, &n) : EXIT_DONE;
 
 	if (status != EXIT_DONE)
 		return status;
 	progress_begin(&progress);
 	progress_now(&progress, "asking the holders to let go");
-	r = here ? release_here(cli, pids, n, released, &e) :
+	r = here ? gpreempt_release(cli->ctx, all ? NULL : pids, n, released, MAX_PIDS) :
 		   release_apart(cli, pids, n, all, released, &e);
+	if (here)
+		gpreempt_get_error(cli->ctx, &e);
 	progress_end(&progress);
 	if (r < 0 && e.kind == GPREEMPT_ERROR_NONE)
 		return cli_fail(cli, EXIT_FAILED, "free some memory", "%s", strerror(-r));

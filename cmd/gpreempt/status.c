@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include <errno.h>
 #include <stdio.h>
-#include <string.h>
 
 #include "cmd/gpreempt/daemon.h"
 #include "cmd/gpreempt/job_text.h"
