@@ -30,11 +30,6 @@ static const char usage[] =
 	"\n"
 	"Exit status: 0 done, 1 failed, 2 usage, 3 no daemon.\n";
 
-struct arguments {
-	struct screen_options screen;
-	bool once;
-};
-
 static int fail(enum gpreempt_error_kind kind, const char *message, const char *hint)
 {
 	fprintf(stderr, "gpreempt-top: %s\n  hint: %s\n", message, hint);
@@ -61,7 +56,7 @@ static int take_interval(const char *text, uint64_t *ret_ns)
 #define STOP (-1)
 
 /* 0: go on; STOP: done; else an exit status. */
-static int parse(int argc, char **argv, struct arguments *ret)
+static int parse(int argc, char **argv, struct screen_options *ret)
 {
 	static const struct option options[] = {
 		{ "once", no_argument, NULL, 'o' },
@@ -80,10 +75,10 @@ static int parse(int argc, char **argv, struct arguments *ret)
 			ret->once = true;
 			break;
 		case 'i':
-			status = take_interval(optarg, &ret->screen.interval_ns);
+			status = take_interval(optarg, &ret->interval_ns);
 			break;
 		case 's':
-			ret->screen.socket = optarg;
+			ret->socket = optarg;
 			break;
 		case 'h':
 			fputs(usage, stdout);
@@ -120,13 +115,13 @@ static void print_trimmed(const char *text)
 	printf("%.*s\n", (int)n, text);
 }
 
-static int print_once(const struct arguments *args)
+static int print_once(const struct screen_options *args)
 {
-	struct view_options options = { .width = text_width(), .utf8 = args->screen.utf8 };
+	struct view_options options = { .width = text_width(), .utf8 = args->utf8 };
 	struct gpreempt_daemon *d = NULL;
 	struct snapshot s = { 0 };
 	struct view v;
-	int r = snapshot_read(&s, args->screen.socket, &d);
+	int r = snapshot_read(&s, args->socket, &d);
 
 	gpreempt_daemon_close(d);
 	if (r < 0)
@@ -141,9 +136,9 @@ static int print_once(const struct arguments *args)
 	return r < 0 ? GPREEMPT_ERROR_FAILED : 0;
 }
 
-static int show(const struct arguments *args)
+static int show(const struct screen_options *args)
 {
-	int r = screen_run(&args->screen);
+	int r = screen_run(args);
 
 	if (r == -ENOTTY)
 		return fail(GPREEMPT_ERROR_USAGE, "this is no terminal that could show it",
@@ -157,12 +152,12 @@ static int show(const struct arguments *args)
 
 int main(int argc, char **argv)
 {
-	struct arguments args = { .screen = { .interval_ns = NSEC_PER_SEC } };
+	struct screen_options args = { .interval_ns = NSEC_PER_SEC };
 	int status;
 
 	setlocale(LC_ALL, "");
 	signal(SIGPIPE, SIG_IGN);
-	args.screen.utf8 = strcmp(nl_langinfo(CODESET), "UTF-8") == 0;
+	args.utf8 = strcmp(nl_langinfo(CODESET), "UTF-8") == 0;
 	status = parse(argc, argv, &args);
 	if (status == 0)
 		status = args.once ? print_once(&args) : show(&args);

@@ -9,6 +9,7 @@ struct screen_options {
 	const char *socket;
 	uint64_t interval_ns;
 	bool utf8;
+	bool once; /* not on the screen, but as text */
 };
 
 /* Until somebody ends it. -ENOTTY: there is no terminal that could show it. */
