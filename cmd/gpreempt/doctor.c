@@ -250,11 +250,6 @@ static int print_text(struct cli *cli, const struct findings *f, size_t n, const
 	return EXIT_DONE;
 }
 
-static bool is_auto(const struct cli *cli)
-{
-	return !cli->device || strcmp(cli->device, "auto") == 0;
-}
-
 /* Of two vendors' GPUs in one machine "auto" is AMD's. True: there are others. */
 static bool examine_nvidia(struct cli *cli, struct findings *f)
 {
@@ -271,7 +266,7 @@ static bool examine_nvidia(struct cli *cli, struct findings *f)
 
 int cmd_doctor(struct cli *cli, int argc, char **argv)
 {
-	bool test = false;
+	bool test = false, any;
 	const struct command_option options[] = { { "self-test", 0, NULL, &test } };
 	_cleanup_free_ struct findings *f = calloc(VENDORS, sizeof(*f));
 	struct gpreempt_error e = { .size = sizeof(e), .hint = "the reasons are above" };
@@ -283,13 +278,14 @@ int cmd_doctor(struct cli *cli, int argc, char **argv)
 	status = take_options(cli, argc, argv, options, ARRAY_SIZE(options));
 	if (status != EXIT_DONE)
 		return status;
+	any = !cli->device || strcmp(cli->device, "auto") == 0;
 	if (gpreempt_open(cli->device, &cli->ctx, &e) >= 0) {
 		status = examine_open(cli, f);
 		if (status == EXIT_DONE && test)
 			status = self_test(cli, f);
-		else if (status == EXIT_DONE && is_auto(cli) && !is_nvidia(f))
+		else if (status == EXIT_DONE && any && !is_nvidia(f))
 			n += examine_nvidia(cli, &f[1]);
-	} else if (e.kind == GPREEMPT_ERROR_ABSENT && is_auto(cli) && !test) {
+	} else if (e.kind == GPREEMPT_ERROR_ABSENT && any && !test) {
 		nothing_here(f);
 		n = VENDORS;
 	} else {

@@ -6,36 +6,32 @@
 
 #define PATIENCE_NS NSEC_PER_SEC /* for something that is nice to know */
 
-struct processes {
-	struct gpreempt_process_info *list; /* to be freed */
-	size_t n;
-};
-
 static int get_processes(void *of, void *list, size_t room)
 {
 	return gpreempt_list_processes(of, list, room);
 }
 
-static void take_class(struct processes *ps, const struct gpreempt_daemon_job *job)
+static void take_class(struct gpreempt_process_info *ps, size_t n,
+		       const struct gpreempt_daemon_job *job)
 {
-	for (size_t i = 0; i < ps->n; i++)
-		if (ps->list[i].pid == job->pid && job->job_class != GPREEMPT_CLASS_UNKNOWN)
-			ps->list[i].job_class = job->job_class;
+	for (size_t i = 0; i < n; i++)
+		if (ps[i].pid == job->pid && job->job_class != GPREEMPT_CLASS_UNKNOWN)
+			ps[i].job_class = job->job_class;
 }
 
 /* What a running daemon knows better than the priorities of queues tell. */
-static void ask_daemon(struct cli *cli, struct processes *ps)
+static void ask_daemon(struct cli *cli, struct gpreempt_process_info *ps, size_t n)
 {
 	_cleanup_free_ struct gpreempt_daemon_job *jobs = NULL;
-	int n;
+	int n_jobs;
 
 	/* The processes of a model of our own are nobody else's. */
 	if (cli_is_alone(cli) || gpreempt_daemon_open(cli->socket, &cli->daemon, NULL) < 0)
 		return;
 	gpreempt_daemon_set_timeout(cli->daemon, PATIENCE_NS);
-	n = read_daemon_jobs(cli->daemon, &jobs);
-	for (int i = 0; i < n; i++)
-		take_class(ps, &jobs[i]);
+	n_jobs = read_daemon_jobs(cli->daemon, &jobs);
+	for (int i = 0; i < n_jobs; i++)
+		take_class(ps, n, &jobs[i]);
 }
 
 static bool wanted(const struct gpreempt_process_info *p, enum gpreempt_class job_class)
@@ -71,13 +67,14 @@ static struct json_object *process_to_json(const struct gpreempt_process_info *p
 	return o;
 }
 
-static int print_json(struct cli *cli, const struct processes *ps, enum gpreempt_class job_class)
+static int print_json(struct cli *cli, const struct gpreempt_process_info *ps, size_t n,
+		      enum gpreempt_class job_class)
 {
 	struct json_object *list = json_object_new_array();
 
-	for (size_t i = 0; i < ps->n; i++)
-		if (wanted(&ps->list[i], job_class))
-			json_object_array_add(list, process_to_json(&ps->list[i]));
+	for (size_t i = 0; i < n; i++)
+		if (wanted(&ps[i], job_class))
+			json_object_array_add(list, process_to_json(&ps[i]));
 	return cli_print_json(cli, json_of("processes", list));
 }
 
@@ -102,7 +99,8 @@ static void print_row(struct libscols_table *t, const struct gpreempt_process_in
 	table_cell(t, 6, "%s", p->hidden ? "-" : gpus);
 }
 
-static int print_text(struct cli *cli, const struct processes *ps, enum gpreempt_class job_class)
+static int print_text(const struct gpreempt_process_info *ps, size_t n,
+		      enum gpreempt_class job_class)
 {
 	static const struct column columns[] = {
 		{ "PID", true },    { "COMMAND", false }, { "CLASS", false }, { "QUEUES", true },
@@ -111,14 +109,14 @@ static int print_text(struct cli *cli, const struct processes *ps, enum gpreempt
 	struct libscols_table *t = table_new(columns, ARRAY_SIZE(columns));
 	size_t shown = 0, unknown = 0, hidden = 0;
 
-	for (size_t i = 0; i < ps->n; i++) {
-		if (ps->list[i].queues > 0 && ps->list[i].job_class == GPREEMPT_CLASS_UNKNOWN)
+	for (size_t i = 0; i < n; i++) {
+		if (ps[i].queues > 0 && ps[i].job_class == GPREEMPT_CLASS_UNKNOWN)
 			unknown++;
-		if (!wanted(&ps->list[i], job_class))
+		if (!wanted(&ps[i], job_class))
 			continue;
-		print_row(t, &ps->list[i]);
+		print_row(t, &ps[i]);
 		shown++;
-		hidden += ps->list[i].hidden;
+		hidden += ps[i].hidden;
 	}
 	table_print(t);
 	if (!shown)
@@ -138,19 +136,19 @@ int cmd_list(struct cli *cli, int argc, char **argv)
 {
 	enum gpreempt_class job_class = GPREEMPT_CLASS_UNKNOWN;
 	const struct command_option options[] = { { "class", 0, option_class, &job_class } };
-	struct processes ps = { 0 };
+	struct gpreempt_process_info *ps = NULL;
+	size_t n = 0;
 	int status = take_options(cli, argc, argv, options, ARRAY_SIZE(options));
 
 	if (status == EXIT_DONE)
 		status = cli_open(cli);
 	if (status == EXIT_DONE)
-		status = cli_read_list(cli, get_processes, cli->ctx, sizeof(*ps.list), &ps.list,
-				       &ps.n);
-	if (status == EXIT_DONE)
-		ask_daemon(cli, &ps);
-	if (status == EXIT_DONE)
-		status = cli->json ? print_json(cli, &ps, job_class)
-				   : print_text(cli, &ps, job_class);
-	free(ps.list);
+		status = cli_read_list(cli, get_processes, cli->ctx, sizeof(*ps), &ps, &n);
+	if (status == EXIT_DONE) {
+		ask_daemon(cli, ps, n);
+		status = cli->json ? print_json(cli, ps, n, job_class) :
+				     print_text(ps, n, job_class);
+	}
+	free(ps);
 	return status;
 }

@@ -22,7 +22,6 @@ struct stop {
 	uint32_t gpu_id;
 	uint64_t for_ns; /* 0: not said */
 	bool yes;
-	uint64_t stopped_ns;
 };
 
 static int parse(struct cli *cli, int argc, char **argv, struct stop *s)
@@ -71,16 +70,16 @@ static int keep_stopped(struct cli *cli, struct stop *s, uint64_t began)
 	return EXIT_DONE;
 }
 
-static int report(struct cli *cli, const struct stop *s)
+static int report(struct cli *cli, uint32_t gpu_id, uint64_t ns)
 {
 	bool modelled = cli_is_modelled(cli);
 	char buf[UNIT_TEXT_SIZE];
-	struct json_object *o = json_of("gpu_id", json_object_new_uint64(s->gpu_id));
+	struct json_object *o = json_of("gpu_id", json_object_new_uint64(gpu_id));
 
-	json_add(o, "stopped_us", json_us(s->stopped_ns));
+	json_add(o, "stopped_us", json_us(ns));
 	json_add(o, "modelled", json_object_new_boolean(modelled));
-	return cli_answer(cli, o, "GPU %u runs again after %s%s\n", s->gpu_id,
-			  text_duration(s->stopped_ns, buf), modelled ? " (modelled)" : "");
+	return cli_answer(cli, o, "GPU %u runs again after %s%s\n", gpu_id, text_duration(ns, buf),
+			  modelled ? " (modelled)" : "");
 }
 
 int cmd_stop_gpu(struct cli *cli, int argc, char **argv)
@@ -102,6 +101,7 @@ int cmd_stop_gpu(struct cli *cli, int argc, char **argv)
 		return EXIT_FAILED; /* main says why, and it runs again */
 	status = keep_stopped(cli, &s, began);
 	gpreempt_start_gpu(cli->ctx, s.gpu_id); /* its time may just have been over */
-	s.stopped_ns = gpreempt_now_ns(cli->ctx) - began;
-	return status == EXIT_DONE ? report(cli, &s) : status;
+	if (status != EXIT_DONE)
+		return status;
+	return report(cli, s.gpu_id, gpreempt_now_ns(cli->ctx) - began);
 }
