@@ -119,17 +119,13 @@ static int compare_numbers(uint64_t a, uint64_t b)
 	return (a > b) - (a < b);
 }
 
-static int rank_of_class(enum gpreempt_class job_class)
-{
-	return job_class == GPREEMPT_CLASS_ONLINE ? 0 : job_class == GPREEMPT_CLASS_OFFLINE ? 1 : 2;
-}
-
 static int compare_by(const struct gpreempt_daemon_job *a, const struct gpreempt_daemon_job *b,
 		      enum view_sort sort)
 {
 	switch (sort) {
 	case SORT_CLASS:
-		return rank_of_class(a->job_class) - rank_of_class(b->job_class);
+		/* online, offline, and then those of none, which is 0 */
+		return compare_numbers(a->job_class - 1u, b->job_class - 1u);
 	case SORT_SHARE:
 		return compare_numbers(b->share_permille, a->share_permille);
 	case SORT_WAIT:

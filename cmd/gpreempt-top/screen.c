@@ -171,20 +171,19 @@ static int open_signals(void)
 int screen_run(const struct screen_options *options)
 {
 	struct screen s = { .options = options, .view = { .utf8 = options->utf8 } };
+	_cleanup_close_ int signal_fd = -1;
 	SCREEN *terminal;
 	int r;
 
 	if (!isatty(STDIN_FILENO) || !isatty(STDOUT_FILENO))
 		return -ENOTTY;
 	s.last_seen_ns = monotonic_ns();
-	s.signal_fd = open_signals();
-	if (s.signal_fd < 0)
+	s.signal_fd = signal_fd = open_signals();
+	if (signal_fd < 0)
 		return -errno;
 	terminal = newterm(NULL, stdout, stdin);
-	if (!terminal) {
-		close(s.signal_fd);
+	if (!terminal)
 		return -ENOTTY;
-	}
 	cbreak();
 	noecho();
 	nodelay(stdscr, TRUE);
@@ -197,6 +196,5 @@ int screen_run(const struct screen_options *options)
 	delscreen(terminal);
 	gpreempt_daemon_close(s.daemon);
 	snapshot_done(&s.snapshot);
-	close(s.signal_fd);
 	return r;
 }
