@@ -56,7 +56,7 @@ static int parse(struct cli *cli, int argc, char **argv, struct bench *b)
 	if (status != EXIT_DONE)
 		return status;
 	b->work_ns = work_ms * NSEC_PER_MSEC;
-	if (level_pauses(b->level) && b->options.grace_kclk)
+	if (level_flags(b->level) == GPREEMPT_ATTACH_PAUSE && b->options.grace_kclk)
 		return cli_usage(cli, "--grace does not go with level K1");
 	status = check_arguments(cli, argc - optind, 1, 1);
 	return status == EXIT_DONE ? parse_pid(cli, argv[optind], &b->pid) : status;

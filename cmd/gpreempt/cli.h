@@ -111,8 +111,7 @@ int parse_number(struct cli *cli, const char *what, const char *text, uint64_t m
 		 uint64_t *ret);
 /* Only levels that hold other processes' queues, and that this machine has. Needs cli_open(). */
 int check_level(struct cli *cli, const char *text);
-bool level_pauses(const char *text); /* K1 */
-/* To attach with, to be on that level; NULL: the best there is. */
+/* To attach with, to be on that level; NULL: the best there is. GPREEMPT_ATTACH_PAUSE: K1. */
 unsigned int level_flags(const char *text);
 /* Exactly @min to @max arguments are left. */
 int check_arguments(struct cli *cli, int left, int min, int max);
@@ -139,9 +138,7 @@ bool cli_is_alone(struct cli *cli);
 bool cli_is_nvidia(struct cli *cli);
 /* What can be held of a process: "queue", or "channel group". */
 const char *cli_unit(struct cli *cli);
-/* Everything written must have arrived: an exit status, @status when it has. */
-int cli_finish(struct cli *cli, int status);
-bool cli_stdout_broken(void);
+bool cli_stdout_broken(void); /* not everything written has arrived */
 bool is_terminal(int fd); /* one that understands more than text */
 
 struct json_object *json_us(uint64_t ns); /* microseconds */

@@ -61,7 +61,8 @@ static int take_pids(struct cli *cli, struct hold *h, int argc, char **argv)
 				status = cli_usage(cli, "pid %s is named twice", argv[i]);
 		h->n++;
 	}
-	if (status == EXIT_DONE && level_pauses(h->level) && (h->n_ids || h->options.grace_kclk))
+	if (status == EXIT_DONE && level_flags(h->level) == GPREEMPT_ATTACH_PAUSE &&
+	    (h->n_ids || h->options.grace_kclk))
 		return cli_usage(cli, "--queue and --grace do not go with level K1");
 	if (status == EXIT_DONE && h->n_ids && h->n > 1)
 		return cli_usage(cli, "--queue goes with one pid: ids are the process's own");

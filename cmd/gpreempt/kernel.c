@@ -30,11 +30,6 @@ struct request {
 	struct gpreempt_kernel_options options; /* that only "on" takes */
 };
 
-static bool has_gpu(const struct request *q)
-{
-	return q->gpu_id != GPREEMPT_ALL_GPUS;
-}
-
 static bool has_options(const struct gpreempt_kernel_options *o)
 {
 	return o->policy || o->interval_us || o->critical_interval_us || o->turn_ms ||
@@ -172,7 +167,7 @@ static int report(struct cli *cli, int r, const char *done, const char *text,
 	if (r < 0)
 		return cli_fail_ctx(cli);
 	o = json_of("done", json_object_new_string(done));
-	if (has_gpu(q)) {
+	if (q->gpu_id != GPREEMPT_ALL_GPUS) {
 		json_add_uint(o, "gpu_id", q->gpu_id);
 		snprintf(who, sizeof(who), "GPU %u", q->gpu_id);
 	}
@@ -249,7 +244,7 @@ static int check_request(struct cli *cli, const struct verb *v, int arguments, c
 	if (has_options(&q->options) && !v->options)
 		return cli_usage(cli, "kernel %s takes no such option: they are for kernel on",
 				 v->name);
-	if (has_gpu(q) && !v->gpu)
+	if (q->gpu_id != GPREEMPT_ALL_GPUS && !v->gpu)
 		return cli_usage(cli, "kernel %s takes no --gpu", v->name);
 	if (v->run != rearm)
 		return arguments > 1 ?

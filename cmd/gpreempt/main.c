@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+#include <errno.h>
 #include <fcntl.h>
 #include <libgen.h>
 #include <signal.h>
@@ -138,5 +139,10 @@ int main(int argc, char **argv)
 	cli.colour = is_terminal(STDOUT_FILENO) && !getenv("NO_COLOR");
 	status = run(&cli, argc, argv);
 	closep(&cli.signal_fd);
-	return cli_finish(&cli, status == HELP_SHOWN ? EXIT_DONE : status);
+	if (status == HELP_SHOWN)
+		status = EXIT_DONE;
+	if (!cli_stdout_broken())
+		return status;
+	fprintf(stderr, "%s: cannot write the output: %s\n", cli.program, strerror(errno));
+	return status == EXIT_DONE ? EXIT_FAILED : status;
 }

@@ -25,7 +25,7 @@ struct watch {
 	struct gpreempt_monitor *monitor;
 	uint64_t began_ns;
 	struct json_object *samples, *first; /* JSON only */
-	uint32_t *ids; /* of the last sample, sorted */
+	uint32_t *ids; /* of the last sample, sorted; NULL: there was none */
 	size_t n_ids;
 };
 
@@ -77,8 +77,9 @@ static size_t count_busy(const struct gpreempt_queue *queues, size_t n)
 }
 
 static void show_text(struct watch *w, const struct gpreempt_queue *queues, size_t n,
-		      const uint32_t *ids, uint64_t time_ns, bool first)
+		      const uint32_t *ids, uint64_t time_ns)
 {
+	bool first = !w->ids;
 	size_t came = count_missing(ids, n, w->ids, w->n_ids);
 	size_t went = count_missing(w->ids, w->n_ids, ids, n);
 
@@ -105,18 +106,18 @@ static struct json_object *ids_to_json(const uint32_t *ids, size_t n)
 }
 
 static void note_json(struct watch *w, const struct gpreempt_queue *queues, size_t n,
-		      const uint32_t *ids, uint64_t time_ns, bool first)
+		      const uint32_t *ids, uint64_t time_ns)
 {
 	struct json_object *sample = json_of("time_ns", json_object_new_uint64(time_ns));
 
 	json_add_uint(sample, "count", n);
 	json_add(sample, "ids", ids_to_json(ids, n));
 	json_object_array_add(w->samples, sample);
-	for (size_t i = 0; first && i < n; i++)
+	for (size_t i = 0; !w->ids && i < n; i++)
 		json_object_array_add(w->first, queue_to_json(&queues[i]));
 }
 
-static int sample(struct cli *cli, struct watch *w, bool first)
+static int sample(struct cli *cli, struct watch *w)
 {
 	const struct gpreempt_queue *queues;
 	uint64_t time_ns = 0;
@@ -130,9 +131,9 @@ static int sample(struct cli *cli, struct watch *w, bool first)
 	if (!ids)
 		return cli_fail(cli, EXIT_FAILED, "free some memory", "out of memory");
 	if (cli->json)
-		note_json(w, queues, (size_t)n, ids, time_ns, first);
+		note_json(w, queues, (size_t)n, ids, time_ns);
 	else
-		show_text(w, queues, (size_t)n, ids, time_ns, first);
+		show_text(w, queues, (size_t)n, ids, time_ns);
 	free(w->ids);
 	w->ids = ids;
 	w->n_ids = (size_t)n;
@@ -157,7 +158,7 @@ static int watch(struct cli *cli, struct watch *w)
 		};
 		uint64_t passed;
 
-		status = sample(cli, w, next == 0);
+		status = sample(cli, w);
 		if (status != EXIT_DONE || cli_stdout_broken())
 			break;
 		passed = gpreempt_now_ns(cli->ctx) - w->began_ns;

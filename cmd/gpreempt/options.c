@@ -130,14 +130,9 @@ int check_level(struct cli *cli, const char *text)
 	return cli_usage(cli, "no level '%s' here: see gpreempt doctor", text);
 }
 
-bool level_pauses(const char *text)
-{
-	return text && strcasecmp(text, "K1") == 0;
-}
-
 unsigned int level_flags(const char *text)
 {
-	if (level_pauses(text))
+	if (text && strcasecmp(text, "K1") == 0)
 		return GPREEMPT_ATTACH_PAUSE;
 	return text && strcasecmp(text, "K2") == 0 ? GPREEMPT_ATTACH_DEBUG : 0;
 }

@@ -141,14 +141,6 @@ bool is_terminal(int fd)
 	return isatty(fd) && term && strcmp(term, "dumb") != 0;
 }
 
-int cli_finish(struct cli *cli, int status)
-{
-	if (!cli_stdout_broken())
-		return status;
-	fprintf(stderr, "%s: cannot write the output: %s\n", cli->program, strerror(errno));
-	return status == EXIT_DONE ? EXIT_FAILED : status;
-}
-
 void json_add(struct json_object *object, const char *key, struct json_object *value)
 {
 	json_object_object_add(object, key, value);
