@@ -153,11 +153,10 @@ void json_add_string(struct json_object *object, const char *key, const char *va
 
 const char *bold(const struct cli *cli, const char *text, char *buf, size_t size);
 
-/* ---- queue_text.c: queues for people and programs ---- */
+/* ---- queues.c: for people and programs ---- */
 
 struct json_object *queue_to_json(const struct gpreempt_queue *q);
 void print_queue_table(const struct gpreempt_queue *queues, size_t n, bool with_pid);
-bool queue_is_group(const struct gpreempt_queue *q); /* of channels, on an NVIDIA GPU */
 void print_id_array(const uint32_t *ids, size_t n);
 
 /* ---- signals.c ---- */

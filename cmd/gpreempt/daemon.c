@@ -10,8 +10,10 @@ static bool kernel_schedules(struct cli *cli)
 
 static int open_daemon(struct cli *cli, struct gpreempt_daemon **ret, bool or_kernel)
 {
-	struct gpreempt_error e = { .size = sizeof(e), .kind = GPREEMPT_ERROR_FAILED,
-				    .message = "out of memory", .hint = "free some memory" };
+	struct gpreempt_error e = { .size = sizeof(e),
+				    .kind = GPREEMPT_ERROR_FAILED,
+				    .message = "out of memory",
+				    .hint = "free some memory" };
 
 	if (gpreempt_daemon_open(cli->socket, ret, &e) >= 0)
 		return EXIT_DONE;
