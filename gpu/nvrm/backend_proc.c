@@ -67,7 +67,7 @@ static struct user *user_get(struct backend *b, pid_t pid)
 	struct user *u;
 	uid_t uid;
 
-	if (b->n->transport->files->owner(b->n->data, pid, &uid) < 0)
+	if (b->n->transport->owner(b->n->data, pid, &uid) < 0)
 		uid = (uid_t)-1;
 	LIST_FOREACH(u, &b->users, link)
 		if (u->uid == uid)

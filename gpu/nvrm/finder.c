@@ -6,6 +6,7 @@
 
 #include "gpu/nvrm/internal.h"
 #include "gpu/nvrm/machine.h"
+#include "gpu/nvrm/scan.h"
 #include "util/macros.h"
 
 /*

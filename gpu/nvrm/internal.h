@@ -3,6 +3,7 @@
 #ifndef GPREEMPT_GPU_NVRM_INTERNAL_H
 #define GPREEMPT_GPU_NVRM_INTERNAL_H
 
+#include "gpu/helpers/proc_files.h"
 #include "gpu/nvrm/failure.h"
 #include "gpu/nvrm/process.h"
 #include "gpu/nvrm/rm.h"
@@ -19,16 +20,9 @@ int nvrm_fail(struct nvrm_failure *ret, int r, enum nvrm_why why, const char *st
 /* @status: of the driver, not NVRM_OK, or -errno where it was not reached. */
 int nvrm_fail_status(struct nvrm_failure *ret, int status, const char *step, uint32_t gpu);
 
-/* ---- procfs.c ---- */
+/* ---- question.c ---- */
 
-struct nvrm_ident {
-	pid_t parent;
-	char state;
-	char comm[64];
-};
-
-/* -ESRCH: no such process. */
-int nvrm_identify(const struct nvrm_transport *t, void *data, pid_t pid, struct nvrm_ident *ret);
+int nvrm_read_stat(struct nvrm *n, pid_t pid, struct proc_stat *ret);
 
 /* ---- process.c ---- */
 
@@ -53,11 +47,6 @@ int nvrm_client_is_there(struct nvrm *n, const struct nvrm_client *c);
 int nvrm_process_check(struct nvrm_process *p);
 /* As far as that can be done. */
 void nvrm_undo_all(struct nvrm_process *p);
-
-/* ---- shared.c ---- */
-
-/* As nvrm_is_mps_server(). */
-bool nvrm_looks_like_server(const struct nvrm_transport *t, void *data, pid_t pid);
 
 /* ---- groups.c ---- */
 

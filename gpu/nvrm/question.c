@@ -6,7 +6,10 @@
 
 #include "gpu/helpers/readers.h"
 #include "gpu/nvrm/internal.h"
+#include "gpu/nvrm/machine.h"
 #include "util/macros.h"
+
+#define CHUNK 64u /* descriptors listed at once */
 
 /* ---- asking ---- */
 
@@ -17,7 +20,7 @@ void nvrm_question_about(struct nvrm *n, struct nvrm_question *q, pid_t pid,
 	q->words.pid = pid;
 	q->blamed = pid;
 	q->apart = pid != q->asker;
-	if (n->transport->files->owner(n->data, q->asker, &q->user) < 0)
+	if (n->transport->owner(n->data, q->asker, &q->user) < 0)
 		q->user = READERS_SYSTEM; /* it has ended */
 }
 
@@ -27,7 +30,7 @@ int nvrm_ask(struct nvrm *n, struct nvrm_question *q)
 		q->state = NVRM_ASKED;
 		n->transport->ask(n->data, q);
 	} else if (q->state == NVRM_UNASKED) {
-		q->result = nvrm_answer(n->transport, n->data, &q->words, q->fds);
+		q->result = nvrm_answer(n, &q->words, q->fds);
 		q->state = NVRM_ANSWERED;
 	}
 	if (q->state == NVRM_ASKED)
@@ -48,24 +51,69 @@ void nvrm_forget(struct nvrm *n, struct nvrm_question *q)
 
 /* ---- answering ---- */
 
-static int copy(const struct nvrm_transport *t, void *data, struct nvrm_words *w, int *ret_fds)
+static int copy(struct nvrm *n, struct nvrm_words *w, int *ret_fds)
 {
 	struct borrowed copies[NVRM_COPIES];
 	struct borrow_place at = { .position = w->position, .left = w->left };
-	int n = t->borrow(data, w->pid, w->device, &at, copies);
+	int r = n->transport->borrow(n->data, w->pid, w->device, &at, copies);
 
 	w->position = at.position;
 	w->left = at.left;
 	w->missed = at.missed;
-	if (n < 0)
-		return n;
-	for (int i = 0; i < n; i++) {
+	if (r < 0)
+		return r;
+	for (int i = 0; i < r; i++) {
 		ret_fds[i] = copies[i].fd;
 		w->numbers[i] = copies[i].number;
 		memcpy(w->links[i], copies[i].link, sizeof(w->links[i]));
 	}
-	w->n = (uint32_t)n;
-	return n;
+	w->n = (uint32_t)r;
+	return r;
+}
+
+static bool is_gpu(const char *path)
+{
+	static const char node[] = "dev/nvidia";
+	const char *number = path + sizeof(node);
+
+	return *path == '/' && !strncmp(path + 1, node, sizeof(node) - 1) && *number &&
+	       number[strspn(number, "0123456789")] == '\0';
+}
+
+static bool is_gpu_fd(struct nvrm *n, pid_t pid, uint32_t fd)
+{
+	char path[64], target[64];
+
+	snprintf(path, sizeof(path), "%d/fd/%u", (int)pid, fd);
+	return n->transport->read_link(n->data, path, target, sizeof(target)) >= 0 &&
+	       is_gpu(target);
+}
+
+/* /dev/nvidia[0-9]+ is one. -EINPROGRESS: there are more descriptors than may be read. */
+static int find_gpu_fd(struct nvrm *n, struct nvrm_words *w)
+{
+	uint32_t fds[CHUNK];
+	char path[32];
+
+	snprintf(path, sizeof(path), "%d/fd", (int)w->pid);
+	while (w->position != NVRM_LIST_END) {
+		int read;
+
+		if (w->left == 0)
+			return -EINPROGRESS;
+		read = n->transport->list_numbers(n->data, path, &w->position, fds,
+						  MIN(w->left, CHUNK));
+		if (read < 0)
+			return read;
+		w->left -= (unsigned int)read;
+		for (int i = 0; i < read; i++) {
+			if (!is_gpu_fd(n, w->pid, fds[i]))
+				continue;
+			w->numbers[0] = fds[i];
+			return 1;
+		}
+	}
+	return 0;
 }
 
 /* Whoever has ended, or may not be asked, has none as far as we are concerned. */
@@ -74,63 +122,75 @@ static bool is_hidden(int r)
 	return r == -ENOENT || r == -ESRCH || r == -EACCES || r == -EPERM;
 }
 
-static int find_gpu(const struct nvrm_transport *t, void *data, struct nvrm_words *w)
+static int find_gpu(struct nvrm *n, struct nvrm_words *w)
 {
 	bool tried = w->n > 0 && w->position == 0;
 	int r;
 
-	if (tried && nvrm_is_gpu_fd(t->files, data, w->pid, w->numbers[0]))
+	if (tried && is_gpu_fd(n, w->pid, w->numbers[0]))
 		return 1;
-	r = nvrm_find_gpu_fd(t->files, data, w->pid, &w->position, &w->left, &w->numbers[0]);
+	r = find_gpu_fd(n, w);
 	if (is_hidden(r))
 		w->position = NVRM_LIST_END;
 	return r == -EINPROGRESS || is_hidden(r) ? 0 : r;
 }
 
-static int find_parent(const struct nvrm_transport *t, void *data, struct nvrm_words *w)
+int nvrm_read_stat(struct nvrm *n, pid_t pid, struct proc_stat *ret)
 {
-	struct nvrm_ident ident;
-	int r = find_gpu(t, data, w);
+	_cleanup_free_ char *text = NULL;
+	char path[32];
+	size_t len;
+	int r;
+
+	snprintf(path, sizeof(path), "%d/stat", (int)pid);
+	r = n->transport->read_proc(n->data, path, &text, &len);
+	return r < 0 ? r : proc_stat_parse(text, len, ret);
+}
+
+static int find_parent(struct nvrm *n, struct nvrm_words *w)
+{
+	struct proc_stat stat;
+	int r = find_gpu(n, w);
 
 	if (r >= 0)
-		w->parent = nvrm_identify(t, data, w->pid, &ident) < 0 ? 0 : ident.parent;
+		w->parent = nvrm_read_stat(n, w->pid, &stat) < 0 ? 0 : stat.parent;
 	return r;
 }
 
-static int read_links(const struct nvrm_transport *t, void *data, struct nvrm_words *w)
+static int read_links(struct nvrm *n, struct nvrm_words *w)
 {
 	for (uint32_t i = 0; i < MIN(w->n, NVRM_COPIES); i++) {
 		char path[32];
 
 		snprintf(path, sizeof(path), "%d/fd/%u", (int)w->pid, w->numbers[i]);
-		if (t->files->read_link(data, path, w->links[i], sizeof(w->links[i])) < 0)
+		if (n->transport->read_link(n->data, path, w->links[i], sizeof(w->links[i])) < 0)
 			w->links[i][0] = '\0';
 	}
 	return 0;
 }
 
-static int find_servers(const struct nvrm_transport *t, void *data, struct nvrm_words *w)
+static int find_servers(struct nvrm *n, struct nvrm_words *w)
 {
 	w->servers = 0;
 	for (uint32_t i = 0; i < MIN(w->n, NVRM_ASKED_PIDS); i++)
-		if (nvrm_looks_like_server(t, data, (pid_t)w->numbers[i]))
+		if (nvrm_is_mps_server(n, (pid_t)w->numbers[i]))
 			w->servers |= 1ull << i;
 	return 0;
 }
 
-int nvrm_answer(const struct nvrm_transport *t, void *data, struct nvrm_words *w, int *ret_fds)
+int nvrm_answer(struct nvrm *n, struct nvrm_words *w, int *ret_fds)
 {
 	switch (w->what) {
 	case NVRM_ASK_COPIES:
-		return copy(t, data, w, ret_fds);
+		return copy(n, w, ret_fds);
 	case NVRM_ASK_GPU:
-		return find_gpu(t, data, w);
+		return find_gpu(n, w);
 	case NVRM_ASK_PARENT:
-		return find_parent(t, data, w);
+		return find_parent(n, w);
 	case NVRM_ASK_LINKS:
-		return read_links(t, data, w);
+		return read_links(n, w);
 	case NVRM_ASK_SERVERS:
-		return find_servers(t, data, w);
+		return find_servers(n, w);
 	default:
 		return -EINVAL;
 	}
@@ -139,13 +199,14 @@ int nvrm_answer(const struct nvrm_transport *t, void *data, struct nvrm_words *w
 int nvrm_question_serve(void *user, pid_t pid, const void *request, size_t len,
 			struct reader_room *room)
 {
+	struct nvrm n = { .transport = &nvrm_transport_syscall, .data = user };
 	struct nvrm_words words;
 	int r;
 
 	if (len != sizeof(words) || room->max < sizeof(words))
 		return -EINVAL;
 	memcpy(&words, request, sizeof(words));
-	r = nvrm_answer(&nvrm_transport_syscall, user, &words, room->fds);
+	r = nvrm_answer(&n, &words, room->fds);
 	if (r < 0)
 		return r;
 	if (words.what == NVRM_ASK_COPIES)

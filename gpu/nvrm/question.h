@@ -17,6 +17,7 @@
 
 #define NVRM_COPIES READER_FDS /* descriptors with one answer */
 #define NVRM_ASKED_PIDS 64u /* with one question */
+#define NVRM_LIST_END BORROW_END /* of a position in a list */
 
 enum nvrm_what {
 	/* Copies of its descriptors of the control device. */
@@ -63,7 +64,6 @@ struct nvrm_question { /* zeroed before the first */
 };
 
 struct nvrm;
-struct nvrm_transport;
 
 /* One about that process, for the sake of the question's asker. */
 void nvrm_question_about(struct nvrm *n, struct nvrm_question *q, pid_t pid,
@@ -77,7 +77,7 @@ int nvrm_ask(struct nvrm *n, struct nvrm_question *q);
 void nvrm_forget(struct nvrm *n, struct nvrm_question *q);
 
 /* Finds out here and now; as nvrm_question.result. */
-int nvrm_answer(const struct nvrm_transport *t, void *data, struct nvrm_words *w, int *ret_fds);
+int nvrm_answer(struct nvrm *n, struct nvrm_words *w, int *ret_fds);
 
 /* ---- by a reader; @user is the data of nvrm_transport_syscall ---- */
 

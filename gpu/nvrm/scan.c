@@ -57,51 +57,6 @@ struct nvrm_scan {
 	unsigned int left; /* of the budget */
 };
 
-/* ---- descriptors ---- */
-
-static bool is_gpu(const char *path)
-{
-	static const char node[] = "dev/nvidia";
-	const char *number = path + sizeof(node);
-
-	return *path == '/' && !strncmp(path + 1, node, sizeof(node) - 1) && *number &&
-	       number[strspn(number, "0123456789")] == '\0';
-}
-
-bool nvrm_is_gpu_fd(const struct nvrm_proc_files *files, void *data, pid_t pid, uint32_t fd)
-{
-	char path[64], target[64];
-
-	snprintf(path, sizeof(path), "%d/fd/%u", (int)pid, fd);
-	return files->read_link(data, path, target, sizeof(target)) >= 0 && is_gpu(target);
-}
-
-int nvrm_find_gpu_fd(const struct nvrm_proc_files *files, void *data, pid_t pid, uint64_t *position,
-		     unsigned int *left, uint32_t *ret_fd)
-{
-	uint32_t fds[CHUNK];
-	char path[32];
-
-	snprintf(path, sizeof(path), "%d/fd", (int)pid);
-	while (*position != NVRM_LIST_END) {
-		int n;
-
-		if (*left == 0)
-			return -EINPROGRESS;
-		n = files->list(data, path, position, fds, MIN(*left, CHUNK));
-		if (n < 0)
-			return n;
-		*left -= (unsigned int)n;
-		for (int i = 0; i < n; i++) {
-			if (!nvrm_is_gpu_fd(files, data, pid, fds[i]))
-				continue;
-			*ret_fd = fds[i];
-			return 1;
-		}
-	}
-	return 0;
-}
-
 /* ---- users ---- */
 
 static struct user *user_of(struct nvrm_scan *s, uid_t uid)
@@ -156,7 +111,7 @@ static void set_uses_gpu(struct nvrm_scan *s, struct seen *x, bool uses)
 
 static int owner(const struct nvrm_scan *s, pid_t pid, uid_t *ret)
 {
-	return s->n->transport->files->owner(s->n->data, pid, ret);
+	return s->n->transport->owner(s->n->data, pid, ret);
 }
 
 static struct seen *find(struct nvrm_scan *s, pid_t pid)
@@ -227,7 +182,7 @@ static void forget_all_but(struct nvrm_scan *s, uint64_t round)
 
 static int list(struct nvrm_scan *s, uint32_t *ret, size_t max)
 {
-	return s->n->transport->files->list(s->n->data, "", &s->position, ret, max);
+	return s->n->transport->list_numbers(s->n->data, "", &s->position, ret, max);
 }
 
 /* Who is in a list that was read to its end is there, and nobody else. */

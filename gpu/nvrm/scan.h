@@ -15,34 +15,6 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#define NVRM_LIST_END UINT64_MAX
-
-/*
- * What is asked of /proc. None of these opens what a link points to or asks what it is: a target
- * chooses that, and it may never answer. Each returns -errno on failure.
- */
-struct nvrm_proc_files {
-	/*
-	 * The next numbers among the names in a directory below /proc ("", "7/fd"), from *position
-	 * on: 0 is the beginning, NVRM_LIST_END means that there are no more. How many.
-	 */
-	int (*list)(void *data, const char *path, uint64_t *position, uint32_t *ret, size_t max);
-	/* What a link says, cut short where it is longer. */
-	int (*read_link)(void *data, const char *path, char *ret, size_t size);
-	/* Whose a process is. -ENOENT: it has ended. */
-	int (*owner)(void *data, pid_t pid, uid_t *ret);
-};
-
-/*
- * Whether a process has a GPU open, /dev/nvidia[0-9]+: reads on from *position, 0 at first, at most
- * *left descriptors, which it counts down. 1: it has, as descriptor *ret_fd; 0: not;
- * -EINPROGRESS: there are more; -errno: it may not be asked.
- */
-int nvrm_find_gpu_fd(const struct nvrm_proc_files *files, void *data, pid_t pid, uint64_t *position,
-		     unsigned int *left, uint32_t *ret_fd);
-
-bool nvrm_is_gpu_fd(const struct nvrm_proc_files *files, void *data, pid_t pid, uint32_t fd);
-
 struct nvrm_scan_budget {
 	unsigned int processes; /* that are listed */
 	unsigned int descriptors; /* that are read, and processes that are looked at */

@@ -30,13 +30,13 @@
 #define ROOT 0u
 
 /* The kernel keeps no more of the name than the control daemon has in common with it. */
-static bool is_called_server(const struct nvrm_transport *t, void *data, pid_t pid)
+static bool is_called_server(struct nvrm *n, pid_t pid)
 {
 	static const char name[] = "nvidia-cuda-mps";
-	struct nvrm_ident ident;
+	struct proc_stat stat;
 
-	return nvrm_identify(t, data, pid, &ident) >= 0 && ident.state != 'Z' &&
-	       !strncmp(ident.comm, name, sizeof(name) - 1);
+	return nvrm_read_stat(n, pid, &stat) >= 0 && stat.state != 'Z' &&
+	       !strncmp(stat.comm, name, sizeof(name) - 1);
 }
 
 /* Its file may have been replaced since: then the kernel says so behind its name. */
@@ -53,22 +53,17 @@ static bool is_servers_file(char *path)
 	return !strcmp(name + 1, "nvidia-cuda-mps-server");
 }
 
-bool nvrm_looks_like_server(const struct nvrm_transport *t, void *data, pid_t pid)
+bool nvrm_is_mps_server(struct nvrm *n, pid_t pid)
 {
 	char path[32], file[PATH_MAX];
 	int r;
 
 	snprintf(path, sizeof(path), "%d/exe", (int)pid);
-	r = t->files->read_link(data, path, file, sizeof(file));
+	r = n->transport->read_link(n->data, path, file, sizeof(file));
 	/* Who may not be asked for it can be asked for his name only. */
 	if (r == -EACCES || r == -EPERM)
-		return is_called_server(t, data, pid);
+		return is_called_server(n, pid);
 	return r >= 0 && is_servers_file(file);
-}
-
-bool nvrm_is_mps_server(struct nvrm *n, pid_t pid)
-{
-	return nvrm_looks_like_server(n->transport, n->data, pid);
 }
 
 static bool share_a_group(const struct nvrm_process *a, const struct nvrm_process *b)
@@ -113,7 +108,7 @@ static enum interest interest_in(const struct nvrm_process *p, uid_t owner, pid_
 {
 	uid_t uid;
 
-	if (pid == p->pid || p->n->transport->files->owner(p->n->data, pid, &uid) < 0)
+	if (pid == p->pid || p->n->transport->owner(p->n->data, pid, &uid) < 0)
 		return NONE;
 	if (p->serves && (owner == ROOT || uid == owner))
 		return SUSPECT;
@@ -146,8 +141,8 @@ static int next_page(const struct nvrm_process *p, struct nvrm_sharing *s, unsig
 
 		if (*left == 0)
 			return -EINPROGRESS;
-		n = p->n->transport->files->list(p->n->data, "", &s->position, pids,
-						 MIN(*left, NVRM_SHARING_PAGE));
+		n = p->n->transport->list_numbers(p->n->data, "", &s->position, pids,
+						  MIN(*left, NVRM_SHARING_PAGE));
 		if (n < 0)
 			return n;
 		*left -= MAX(1u, (unsigned int)n);
@@ -215,7 +210,7 @@ static int compare_with_all(const struct nvrm_process *p, struct nvrm_sharing *s
 static int begin(struct nvrm_process *p, struct nvrm_sharing *s, struct nvrm_question *q)
 {
 	uint32_t pid = (uint32_t)p->pid;
-	int r = p->n->transport->files->owner(p->n->data, p->pid, &s->owner);
+	int r = p->n->transport->owner(p->n->data, p->pid, &s->owner);
 
 	if (r >= 0)
 		r = ask_servers(p, q, &pid, 1);

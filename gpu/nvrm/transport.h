@@ -16,10 +16,8 @@
 #include <sys/types.h>
 
 #include "gpu/nvrm/question.h"
-#include "gpu/nvrm/scan.h"
 
 struct nvrm_transport {
-	const char *name;
 	void (*close)(void *data); /* also frees @data */
 
 	/* /dev/nvidiactl, the caller's to close. -ENOENT, -ENXIO: no such driver. */
@@ -51,8 +49,20 @@ struct nvrm_transport {
 	 * one last; the caller's to free.
 	 */
 	int (*list_proc)(void *data, const char *path, char **ret_names);
-	/* The same of processes that may be hostile and have any number of files. */
-	const struct nvrm_proc_files *files;
+	/*
+	 * The same of processes that may be hostile and have any number of files. None of these
+	 * opens what a link points to or asks what it is: a target chooses that, and it may never
+	 * answer.
+	 *
+	 * The next numbers among the names in a directory ("", "7/fd"), from *position on: 0 is the
+	 * beginning, NVRM_LIST_END means that there are no more. How many.
+	 */
+	int (*list_numbers)(void *data, const char *path, uint64_t *position, uint32_t *ret,
+			    size_t max);
+	/* What a link says, cut short where it is longer. */
+	int (*read_link)(void *data, const char *path, char *ret, size_t size);
+	/* Whose a process is. -ENOENT: it has ended. */
+	int (*owner)(void *data, pid_t pid, uid_t *ret);
 
 	uint64_t (*now_ns)(void *data); /* CLOCK_MONOTONIC */
 

@@ -10,7 +10,7 @@
 
 #include "gpu/files.h"
 #include "gpu/helpers/borrow.h"
-#include "gpu/nvrm/transport.h"
+#include "gpu/nvrm/rm.h"
 #include "util/clock.h"
 #include "util/macros.h"
 
@@ -132,6 +132,7 @@ static int find_device(const struct kernel *k, uint64_t *ret)
 /* Also without readers of ours, what could hang for ever is done by one. */
 static void kernel_ask(void *data, struct nvrm_question *q)
 {
+	struct nvrm n = { .transport = &nvrm_transport_syscall, .data = data };
 	struct kernel *k = data;
 	bool copies = q->words.what == NVRM_ASK_COPIES;
 	int r = copies ? find_device(k, &q->words.device) : 0;
@@ -141,7 +142,7 @@ static void kernel_ask(void *data, struct nvrm_question *q)
 	} else if (r >= 0 && copies) {
 		nvrm_readers_ask_now(q);
 	} else {
-		q->result = r < 0 ? r : nvrm_answer(&nvrm_transport_syscall, k, &q->words, NULL);
+		q->result = r < 0 ? r : nvrm_answer(&n, &q->words, NULL);
 		q->state = NVRM_ANSWERED;
 	}
 }
@@ -291,19 +292,12 @@ static int kernel_owner(void *data, pid_t pid, uid_t *ret)
 	return 0;
 }
 
-static const struct nvrm_proc_files kernel_files = {
-	.list = kernel_list,
-	.read_link = kernel_read_link,
-	.owner = kernel_owner,
-};
-
 static uint64_t kernel_now_ns(void *data)
 {
 	return monotonic_ns();
 }
 
 const struct nvrm_transport nvrm_transport_syscall = {
-	.name = "nvrm",
 	.close = kernel_close,
 	.open = kernel_open,
 	.ioctl = kernel_ioctl,
@@ -313,7 +307,9 @@ const struct nvrm_transport nvrm_transport_syscall = {
 	.drop_fd = kernel_drop_fd,
 	.read_proc = kernel_read_proc,
 	.list_proc = kernel_list_proc,
-	.files = &kernel_files,
+	.list_numbers = kernel_list,
+	.read_link = kernel_read_link,
+	.owner = kernel_owner,
 	.now_ns = kernel_now_ns,
 	.ask = kernel_ask,
 	.forget = kernel_forget,

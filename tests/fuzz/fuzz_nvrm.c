@@ -295,12 +295,6 @@ static int fuzz_owner(void *data, pid_t pid, uid_t *ret)
 	return *ret == 0xff ? -ENOENT : 0;
 }
 
-static const struct nvrm_proc_files files = {
-	.list = fuzz_list,
-	.read_link = fuzz_read_link,
-	.owner = fuzz_owner,
-};
-
 static uint64_t fuzz_now_ns(void *data)
 {
 	struct driver *d = data;
@@ -313,7 +307,6 @@ static void fuzz_close(void *data)
 }
 
 static const struct nvrm_transport transport = {
-	.name = "fuzz",
 	.close = fuzz_close,
 	.open = fuzz_open,
 	.ioctl = fuzz_ioctl,
@@ -323,7 +316,9 @@ static const struct nvrm_transport transport = {
 	.drop_fd = fuzz_close_fd,
 	.read_proc = fuzz_read_proc,
 	.list_proc = fuzz_list_proc,
-	.files = &files,
+	.list_numbers = fuzz_list,
+	.read_link = fuzz_read_link,
+	.owner = fuzz_owner,
 	.now_ns = fuzz_now_ns,
 };
 

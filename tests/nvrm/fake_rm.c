@@ -396,6 +396,7 @@ static struct nvrm_question *next_asked(struct fake_rm *f)
 
 static uint64_t fake_hear(void *data)
 {
+	struct nvrm n = { .transport = &transport, .data = data };
 	struct fake_rm *f = data;
 	struct nvrm_question *q;
 	uint64_t count;
@@ -411,7 +412,7 @@ static uint64_t fake_hear(void *data)
 			f->given_up =
 				(struct fake_given_up){ f->given_up.n + 1, q->user, q->apart };
 		pthread_mutex_unlock(&f->lock);
-		q->result = silent ? -ETIMEDOUT : nvrm_answer(&transport, f, &q->words, q->fds);
+		q->result = silent ? -ETIMEDOUT : nvrm_answer(&n, &q->words, q->fds);
 		q->state = NVRM_ANSWERED;
 	}
 	return fake_rm_unanswered(f) ? NSEC_PER_MSEC : UINT64_MAX;
@@ -436,10 +437,11 @@ static void fake_close(void *data)
 }
 
 #define CALLS \
-	.name = "fake", .close = fake_close, .open = fake_open, .ioctl = fake_rm_ioctl, \
-	.close_fd = fake_close_fd, .pidfd = fake_pidfd, .borrow = fake_borrow, \
-	.drop_fd = fake_close_fd, .read_proc = fake_rm_read_proc, .list_proc = fake_rm_list_proc, \
-	.files = &fake_rm_files, .now_ns = fake_now_ns
+	.close = fake_close, .open = fake_open, .ioctl = fake_rm_ioctl, .close_fd = fake_close_fd, \
+	.pidfd = fake_pidfd, .borrow = fake_borrow, .drop_fd = fake_close_fd, \
+	.read_proc = fake_rm_read_proc, .list_proc = fake_rm_list_proc, \
+	.list_numbers = fake_rm_list_numbers, .read_link = fake_rm_read_link, \
+	.owner = fake_rm_owner, .now_ns = fake_now_ns
 
 static const struct nvrm_transport transport = { CALLS };
 static const struct nvrm_transport slow_transport = {

@@ -301,7 +301,8 @@ static int page(struct fake_rm *f, const char *path, uint64_t *position, uint32_
 	return p && strcmp(end, "/fd") == 0 ? page_numbers(f, p, position, ret, max) : -ENOENT;
 }
 
-static int fake_list(void *data, const char *path, uint64_t *position, uint32_t *ret, size_t max)
+int fake_rm_list_numbers(void *data, const char *path, uint64_t *position, uint32_t *ret,
+			 size_t max)
 {
 	struct fake_rm *f = data;
 	struct fake_call call = { .op = FAKE_LIST };
@@ -315,7 +316,7 @@ static int fake_list(void *data, const char *path, uint64_t *position, uint32_t 
 	return call.result;
 }
 
-static int fake_read_link(void *data, const char *path, char *ret, size_t size)
+int fake_rm_read_link(void *data, const char *path, char *ret, size_t size)
 {
 	_cleanup_free_ char *text = NULL;
 	int r = fake_rm_read_proc(data, path, &text, NULL);
@@ -323,7 +324,7 @@ static int fake_read_link(void *data, const char *path, char *ret, size_t size)
 	return r < 0 ? r : (int)MIN((size_t)snprintf(ret, size, "%s", text), size - 1);
 }
 
-static int fake_owner(void *data, pid_t pid, uid_t *ret)
+int fake_rm_owner(void *data, pid_t pid, uid_t *ret)
 {
 	struct fake_rm *f = data;
 	struct fake_call call = { .op = FAKE_OWNER };
@@ -341,9 +342,3 @@ static int fake_owner(void *data, pid_t pid, uid_t *ret)
 	pthread_mutex_unlock(&f->lock);
 	return call.result;
 }
-
-const struct nvrm_proc_files fake_rm_files = {
-	.list = fake_list,
-	.read_link = fake_read_link,
-	.owner = fake_owner,
-};

@@ -132,6 +132,9 @@ int fake_rm_ioctl(void *data, int fd, unsigned long request, void *arg);
 /* fake_rm_proc.c */
 int fake_rm_read_proc(void *data, const char *path, char **ret_text, size_t *ret_len);
 int fake_rm_list_proc(void *data, const char *path, char **ret_names);
-extern const struct nvrm_proc_files fake_rm_files;
+int fake_rm_list_numbers(void *data, const char *path, uint64_t *position, uint32_t *ret,
+			 size_t max);
+int fake_rm_read_link(void *data, const char *path, char *ret, size_t size);
+int fake_rm_owner(void *data, pid_t pid, uid_t *ret);
 
 #endif

@@ -10,6 +10,7 @@
 #include <cmocka.h>
 
 #include "gpu/nvrm/rm.h"
+#include "gpu/nvrm/scan.h"
 #include "util/macros.h"
 
 #define CROWDS 8
@@ -107,8 +108,11 @@ static int owner(void *data, pid_t pid, uid_t *ret)
 	return 0;
 }
 
-static const struct nvrm_proc_files files = { list, read_link, owner };
-static const struct nvrm_transport transport = { .files = &files };
+static const struct nvrm_transport transport = {
+	.list_numbers = list,
+	.read_link = read_link,
+	.owner = owner,
+};
 
 static int setup(void **state)
 {

@@ -325,7 +325,7 @@ static void count_numbers(void *data, const char *path, size_t max, unsigned int
 	uint32_t numbers[64];
 
 	while (position != NVRM_LIST_END) {
-		int r = t->files->list(data, path, &position, numbers, max);
+		int r = t->list_numbers(data, path, &position, numbers, max);
 
 		assert_in_range(r, 0, max);
 		for (int i = 0; i < r; i++)
@@ -350,13 +350,13 @@ static void descriptors_are_listed_a_page_at_a_time(void **state)
 	for (int i = 0; i < COPIES; i++)
 		assert_int_equal(seen[fds[i]], 1);
 	snprintf(path, sizeof(path), "%d/fd/%d", (int)getpid(), fds[COPIES - 1]);
-	assert_int_equal(t->files->read_link(data, path, target, sizeof(target)), 9);
+	assert_int_equal(t->read_link(data, path, target, sizeof(target)), 9);
 	assert_string_equal(target, "/dev/null");
-	assert_int_equal(t->files->read_link(data, path, text, sizeof(text)), 7);
+	assert_int_equal(t->read_link(data, path, text, sizeof(text)), 7);
 	assert_string_equal(text, "/dev/nu");
 	for (int i = 0; i < COPIES; i++)
 		close(fds[i]);
-	assert_int_equal(t->files->read_link(data, path, target, sizeof(target)), -ENOENT);
+	assert_int_equal(t->read_link(data, path, target, sizeof(target)), -ENOENT);
 	t->close(data);
 }
 
@@ -373,8 +373,8 @@ static void processes_are_listed_a_page_at_a_time(void **state)
 	count_numbers(data, "", 5, seen, n);
 	assert_int_equal(seen[getpid()], 1);
 	assert_int_equal(seen[w->child], 1);
-	assert_int_equal(t->files->list(w->data, "8/fd", &position, &number, 1), -ENOENT);
-	assert_int_equal(t->files->list(w->data, "", &position, &number, 1), 1);
+	assert_int_equal(t->list_numbers(w->data, "8/fd", &position, &number, 1), -ENOENT);
+	assert_int_equal(t->list_numbers(w->data, "", &position, &number, 1), 1);
 	assert_int_equal(number, 7);
 	free(seen);
 	t->close(data);
@@ -400,11 +400,11 @@ static void a_process_is_its_users_also_when_it_may_not_be_dumped(void **state)
 			pause();
 	}
 	assert_int_equal(read(ready[0], &byte, 1), 1);
-	assert_int_equal(t->files->owner(data, pid, &uid), 0);
+	assert_int_equal(t->owner(data, pid, &uid), 0);
 	assert_int_equal(uid, other);
 	kill(pid, SIGKILL);
 	waitpid(pid, NULL, 0);
-	assert_int_equal(t->files->owner(data, pid, &uid), -ENOENT);
+	assert_int_equal(t->owner(data, pid, &uid), -ENOENT);
 	close(ready[0]);
 	close(ready[1]);
 	t->close(data);
