@@ -165,13 +165,6 @@ static int guard_end_fd(const struct backend *b)
 	return b->guard && !b->guard_died ? guard_fd(b->guard) : -1;
 }
 
-static int answers_fd(const struct backend *b)
-{
-	const struct nvrm_transport *t = b->n->transport;
-
-	return t->answers_fd ? t->answers_fd(b->n->data) : -1;
-}
-
 /* Waits until @until_ns or until something happened, and sees to who ended. */
 static void look_out(struct backend *b, uint64_t until_ns)
 {
@@ -181,7 +174,7 @@ static void look_out(struct backend *b, uint64_t until_ns)
 
 	polls[0] = (struct pollfd){ .fd = b->wake_fd, .events = POLLIN };
 	polls[1] = (struct pollfd){ .fd = guard_end_fd(b), .events = POLLIN };
-	polls[2] = (struct pollfd){ .fd = answers_fd(b), .events = POLLIN };
+	polls[2] = (struct pollfd){ .fd = nvrm_answers_fd(b->n), .events = POLLIN };
 	n = OWN_POLLS + fill_polls(b, polls + OWN_POLLS);
 	until_ns = MIN(until_ns, b->hear_ns);
 	wait_for(b, polls, n, b->slot >= 0 ? MIN(until_ns, beat_ns) : until_ns);

@@ -34,18 +34,33 @@ int nvrm_list_gpus(struct nvrm *n, struct nvrm_gpu *ret, size_t max);
 /* By its executable, which anybody can name as he likes: what follows from it is in shared.c. */
 bool nvrm_is_mps_server(struct nvrm *n, pid_t pid);
 
-/* The processes that have a GPU open: nvrm/scan.h on this driver's machine. */
+/* The processes that have a GPU open. */
 struct nvrm_finder;
 int nvrm_finder_new(struct nvrm *n, struct nvrm_finder **ret);
 void nvrm_finder_free(struct nvrm_finder *f); /* accepts NULL */
+
+struct nvrm_finder_budget {
+	unsigned int processes; /* that are listed */
+	unsigned int descriptors; /* that are read, and processes that are looked at */
+};
+
 /*
- * Looks for them: a little, for who asks again and again and must not wait (1: there is more to
- * look at), or, where nothing is asked of others, at everything there is.
+ * 0: all that is due has been looked at; 1: there is more. Whoever is known stays so until it was
+ * looked at again. -errno: the processes could not be listed.
+ */
+int nvrm_finder_step(struct nvrm_finder *f, const struct nvrm_finder_budget *budget);
+/*
+ * The same, a little, for who asks again and again and must not wait, or, where nothing is asked of
+ * others, everything there is.
  */
 int nvrm_finder_look(struct nvrm_finder *f);
 int nvrm_finder_look_at_all(struct nvrm_finder *f);
-size_t nvrm_finder_unseen(const struct nvrm_finder *f); /* nvrm_scan_unseen() */
-/* Those that were found: pids, ascending; how many, of which @max at most are written. */
-int nvrm_finder_list(struct nvrm_finder *f, pid_t *ret, size_t max);
+/* Processes of which nobody could find out, the last time, whether they have one open. */
+size_t nvrm_finder_unseen(const struct nvrm_finder *f);
+/*
+ * The pids that are known by now, ascending: how many, of which @max at most are written. Where
+ * these are not all, no user has more than another who has some left out. -ENOMEM.
+ */
+int nvrm_finder_list(const struct nvrm_finder *f, pid_t *ret, size_t max);
 
 #endif

@@ -353,7 +353,7 @@ int nvrm_process_look(struct nvrm_process *p, unsigned int *left, struct nvrm_fa
 
 static void wait_for_answer(struct nvrm *n)
 {
-	struct pollfd answer = { .fd = n->transport->answers_fd(n->data), .events = POLLIN };
+	struct pollfd answer = { .fd = nvrm_answers_fd(n), .events = POLLIN };
 
 	poll(&answer, 1, HEAR_MS);
 	n->transport->hear(n->data);

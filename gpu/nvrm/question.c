@@ -39,6 +39,11 @@ int nvrm_ask(struct nvrm *n, struct nvrm_question *q)
 	return q->result;
 }
 
+int nvrm_answers_fd(const struct nvrm *n)
+{
+	return n->transport->answers_fd ? n->transport->answers_fd(n->data) : -1;
+}
+
 void nvrm_forget(struct nvrm *n, struct nvrm_question *q)
 {
 	if (q->state == NVRM_ASKED)

@@ -73,6 +73,7 @@ void nvrm_question_about(struct nvrm *n, struct nvrm_question *q, pid_t pid,
  * it is, and nvrm_ask() called again when the transport has heard something.
  */
 int nvrm_ask(struct nvrm *n, struct nvrm_question *q);
+int nvrm_answers_fd(const struct nvrm *n); /* -1: there is never anything to hear */
 /* It is not waited for any more, whatever comes. */
 void nvrm_forget(struct nvrm *n, struct nvrm_question *q);
 

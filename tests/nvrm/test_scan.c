@@ -9,8 +9,7 @@
 
 #include <cmocka.h>
 
-#include "gpu/nvrm/rm.h"
-#include "gpu/nvrm/scan.h"
+#include "gpu/nvrm/machine.h"
 #include "util/macros.h"
 
 #define CROWDS 8
@@ -33,10 +32,10 @@ struct world {
 	size_t lists, links, owners; /* calls */
 	uint64_t now_ns;
 	struct nvrm n;
-	struct nvrm_scan *scan;
+	struct nvrm_finder *finder;
 };
 
-static const struct nvrm_scan_budget budget = { .processes = 16384, .descriptors = 2048 };
+static const struct nvrm_finder_budget budget = { .processes = 16384, .descriptors = 2048 };
 
 static struct crowd *crowd_of(struct world *w, uint32_t pid)
 {
@@ -108,10 +107,18 @@ static int owner(void *data, pid_t pid, uid_t *ret)
 	return 0;
 }
 
+static uint64_t now_ns(void *data)
+{
+	const struct world *w = data;
+
+	return w->now_ns;
+}
+
 static const struct nvrm_transport transport = {
 	.list_numbers = list,
 	.read_link = read_link,
 	.owner = owner,
+	.now_ns = now_ns,
 };
 
 static int setup(void **state)
@@ -121,7 +128,7 @@ static int setup(void **state)
 	assert_non_null(w);
 	w->now_ns = NSEC_PER_SEC;
 	w->n = (struct nvrm){ .transport = &transport, .data = w };
-	assert_int_equal(nvrm_scan_new(&w->n, &w->scan), 0);
+	assert_int_equal(nvrm_finder_new(&w->n, &w->finder), 0);
 	*state = w;
 	return 0;
 }
@@ -130,8 +137,8 @@ static int teardown(void **state)
 {
 	struct world *w = *state;
 
-	nvrm_scan_free(w->scan);
-	nvrm_scan_free(NULL);
+	nvrm_finder_free(w->finder);
+	nvrm_finder_free(NULL);
 	free(w);
 	return 0;
 }
@@ -150,7 +157,7 @@ static int step(struct world *w)
 
 	w->lists = w->links = w->owners = 0;
 	w->now_ns += NSEC_PER_MSEC;
-	r = nvrm_scan_step(w->scan, w->now_ns, &budget);
+	r = nvrm_finder_step(w->finder, &budget);
 	assert_true(w->links <= budget.descriptors);
 	assert_true(w->lists <= budget.processes / 1024 + 1 + budget.descriptors);
 	assert_true(w->owners <= budget.processes + budget.descriptors);
@@ -160,7 +167,7 @@ static int step(struct world *w)
 static bool is_found(struct world *w, pid_t pid)
 {
 	pid_t pids[4096];
-	int n = nvrm_scan_list(w->scan, pids, ARRAY_SIZE(pids));
+	int n = nvrm_finder_list(w->finder, pids, ARRAY_SIZE(pids));
 
 	assert_in_range(n, 0, ARRAY_SIZE(pids));
 	for (int i = 0; i < n; i++)
@@ -357,14 +364,14 @@ static void nobody_takes_the_places_of_others_in_a_short_list(void **state)
 	add(w, (struct crowd){ 6000, 3, 0, 8, 7 });
 	while (step(w) == 1)
 		;
-	assert_int_equal(nvrm_scan_list(w->scan, pids, ARRAY_SIZE(pids)), 1043);
+	assert_int_equal(nvrm_finder_list(w->finder, pids, ARRAY_SIZE(pids)), 1043);
 	for (size_t i = 0; i + 1 < ARRAY_SIZE(pids); i++) {
 		assert_true(i == 0 || pids[i] > pids[i - 1]);
 		of_hostile += pids[i] < 5000;
 	}
 	assert_int_equal(of_hostile, 30);
 	assert_int_equal(pids[62], 6002);
-	assert_int_equal(nvrm_scan_list(w->scan, NULL, 0), 1043);
+	assert_int_equal(nvrm_finder_list(w->finder, NULL, 0), 1043);
 }
 
 int main(void)
