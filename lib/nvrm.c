@@ -135,7 +135,7 @@ static int nv_snapshot(struct gpreempt_process *p, struct gpreempt_queue **ret, 
 	if (r < 0)
 		return r;
 	ctx_call_begin(p->ctx);
-	r = nvrm_process_open(p->ctx->nvrm, p->pid, NULL, &process, &failure);
+	r = nvrm_process_open(p->ctx->nvrm, p->pid, &process, &failure);
 	ctx_call_end(p->ctx);
 	if (r < 0)
 		return fail(p->ctx, r, p->pid, &failure);
@@ -206,7 +206,7 @@ static struct nvrm_process *look_into(struct gpreempt_ctx *ctx, pid_t pid, enum 
 	struct nvrm_process *process = NULL;
 
 	if (nvrm_check_version(&ctx->nvrm_version, &failure) >= 0 &&
-	    nvrm_process_open(ctx->nvrm, pid, NULL, &process, &failure) >= 0)
+	    nvrm_process_open(ctx->nvrm, pid, &process, &failure) >= 0)
 		return process;
 	*ret_why = failure.why;
 	return NULL;

@@ -87,7 +87,7 @@ static struct nvrm_process *open_process(struct nvrm *n, const char *text)
 	pid_t pid = (pid_t)number(text);
 	struct nvrm_failure f = { 0 };
 	struct nvrm_process *p;
-	int r = nvrm_process_open(n, pid, NULL, &p, &f);
+	int r = nvrm_process_open(n, pid, &p, &f);
 
 	if (r < 0)
 		die("open", r, pid, &f);

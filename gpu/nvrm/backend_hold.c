@@ -259,7 +259,7 @@ void nvrm_hold_publish(struct gpu_target *t)
 	uint32_t *ids = n ? calloc(n, sizeof(*ids)) : NULL, *before;
 
 	for (size_t i = 0; ids && i < p->n_groups; i++)
-		if (p->groups[i].off && at < n)
+		if (p->groups[i].n_off > 0 && at < n)
 			ids[at++] = nvrm_group_id(p, &p->groups[i]);
 	pthread_mutex_lock(&t->b->lock);
 	before = t->off_ids;
@@ -394,18 +394,6 @@ static void run_slice(struct order *o)
 
 /* ---- beginning and ending ---- */
 
-static int prepare(struct proc *x, struct nvrm_failure *failure)
-{
-	int r = nvrm_proc_name_groups(x);
-
-	if (r < 0)
-		return r;
-	r = nvrm_proc_entrust(x, failure);
-	if (r < 0)
-		nvrm_proc_distrust(x);
-	return r;
-}
-
 static int take_up(struct gpu_target *t, struct proc *x, struct nvrm_failure *failure)
 {
 	int r;
@@ -416,7 +404,9 @@ static int take_up(struct gpu_target *t, struct proc *x, struct nvrm_failure *fa
 	}
 	if (t->b->guard && freezer_check(x->pid) < 0)
 		return nvrm_fail(failure, -EPERM, NVRM_WHY_FREEZER, NULL);
-	r = prepare(x, failure);
+	r = nvrm_proc_name_groups(x);
+	if (r >= 0)
+		r = nvrm_entrust_to(x->p, t->b->guard, failure);
 	if (r < 0)
 		return r;
 	x->t = t;

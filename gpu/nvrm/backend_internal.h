@@ -220,9 +220,6 @@ void nvrm_proc_put(struct proc *x); /* frees it if nobody needs it */
 int nvrm_proc_look(struct proc *x, struct nvrm_failure *ret_failure);
 /* Lets looks go on that have their answers. True: there are some. */
 bool nvrm_proc_go_on(struct backend *b);
-/* Tells the guard how to undo what may be done to it from now on; and no longer. */
-int nvrm_proc_entrust(struct proc *x, struct nvrm_failure *ret_failure);
-void nvrm_proc_distrust(struct proc *x);
 /* Takes back all that was done to it; what the driver refuses it owes, and the guard knows. */
 void nvrm_proc_undo(struct proc *x);
 void nvrm_proc_close(struct proc *x);

@@ -216,9 +216,10 @@ static int look(struct proc *x, struct nvrm_failure *ret_failure)
 	int r;
 
 	if (!x->p && !x->opening) {
-		r = nvrm_process_begin(x->b->n, x->pid, NULL, &x->quest, &x->opening, ret_failure);
+		r = nvrm_process_begin(x->b->n, x->pid, &x->opening, ret_failure);
 		if (r < 0)
 			return r;
+		x->opening->quest = &x->quest;
 	}
 	return look_a_step(looked_at(x), x, ret_failure);
 }
@@ -260,29 +261,6 @@ bool nvrm_proc_go_on(struct backend *b)
 	return any;
 }
 
-int nvrm_proc_entrust(struct proc *x, struct nvrm_failure *ret_failure)
-{
-	int r;
-
-	x->p->guard = x->b->guard;
-	x->p->entrusted = false;
-	r = nvrm_entrust(x->p);
-	return r < 0 ? nvrm_fail_entrust(ret_failure, r) : 0;
-}
-
-void nvrm_proc_distrust(struct proc *x)
-{
-	struct nvrm_process *p = x->p;
-
-	for (size_t i = 0; p->guard && i < p->n_clients; i++) {
-		if (p->clients[i].guard_slot < 0)
-			continue;
-		guard_disarm(p->guard, p->clients[i].guard_slot);
-		p->clients[i].guard_slot = -1;
-	}
-	p->guard = NULL;
-}
-
 static bool is_undone(const struct nvrm_process *p)
 {
 	for (size_t i = 0; i < p->n_groups; i++)
@@ -299,7 +277,7 @@ void nvrm_proc_undo(struct proc *x)
 	nvrm_undo_all(x->p);
 	x->owing = !is_undone(x->p);
 	if (!x->owing)
-		nvrm_proc_distrust(x);
+		nvrm_distrust(x->p);
 	nvrm_work_leave(x->b);
 }
 

@@ -187,7 +187,16 @@ static int entrust_client(struct nvrm_process *p, struct nvrm_client *c)
 	return r < 0 ? r : hand_over(p, c, plan);
 }
 
-int nvrm_entrust(struct nvrm_process *p)
+static int fail_entrust(struct nvrm_failure *ret, int r)
+{
+	if (r == -ENOSPC)
+		return nvrm_fail(ret, r, NVRM_WHY_TOO_MANY, NULL);
+	if (r == -EOWNERDEAD)
+		return nvrm_fail(ret, r, NVRM_WHY_GUARD_DIED, NULL);
+	return nvrm_fail(ret, r, NVRM_WHY_SYSTEM, "telling the guard");
+}
+
+int nvrm_entrust(struct nvrm_process *p, struct nvrm_failure *ret)
 {
 	if (p->entrusted)
 		return 0;
@@ -195,19 +204,33 @@ int nvrm_entrust(struct nvrm_process *p)
 		int r = entrust_client(p, &p->clients[i]);
 
 		if (r < 0)
-			return r;
+			return fail_entrust(ret, r);
 	}
 	p->entrusted = true;
 	return 0;
 }
 
-int nvrm_fail_entrust(struct nvrm_failure *ret, int r)
+int nvrm_entrust_to(struct nvrm_process *p, struct guard *guard, struct nvrm_failure *ret)
 {
-	if (r == -ENOSPC)
-		return nvrm_fail(ret, r, NVRM_WHY_TOO_MANY, NULL);
-	if (r == -EOWNERDEAD)
-		return nvrm_fail(ret, r, NVRM_WHY_GUARD_DIED, NULL);
-	return nvrm_fail(ret, r, NVRM_WHY_SYSTEM, "telling the guard");
+	int r;
+
+	p->guard = guard;
+	p->entrusted = false;
+	r = nvrm_entrust(p, ret);
+	if (r < 0)
+		nvrm_distrust(p);
+	return r;
+}
+
+void nvrm_distrust(struct nvrm_process *p)
+{
+	for (size_t i = 0; p->guard && i < p->n_clients; i++) {
+		if (p->clients[i].guard_slot < 0)
+			continue;
+		guard_disarm(p->guard, p->clients[i].guard_slot);
+		p->clients[i].guard_slot = -1;
+	}
+	p->guard = NULL;
 }
 
 static struct nvrm_client *guarded_client(struct nvrm_process *p, const struct nvrm_group *g)

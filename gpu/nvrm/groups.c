@@ -56,7 +56,6 @@ static bool carry_channels(struct nvrm_group *g, const struct nvrm_group *known,
 		n_off += i < known->n_off;
 	}
 	g->n_off = n_off;
-	g->off = n_off > 0;
 	if (n == found->n_channels)
 		return n != known->n_channels;
 	for (size_t i = 0; i < found->n_channels; i++) {
@@ -227,7 +226,6 @@ static bool prune_channels(struct nvrm *n, struct nvrm_group *g)
 	gone = kept != g->n_channels;
 	g->n_channels = kept;
 	g->n_off = n_off;
-	g->off = n_off > 0;
 	return gone;
 }
 

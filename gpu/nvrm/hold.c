@@ -61,7 +61,6 @@ static void note_part(const struct part *part, bool disable)
 		g->n_off = part->from + part->n;
 	else if (!disable && g->n_off == part->from + part->n)
 		g->n_off = part->from;
-	g->off = g->n_off > 0;
 }
 
 static void note_failure(struct go *go, int r, const struct nvrm_failure *f)
@@ -311,14 +310,11 @@ static void go_over_gpus(struct nvrm_process *const *procs, enum state *states, 
 /* Nobody is touched whom nobody would free. */
 static int check_guard(struct nvrm_process *p, struct nvrm_failure *f)
 {
-	int r;
-
 	if (!p->guard)
 		return 0;
 	if (!guard_alive(p->guard))
-		return nvrm_fail_entrust(f, -EOWNERDEAD);
-	r = nvrm_entrust(p);
-	return r < 0 ? nvrm_fail_entrust(f, r) : 0;
+		return nvrm_fail(f, -EOWNERDEAD, NVRM_WHY_GUARD_DIED, NULL);
+	return nvrm_entrust(p, f);
 }
 
 int nvrm_hold(struct nvrm_process *const *procs, size_t n, uint32_t gpu, uint64_t *ret_off_ns,
@@ -367,7 +363,7 @@ size_t nvrm_groups_off(const struct nvrm_process *p, uint32_t gpu)
 	size_t off = 0;
 
 	for (size_t i = 0; i < p->n_groups; i++)
-		off += p->groups[i].off && is_on(&p->groups[i], gpu);
+		off += p->groups[i].n_off > 0 && is_on(&p->groups[i], gpu);
 	return off;
 }
 

@@ -26,14 +26,6 @@ int nvrm_read_stat(struct nvrm *n, pid_t pid, struct proc_stat *ret);
 
 /* ---- process.c ---- */
 
-/*
- * As nvrm_process_begin() and nvrm_process_open(), but whether it shares a group nobody asks, and
- * no guard is told.
- */
-int nvrm_process_begin_plain(struct nvrm *n, pid_t pid, struct nvrm_process **ret,
-			     struct nvrm_failure *ret_failure);
-int nvrm_process_find(struct nvrm *n, pid_t pid, struct nvrm_process **ret,
-		      struct nvrm_failure *ret_failure);
 /* It has ended, or these have: gives back what keeps their memory, and forgets their groups. */
 void nvrm_process_drop(struct nvrm_process *p);
 void nvrm_client_drop(struct nvrm_process *p, size_t i);
@@ -62,11 +54,12 @@ bool nvrm_slice_is_ours(uint64_t us);
 
 /* ---- entrust.c ---- */
 
+/* Tells the guard, if there is one, how to undo: before anything is done to new groups. */
+int nvrm_entrust(struct nvrm_process *p, struct nvrm_failure *ret);
 /* Something is about to be done to the group that the guard has to undo. */
 void nvrm_due_off(struct nvrm_process *p, const struct nvrm_group *g);
 void nvrm_due_slice(struct nvrm_process *p, const struct nvrm_group *g);
 /* What is due is what the groups say was done. */
 void nvrm_settle_due(struct nvrm_process *p);
-int nvrm_fail_entrust(struct nvrm_failure *ret, int r);
 
 #endif

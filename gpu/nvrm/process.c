@@ -4,7 +4,6 @@
 #include <poll.h>
 #include <string.h>
 
-#include "gpu/freezer.h"
 #include "gpu/nvrm/internal.h"
 #include "gpu/nvrm/look.h"
 #include "util/macros.h"
@@ -282,11 +281,8 @@ static int check(struct nvrm_process *p, unsigned int *left, struct nvrm_failure
 		p->look->changed |= !p->groups[i].checked; /* it can be held from now on */
 		p->groups[i].checked = true;
 	}
-	if (r >= 0) {
-		r = nvrm_entrust(p);
-		if (r < 0)
-			nvrm_fail_entrust(f, r);
-	}
+	if (r >= 0)
+		r = nvrm_entrust(p, f);
 	if (r < 0)
 		nvrm_undo_all(p);
 	return r;
@@ -391,8 +387,8 @@ static void process_closep(struct nvrm_process **p)
 	nvrm_process_close(*p);
 }
 
-int nvrm_process_begin_plain(struct nvrm *n, pid_t pid, struct nvrm_process **ret,
-			     struct nvrm_failure *ret_failure)
+int nvrm_process_begin(struct nvrm *n, pid_t pid, struct nvrm_process **ret,
+		       struct nvrm_failure *ret_failure)
 {
 	_cleanup_(process_closep) struct nvrm_process *p = calloc(1, sizeof(*p));
 
@@ -400,7 +396,6 @@ int nvrm_process_begin_plain(struct nvrm *n, pid_t pid, struct nvrm_process **re
 		return nvrm_fail(ret_failure, -ENOMEM, NVRM_WHY_SYSTEM, NULL);
 	p->n = n;
 	p->pid = pid;
-	p->plain = true;
 	p->pidfd = n->transport->pidfd(n->data, pid);
 	if (p->pidfd == -ESRCH)
 		return nvrm_fail(ret_failure, -ESRCH, NVRM_WHY_EXITED, NULL);
@@ -410,49 +405,16 @@ int nvrm_process_begin_plain(struct nvrm *n, pid_t pid, struct nvrm_process **re
 	return 0;
 }
 
-int nvrm_process_begin(struct nvrm *n, pid_t pid, struct guard *guard, struct nvrm_quest *quest,
-		       struct nvrm_process **ret, struct nvrm_failure *ret_failure)
+int nvrm_process_open(struct nvrm *n, pid_t pid, struct nvrm_process **ret,
+		      struct nvrm_failure *ret_failure)
 {
-	int r;
+	_cleanup_(process_closep) struct nvrm_process *p = NULL;
+	int r = nvrm_process_begin(n, pid, &p, ret_failure);
 
-	if (guard && freezer_check(pid) < 0)
-		return nvrm_fail(ret_failure, -EPERM, NVRM_WHY_FREEZER, NULL);
-	r = nvrm_process_begin_plain(n, pid, ret, ret_failure);
+	if (r >= 0)
+		r = nvrm_process_refresh(p, ret_failure);
 	if (r < 0)
 		return r;
-	(*ret)->plain = false;
-	(*ret)->guard = guard;
-	(*ret)->quest = quest;
+	*ret = steal_ptr(&p);
 	return 0;
-}
-
-/* Takes @p, also on failure. */
-static int open_begun(struct nvrm_process *p, struct nvrm_process **ret, struct nvrm_failure *f)
-{
-	int r = nvrm_process_refresh(p, f);
-
-	if (r < 0) {
-		nvrm_process_close(p);
-		return r;
-	}
-	*ret = p;
-	return 0;
-}
-
-int nvrm_process_find(struct nvrm *n, pid_t pid, struct nvrm_process **ret,
-		      struct nvrm_failure *ret_failure)
-{
-	struct nvrm_process *p = NULL;
-	int r = nvrm_process_begin_plain(n, pid, &p, ret_failure);
-
-	return r < 0 ? r : open_begun(p, ret, ret_failure);
-}
-
-int nvrm_process_open(struct nvrm *n, pid_t pid, struct guard *guard, struct nvrm_process **ret,
-		      struct nvrm_failure *ret_failure)
-{
-	struct nvrm_process *p = NULL;
-	int r = nvrm_process_begin(n, pid, guard, NULL, &p, ret_failure);
-
-	return r < 0 ? r : open_begun(p, ret, ret_failure);
 }

@@ -25,7 +25,6 @@ struct nvrm_group {
 	int fd; /* of the client; the process's */
 	uint32_t id; /* of the hardware */
 	bool compute; /* else its engine only copies */
-	bool off; /* disabled by us, once */
 	bool spared; /* the owner's to set: a hold leaves it on */
 	bool checked; /* it is nobody else's, too; until then it is left alone */
 	uint64_t own_slice_us; /* what it had before us */
@@ -33,7 +32,7 @@ struct nvrm_group {
 	bool sliced; /* by us: to be given back */
 	uint32_t *channels;
 	size_t n_channels;
-	size_t n_off; /* the first so many are disabled; later ones came after the hold */
+	size_t n_off; /* the first so many are disabled by us, once; others came after the hold */
 	uint32_t undo_first, undo_n; /* the guard's calls that enable its channels */
 	uint32_t undo_slice; /* the one that gives its slice back */
 };
@@ -75,31 +74,29 @@ struct nvrm_process {
 	bool doubtful; /* the driver knew less than we: all handles are to be looked at again */
 	uint32_t floor; /* none of its clients was below this; 0: not known */
 	bool spares_copies; /* the owner's to set: a hold leaves groups that only copy on */
-	struct nvrm_quest *quest; /* while it is being opened, or NULL */
+	struct nvrm_quest
+		*quest; /* the owner's to set, for who is tried again and again, or NULL */
 	bool entrusted; /* the guard knows how to undo all that can be done to the groups */
 	struct nvrm_look *look; /* that is under way, or NULL */
 	unsigned int looks;
 	bool opened; /* one has come to its end */
 	int unanswered; /* -errno: in the last one nobody could say what it has open; or 0 */
-	bool plain; /* whom it shares groups with is not asked */
+	bool plain; /* the owner's to set: whom it shares groups with is not asked */
 	bool serves; /* others compute in its context, or it looks so: MPS */
 };
 
-/*
- * Finds its clients and groups. Refuses who shares a group with another process (MPS). With a
- * @guard what is done to the process is undone when this one dies.
- */
-int nvrm_process_open(struct nvrm *n, pid_t pid, struct guard *guard, struct nvrm_process **ret,
+/* Finds its clients and groups. Refuses who shares a group with another process (MPS). */
+int nvrm_process_open(struct nvrm *n, pid_t pid, struct nvrm_process **ret,
 		      struct nvrm_failure *ret_failure);
 /* Contexts come and go. 1: there are others than before; 0: the same. */
 int nvrm_process_refresh(struct nvrm_process *p, struct nvrm_failure *ret_failure);
 
 /*
  * The same in steps, for who has other things to do: a process can have so much to be looked at
- * that it takes minutes. @quest is NULL or the process's, for who is tried again and again.
+ * that it takes minutes.
  */
-int nvrm_process_begin(struct nvrm *n, pid_t pid, struct guard *guard, struct nvrm_quest *quest,
-		       struct nvrm_process **ret, struct nvrm_failure *ret_failure);
+int nvrm_process_begin(struct nvrm *n, pid_t pid, struct nvrm_process **ret,
+		       struct nvrm_failure *ret_failure);
 #define NVRM_STEP_ASKS 512u /* a millisecond or two; with less a step may come to nothing */
 /*
  * Looks into it, for the first time or once more, and asks about *left times, which are counted
@@ -141,16 +138,12 @@ int nvrm_let_go(struct nvrm_process *const *procs, size_t n, uint32_t gpu,
 		struct nvrm_failure *ret_failure);
 size_t nvrm_groups_off(const struct nvrm_process *p, uint32_t gpu);
 
+#define NVRM_SHORT_SLICE_US 1u /* a best-effort context leaves at once when another has work */
+#define NVRM_LONG_SLICE_US 50000u /* an online one stays until it is done */
+#define NVRM_CUDA_SLICE_US 2048u /* what libcuda gives its compute groups */
 /* How long its compute groups run before others get their turn; 0: as before us. */
 int nvrm_slice(struct nvrm_process *p, uint32_t gpu, uint64_t us,
 	       struct nvrm_failure *ret_failure);
-
-/* ---- entrust.c ---- */
-
-/* Tells the guard how to undo: before anything is done to new groups. */
-int nvrm_entrust(struct nvrm_process *p);
-
-/* ---- release.c ---- */
 
 /*
  * Ends whatever anybody of us left on the process: enables all its channels a few times, which
@@ -159,8 +152,10 @@ int nvrm_entrust(struct nvrm_process *p);
  */
 int nvrm_release_pid(struct nvrm *n, pid_t pid, struct nvrm_failure *ret_failure);
 
-#define NVRM_SHORT_SLICE_US 1u /* a best-effort context leaves at once when another has work */
-#define NVRM_LONG_SLICE_US 50000u /* an online one stays until it is done */
-#define NVRM_CUDA_SLICE_US 2048u /* what libcuda gives its compute groups */
+/* ---- entrust.c ---- */
+
+/* From now on what is done to the process is undone when this one dies. Not on failure. */
+int nvrm_entrust_to(struct nvrm_process *p, struct guard *guard, struct nvrm_failure *ret);
+void nvrm_distrust(struct nvrm_process *p); /* no longer */
 
 #endif

@@ -44,10 +44,16 @@ int nvrm_release_pid(struct nvrm *n, pid_t pid, struct nvrm_failure *ret_failure
 {
 	struct enabling e = { .status = NVRM_OK };
 	struct nvrm_process *p;
-	int groups, slices, r = nvrm_process_find(n, pid, &p, ret_failure);
+	int groups, slices, r = nvrm_process_begin(n, pid, &p, ret_failure);
 
 	if (r < 0)
 		return r;
+	p->plain = true;
+	r = nvrm_process_refresh(p, ret_failure);
+	if (r < 0) {
+		nvrm_process_close(p);
+		return r;
+	}
 	groups = (int)p->n_groups;
 	for (size_t i = 0; i < p->n_groups; i++)
 		enable_group(n, &e, &p->groups[i]);

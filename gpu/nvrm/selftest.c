@@ -170,7 +170,7 @@ static int let_go(struct test *t, struct nvrm_selftest *figures, struct nvrm_fai
 static int try_it(struct test *t, struct nvrm_selftest *figures, struct nvrm_failure *ret)
 {
 	const char *step = "finding its channel groups";
-	int r = nvrm_process_open(t->n, t->child, NULL, &t->process, ret);
+	int r = nvrm_process_open(t->n, t->child, &t->process, ret);
 
 	if (r >= 0) {
 		step = "suspending it";

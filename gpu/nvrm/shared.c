@@ -124,8 +124,11 @@ static int consider(const struct nvrm_process *p, struct nvrm_sharing *s)
 
 	if (!(s->suspects >> at & 1))
 		return 0;
-	r = nvrm_process_begin_plain(p->n, (pid_t)s->pids[at], &s->other, &failure);
-	return r < 0 ? is_shared(p, NULL, r, &failure) : 0;
+	r = nvrm_process_begin(p->n, (pid_t)s->pids[at], &s->other, &failure);
+	if (r < 0)
+		return is_shared(p, NULL, r, &failure);
+	s->other->plain = true;
+	return 0;
 }
 
 /* 1: there is a page with processes to be asked about; 0: all have been gone through. */

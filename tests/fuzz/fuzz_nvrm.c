@@ -351,7 +351,7 @@ static void drive(struct driver *d)
 
 	d->exit_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	PROMISE(d->exit_fd >= 0 && nvrm_new(&transport, d, &n) == 0);
-	if (nvrm_process_open(n, PID, NULL, &p, &failure) == 0) {
+	if (nvrm_process_open(n, PID, &p, &failure) == 0) {
 		PROMISE(p->n_clients > 0 && p->n_clients <= NVRM_CLIENTS && p->n_groups > 0);
 		act(d, p);
 		nvrm_process_close(p);

@@ -47,10 +47,9 @@ static int count_descriptors(pid_t pid)
 	return n;
 }
 
-int nvrm_process_open(struct nvrm *n, pid_t pid, struct guard *guard, struct nvrm_process **ret,
+int nvrm_process_open(struct nvrm *n, pid_t pid, struct nvrm_process **ret,
 		      struct nvrm_failure *ret_failure)
 {
-	assert_null(guard);
 	driver.process.pid = pid;
 	driver.descriptors = count_descriptors(pid);
 	if (driver.finds_nobody) {

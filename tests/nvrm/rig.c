@@ -55,7 +55,7 @@ struct nvrm_process *rig_open(struct rig *r, pid_t pid)
 {
 	struct nvrm_process *p = NULL;
 
-	assert_int_equal(nvrm_process_open(r->n, pid, NULL, &p, &r->failure), 0);
+	assert_int_equal(nvrm_process_open(r->n, pid, &p, &r->failure), 0);
 	assert_non_null(p);
 	return p;
 }

@@ -19,7 +19,7 @@ static size_t asks(struct rig *r)
 static int refuse(struct rig *r, pid_t pid, enum nvrm_why why)
 {
 	struct nvrm_process *p = NULL;
-	int result = nvrm_process_open(r->n, pid, NULL, &p, &r->failure);
+	int result = nvrm_process_open(r->n, pid, &p, &r->failure);
 
 	assert_true(result < 0);
 	assert_null(p);
@@ -52,7 +52,7 @@ static void a_job_has_four_groups_on_its_gpu(void **state)
 		assert_int_equal(g->n_channels, i == 0 ? 8 : 4);
 		assert_int_equal(g->slice_us, i == 0 ? NVRM_CUDA_SLICE_US : FAKE_COPY_SLICE_US);
 		assert_int_equal(g->own_slice_us, g->slice_us);
-		assert_false(g->off);
+		assert_int_equal(g->n_off, 0);
 	}
 	assert_int_equal(p->groups[0].handle, COMPUTE_GROUP);
 	assert_int_equal(fake_rm_descriptors(r->fake), 1);
@@ -462,7 +462,7 @@ static void open_and_refresh(struct rig *r)
 {
 	struct nvrm_process *p = NULL;
 
-	if (nvrm_process_open(r->n, JOB, NULL, &p, &r->failure) < 0) {
+	if (nvrm_process_open(r->n, JOB, &p, &r->failure) < 0) {
 		assert_null(p);
 		assert_int_not_equal(r->failure.why, NVRM_WHY_NONE);
 		return;
@@ -513,7 +513,8 @@ static int open_again(struct rig *r, struct nvrm_quest *quest, struct nvrm_proce
 	int result;
 
 	fake_rm_forget_calls(r->fake);
-	assert_int_equal(nvrm_process_begin(r->n, JOB, NULL, quest, &p, &r->failure), 0);
+	assert_int_equal(nvrm_process_begin(r->n, JOB, &p, &r->failure), 0);
+	p->quest = quest;
 	result = nvrm_process_refresh(p, &r->failure);
 	if (result < 0)
 		nvrm_process_close(p);

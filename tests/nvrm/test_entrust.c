@@ -39,9 +39,9 @@ static int teardown(void **state)
 
 static struct nvrm_process *open_guarded(struct fixture *f, pid_t pid)
 {
-	struct nvrm_process *p = NULL;
+	struct nvrm_process *p = rig_open(f->r, pid);
 
-	assert_int_equal(nvrm_process_open(f->r->n, pid, f->guard, &p, &f->r->failure), 0);
+	assert_int_equal(nvrm_entrust_to(p, f->guard, &f->r->failure), 0);
 	return p;
 }
 
@@ -127,13 +127,15 @@ static void more_than_can_be_entrusted_is_refused(void **state)
 {
 	struct fixture *f = *state;
 	uint32_t client = fake_rm_job(f->r->fake, JOB);
-	struct nvrm_process *p = NULL;
+	struct nvrm_process *p;
 
 	for (int i = 0; i < GUARD_CALLS + 1; i++)
 		fake_rm_context(f->r->fake, client, FAKE_GPU, 8);
-	assert_int_equal(nvrm_process_open(f->r->n, JOB, f->guard, &p, &f->r->failure), -ENOSPC);
+	p = rig_open(f->r, JOB);
+	assert_int_equal(nvrm_entrust_to(p, f->guard, &f->r->failure), -ENOSPC);
 	assert_int_equal(f->r->failure.why, NVRM_WHY_TOO_MANY);
-	assert_null(p);
+	assert_int_equal(fake_guard_armed(f->guard), 0);
+	nvrm_process_close(p);
 }
 
 static void a_context_that_comes_during_a_hold_is_entrusted_before_it_is_held(void **state)
@@ -159,19 +161,20 @@ static void a_context_that_comes_during_a_hold_is_entrusted_before_it_is_held(vo
 static void a_dead_guard_means_nobody_is_touched(void **state)
 {
 	struct fixture *f = *state;
-	struct nvrm_process *p, *other = NULL;
+	struct nvrm_process *p, *other;
 
 	fake_rm_job(f->r->fake, JOB);
 	fake_rm_job(f->r->fake, OTHER);
 	p = open_guarded(f, JOB);
+	other = rig_open(f->r, OTHER);
 	f->guard->dead = true;
 	assert_int_equal(hold(f, p), -EOWNERDEAD);
 	assert_int_equal(f->r->failure.why, NVRM_WHY_GUARD_DIED);
 	assert_int_equal(nvrm_slice(p, FAKE_GPU, 1, &f->r->failure), -EOWNERDEAD);
-	assert_int_equal(nvrm_process_open(f->r->n, OTHER, f->guard, &other, &f->r->failure),
-			 -EOWNERDEAD);
+	assert_int_equal(nvrm_entrust_to(other, f->guard, &f->r->failure), -EOWNERDEAD);
 	assert_int_equal(fake_rm_count(f->r->fake, FAKE_IOCTL, NVRM_CTRL_DISABLE_CHANNELS), 0);
 	assert_int_equal(fake_rm_count(f->r->fake, FAKE_IOCTL, NVRM_CTRL_SET_TIMESLICE), 0);
+	nvrm_process_close(other);
 	nvrm_process_close(p);
 }
 

@@ -475,9 +475,9 @@ static void hold_all_and_let_them_go(struct rig *r)
 	struct nvrm_process *procs[3];
 	size_t n = 0;
 
-	n += nvrm_process_open(r->n, OTHER, NULL, &procs[n], &r->failure) == 0;
-	n += nvrm_process_open(r->n, JOB, NULL, &procs[n], &r->failure) == 0;
-	n += nvrm_process_open(r->n, JOB + 5, NULL, &procs[n], &r->failure) == 0;
+	n += nvrm_process_open(r->n, OTHER, &procs[n], &r->failure) == 0;
+	n += nvrm_process_open(r->n, JOB, &procs[n], &r->failure) == 0;
+	n += nvrm_process_open(r->n, JOB + 5, &procs[n], &r->failure) == 0;
 	for (size_t i = 0; i < n; i++)
 		nvrm_slice(procs[i], FAKE_GPU, NVRM_SHORT_SLICE_US, &r->failure);
 	nvrm_hold(procs, n, FAKE_GPU, NULL, &r->failure);

@@ -23,7 +23,7 @@ static struct nvrm_process *begin(struct rig *r, pid_t pid)
 {
 	struct nvrm_process *p;
 
-	assert_int_equal(nvrm_process_begin(r->n, pid, NULL, NULL, &p, &r->failure), 0);
+	assert_int_equal(nvrm_process_begin(r->n, pid, &p, &r->failure), 0);
 	return p;
 }
 
@@ -434,7 +434,7 @@ static void look_in_steps(struct rig *r)
 	struct nvrm_process *p;
 	int result;
 
-	if (nvrm_process_begin(r->n, JOB, NULL, NULL, &p, &r->failure) < 0)
+	if (nvrm_process_begin(r->n, JOB, &p, &r->failure) < 0)
 		return;
 	for (int looks = 0; looks < 2; looks++) {
 		do {

@@ -20,7 +20,7 @@
 static int refuse(struct rig *r, pid_t pid)
 {
 	struct nvrm_process *p = NULL;
-	int result = nvrm_process_open(r->n, pid, NULL, &p, &r->failure);
+	int result = nvrm_process_open(r->n, pid, &p, &r->failure);
 
 	assert_true(result < 0);
 	assert_null(p);
@@ -293,7 +293,7 @@ static void processes_are_gone_through_in_steps(void **state)
 	start_mps(r, USER, USER);
 	for (pid_t pid = 100; pid < 140; pid++)
 		fake_rm_spawn(r->fake, pid, 0, "idler");
-	assert_int_equal(nvrm_process_begin(r->n, JOB, NULL, NULL, &p, &r->failure), 0);
+	assert_int_equal(nvrm_process_begin(r->n, JOB, &p, &r->failure), 0);
 	do {
 		fake_rm_forget_calls(r->fake);
 		left = FEW;
@@ -317,7 +317,7 @@ static void try_both(struct rig *r)
 	for (size_t i = 0; i < ARRAY_SIZE(pids); i++) {
 		struct nvrm_process *p = NULL;
 
-		if (nvrm_process_open(r->n, pids[i], NULL, &p, &r->failure) >= 0)
+		if (nvrm_process_open(r->n, pids[i], &p, &r->failure) >= 0)
 			nvrm_process_close(p);
 	}
 }
