@@ -5,6 +5,8 @@
 #include "gpu/nvrm/internal.h"
 #include "util/macros.h"
 
+#define TIMES 4 /* each of ours that died may have left one */
+
 enum which { COMPUTE = 1, COPY = 2, ALL = COMPUTE | COPY };
 
 enum state {
@@ -422,4 +424,43 @@ int nvrm_slice(struct nvrm_process *p, uint32_t gpu, uint64_t us,
 		take_in(&outcome, r, &failure);
 	}
 	return outcome.r;
+}
+
+/* ---- what others have left ---- */
+
+static void take_for_off(struct nvrm_process *p, bool off)
+{
+	for (size_t i = 0; i < p->n_groups; i++)
+		p->groups[i].n_off = off ? p->groups[i].n_channels : 0;
+}
+
+static int release(struct nvrm_process *p, struct nvrm_failure *f)
+{
+	struct outcome outcome = { .failure = f };
+	struct nvrm_failure failure;
+	int groups = (int)p->n_groups;
+
+	for (int i = 0; i < TIMES; i++) {
+		take_for_off(p, true);
+		take_in(&outcome, nvrm_let_go(&p, 1, NVRM_ALL_GPUS, &failure), &failure);
+	}
+	take_for_off(p, false);
+	/* Theirs is what libcuda gives. */
+	take_in(&outcome, nvrm_slice(p, NVRM_ALL_GPUS, 0, &failure), &failure);
+	return outcome.r < 0 ? outcome.r : groups;
+}
+
+int nvrm_release_pid(struct nvrm *n, pid_t pid, struct nvrm_failure *ret_failure)
+{
+	struct nvrm_process *p = NULL;
+	int r = nvrm_process_begin(n, pid, &p, ret_failure);
+
+	if (r < 0)
+		return r;
+	p->plain = true;
+	r = nvrm_process_refresh(p, ret_failure);
+	if (r >= 0)
+		r = release(p, ret_failure);
+	nvrm_process_close(p);
+	return r;
 }
