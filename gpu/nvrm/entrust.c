@@ -10,19 +10,21 @@
 #include "gpu/nvrm/internal.h"
 #include "util/macros.h"
 
-#define NO_CALL UINT32_MAX
 /* That we are alive is told through the slots of the threads that own the processes. */
 #define FOR_EVER_NS (UINT64_MAX / 4)
-
-struct place { /* of a group among the calls */
-	uint32_t first, n, slice;
-};
 
 struct plan {
 	struct guard_undo undo;
 	uint32_t data_used;
-	struct place *places; /* by group */
+	struct nvrm_undo *places; /* by group */
 };
+
+_Static_assert(GUARD_CALLS <= 32, "the calls of a slot are the bits of a word");
+
+static uint32_t bit_of(uint32_t call)
+{
+	return (uint32_t)(1ull << call); /* of one too many: none, it cannot be added */
+}
 
 static int add_call(struct plan *plan, const struct nvrm_control *control, const void *params)
 {
@@ -38,7 +40,8 @@ static int add_call(struct plan *plan, const struct nvrm_control *control, const
 	call->data_len = control->params_size;
 	memcpy(u->data + call->data_at, params, call->data_len);
 	plan->data_used += call->data_len;
-	return (int)u->n_calls++;
+	u->n_calls++;
+	return 0;
 }
 
 static int add_enable(struct plan *plan, const struct nvrm_group *g,
@@ -61,30 +64,22 @@ static int plan_enables(struct plan *plan, const struct nvrm_process *p, size_t 
 {
 	const struct nvrm_group *like = &p->groups[first];
 	struct nvrm_disable_channels params = { 0 };
-	int r;
 
 	for (size_t i = first; i < p->n_groups; i++) {
 		const struct nvrm_group *g = &p->groups[i];
-		struct place *place = &plan->places[i];
+		struct nvrm_undo *place = &plan->places[i];
 
 		if (g->client != like->client || g->subdevice != like->subdevice)
 			continue;
-		place->first = plan->undo.n_calls;
 		for (size_t c = 0; c < g->n_channels; c++) {
-			if (params.n == NVRM_MAX_CHANNELS) {
-				r = add_enable(plan, g, &params);
-				if (r < 0)
-					return r;
-				if (c == 0)
-					place->first++;
-			}
+			if (params.n == NVRM_MAX_CHANNELS && add_enable(plan, g, &params) < 0)
+				return -ENOSPC;
+			place->enable |= bit_of(plan->undo.n_calls);
 			params.clients[params.n] = g->client;
 			params.channels[params.n++] = g->channels[c];
 		}
-		place->n = plan->undo.n_calls - place->first + 1;
 	}
-	r = add_enable(plan, like, &params);
-	return MIN(r, 0);
+	return add_enable(plan, like, &params);
 }
 
 static int plan_slice(struct plan *plan, const struct nvrm_process *p, size_t i)
@@ -97,28 +92,14 @@ static int plan_slice(struct plan *plan, const struct nvrm_process *p, size_t i)
 		.cmd = NVRM_CTRL_SET_TIMESLICE,
 		.params_size = sizeof(params),
 	};
-	int r = add_call(plan, &control, &params);
 
-	if (r < 0)
-		return r;
-	plan->places[i].slice = (uint32_t)r;
-	return 0;
+	plan->places[i].slice = bit_of(plan->undo.n_calls);
+	return add_call(plan, &control, &params);
 }
 
-static uint32_t calls_between(uint32_t first, uint32_t n)
+static uint32_t calls_due(const struct nvrm_group *g, const struct nvrm_undo *place)
 {
-	return n ? (UINT32_MAX >> (GUARD_CALLS - n)) << first : 0;
-}
-
-_Static_assert(GUARD_CALLS <= 32, "the calls of a slot are the bits of a word");
-
-static uint32_t calls_due(const struct nvrm_group *g, const struct place *place)
-{
-	uint32_t due = g->n_off > 0 ? calls_between(place->first, place->n) : 0;
-
-	if (g->sliced && place->slice != NO_CALL)
-		due |= 1u << place->slice;
-	return due;
+	return (g->n_off > 0 ? place->enable : 0) | (g->sliced ? place->slice : 0);
 }
 
 static int plan_client(struct plan *plan, const struct nvrm_process *p, const struct nvrm_client *c)
@@ -127,7 +108,7 @@ static int plan_client(struct plan *plan, const struct nvrm_process *p, const st
 	int r = 0;
 
 	for (size_t i = 0; i < p->n_groups && r >= 0; i++) {
-		if (p->groups[i].client == c->handle && plan->places[i].n == 0)
+		if (p->groups[i].client == c->handle && !plan->places[i].enable)
 			r = plan_enables(plan, p, i);
 	}
 	for (size_t i = 0; i < p->n_groups && r >= 0; i++) {
@@ -161,27 +142,20 @@ static int hand_over(struct nvrm_process *p, struct nvrm_client *c, const struct
 	if (r < 0)
 		return r;
 	for (size_t i = 0; i < p->n_groups; i++) {
-		struct nvrm_group *g = &p->groups[i];
-
-		if (g->client != c->handle)
-			continue;
-		g->undo_first = plan->places[i].first;
-		g->undo_n = plan->places[i].n;
-		g->undo_slice = plan->places[i].slice;
+		if (p->groups[i].client == c->handle)
+			p->groups[i].undo = plan->places[i];
 	}
 	return 0;
 }
 
 static int entrust_client(struct nvrm_process *p, struct nvrm_client *c)
 {
-	_cleanup_free_ struct place *places = calloc(p->n_groups + 1, sizeof(*places));
+	_cleanup_free_ struct nvrm_undo *places = calloc(p->n_groups + 1, sizeof(*places));
 	_cleanup_free_ struct plan *plan = calloc(1, sizeof(*plan));
 	int r;
 
 	if (!places || !plan)
 		return -ENOMEM;
-	for (size_t i = 0; i < p->n_groups; i++)
-		places[i].slice = NO_CALL;
 	plan->places = places;
 	r = plan_client(plan, p, c);
 	return r < 0 ? r : hand_over(p, c, plan);
@@ -233,29 +207,22 @@ void nvrm_distrust(struct nvrm_process *p)
 	p->guard = NULL;
 }
 
-static struct nvrm_client *guarded_client(struct nvrm_process *p, const struct nvrm_group *g)
+/* Of these calls, those that are due and the others. */
+static void set_due(struct nvrm_process *p, const struct nvrm_client *c, uint32_t calls,
+		    uint32_t due)
+{
+	for (uint32_t i = 0; i < GUARD_CALLS; i++) {
+		if (calls >> i & 1)
+			guard_set_due(p->guard, c->guard_slot, i, due >> i & 1);
+	}
+}
+
+void nvrm_due(struct nvrm_process *p, const struct nvrm_group *g, uint32_t calls)
 {
 	for (size_t i = 0; p->guard && i < p->n_clients; i++) {
 		if (p->clients[i].handle == g->client && p->clients[i].guard_slot >= 0)
-			return &p->clients[i];
+			set_due(p, &p->clients[i], calls, calls);
 	}
-	return NULL;
-}
-
-void nvrm_due_off(struct nvrm_process *p, const struct nvrm_group *g)
-{
-	const struct nvrm_client *c = guarded_client(p, g);
-
-	for (uint32_t i = 0; c && i < g->undo_n; i++)
-		guard_set_due(p->guard, c->guard_slot, g->undo_first + i, true);
-}
-
-void nvrm_due_slice(struct nvrm_process *p, const struct nvrm_group *g)
-{
-	const struct nvrm_client *c = guarded_client(p, g);
-
-	if (c && g->undo_slice != NO_CALL)
-		guard_set_due(p->guard, c->guard_slot, g->undo_slice, true);
 }
 
 /* A call may enable channels of several groups: it is due as long as one of them is off. */
@@ -265,19 +232,13 @@ static void settle_client(struct nvrm_process *p, const struct nvrm_client *c)
 
 	for (size_t i = 0; i < p->n_groups; i++) {
 		const struct nvrm_group *g = &p->groups[i];
-		struct place place = { g->undo_first, g->undo_n, g->undo_slice };
 
 		if (g->client != c->handle)
 			continue;
-		known |= calls_between(place.first, place.n);
-		if (place.slice != NO_CALL)
-			known |= 1u << place.slice;
-		due |= calls_due(g, &place);
+		known |= g->undo.enable | g->undo.slice;
+		due |= calls_due(g, &g->undo);
 	}
-	for (uint32_t i = 0; i < GUARD_CALLS; i++) {
-		if (known >> i & 1)
-			guard_set_due(p->guard, c->guard_slot, i, due >> i & 1);
-	}
+	set_due(p, c, known, due);
 }
 
 void nvrm_settle_due(struct nvrm_process *p)

@@ -5,8 +5,6 @@
 #include "gpu/nvrm/internal.h"
 #include "util/macros.h"
 
-#define NO_CALL UINT32_MAX
-
 bool nvrm_slice_is_ours(uint64_t us)
 {
 	return us <= NVRM_SHORT_SLICE_US || us == NVRM_LONG_SLICE_US;
@@ -103,9 +101,7 @@ static int make_group(struct nvrm_process *p, const struct nvrm_found_group *fou
 		g->sliced = known->sliced;
 		g->spared = known->spared;
 		g->checked = known->checked;
-		g->undo_first = known->undo_first;
-		g->undo_n = known->undo_n;
-		g->undo_slice = known->undo_slice;
+		g->undo = known->undo;
 		*changed |= carry_channels(g, known, found) || known->compute != g->compute;
 		return NVRM_OK;
 	}
@@ -150,7 +146,6 @@ static int add_group(struct nvrm_process *p, const struct nvrm_client *c,
 		.subdevice = found->subdevice,
 		.handle = found->handle,
 		.compute = found->compute,
-		.undo_slice = NO_CALL,
 	};
 	int r;
 

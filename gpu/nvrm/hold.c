@@ -170,7 +170,7 @@ static void flush(struct go *go)
 		return;
 	several = go->parts[0].who != go->parts[go->n_parts - 1].who;
 	for (size_t i = 0; go->disable && i < go->n_parts; i++)
-		nvrm_due_off(go->procs[go->parts[i].who], go->parts[i].g);
+		nvrm_due(go->procs[go->parts[i].who], go->parts[i].g, go->parts[i].g->undo.enable);
 	status = issue(go);
 	if (status == NVRM_OK) {
 		for (size_t i = 0; i < go->n_parts; i++)
@@ -375,7 +375,7 @@ static int set_slice(struct nvrm_process *p, struct nvrm_group *g, uint64_t us,
 {
 	int status;
 
-	nvrm_due_slice(p, g);
+	nvrm_due(p, g, g->undo.slice);
 	status = nvrm_set_timeslice(p->n, g->fd, g->client, g->handle, us);
 	if (status == NVRM_OK) {
 		g->slice_us = us;

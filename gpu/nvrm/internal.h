@@ -56,9 +56,8 @@ bool nvrm_slice_is_ours(uint64_t us);
 
 /* Tells the guard, if there is one, how to undo: before anything is done to new groups. */
 int nvrm_entrust(struct nvrm_process *p, struct nvrm_failure *ret);
-/* Something is about to be done to the group that the guard has to undo. */
-void nvrm_due_off(struct nvrm_process *p, const struct nvrm_group *g);
-void nvrm_due_slice(struct nvrm_process *p, const struct nvrm_group *g);
+/* Something is about to be done to the group that the guard has to undo, by these calls. */
+void nvrm_due(struct nvrm_process *p, const struct nvrm_group *g, uint32_t calls);
 /* What is due is what the groups say was done. */
 void nvrm_settle_due(struct nvrm_process *p);
 

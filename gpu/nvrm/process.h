@@ -19,6 +19,11 @@
 
 #define NVRM_CLIENTS 4 /* of a process, with channels */
 
+struct nvrm_undo { /* of a group: bits of the guard's calls that */
+	uint32_t enable; /* enable its channels */
+	uint32_t slice; /* give its slice back */
+};
+
 struct nvrm_group {
 	uint32_t gpu;
 	uint32_t client, subdevice, handle;
@@ -33,8 +38,7 @@ struct nvrm_group {
 	uint32_t *channels;
 	size_t n_channels;
 	size_t n_off; /* the first so many are disabled by us, once; others came after the hold */
-	uint32_t undo_first, undo_n; /* the guard's calls that enable its channels */
-	uint32_t undo_slice; /* the one that gives its slice back */
+	struct nvrm_undo undo;
 };
 
 struct nvrm_client {
