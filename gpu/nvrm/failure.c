@@ -7,30 +7,40 @@
 #include "util/advice.h"
 #include "util/macros.h"
 
+struct status {
+	int status, error;
+	const char *name;
+};
+
+static const struct status statuses[] = {
+	{ NVRM_GPU_IS_LOST, ENODEV, "GPU_IS_LOST" },
+	{ NVRM_INSUFFICIENT_PERMISSIONS, EPERM, "INSUFFICIENT_PERMISSIONS" },
+	{ NVRM_INVALID_ARGUMENT, EINVAL, "INVALID_ARGUMENT" },
+	{ NVRM_INVALID_CLIENT, ENOENT, "INVALID_CLIENT" },
+	{ NVRM_INVALID_OBJECT_HANDLE, ENOENT, "INVALID_OBJECT_HANDLE" },
+	{ NVRM_INVALID_STATE, EBUSY, "INVALID_STATE" },
+	{ NVRM_NOT_SUPPORTED, EOPNOTSUPP, "NOT_SUPPORTED" },
+	{ NVRM_OBJECT_NOT_FOUND, ENOENT, "OBJECT_NOT_FOUND" },
+	{ NVRM_TIMEOUT, ETIMEDOUT, "TIMEOUT" },
+};
+
+/* NULL: nobody knows it. */
+static const struct status *look_up(int status)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(statuses); i++) {
+		if (statuses[i].status == status)
+			return &statuses[i];
+	}
+	return NULL;
+}
+
 int nvrm_status_errno(int status)
 {
+	const struct status *s = look_up(status);
+
 	if (status <= 0)
 		return status;
-	switch (status) {
-	case NVRM_GPU_IS_LOST:
-		return -ENODEV;
-	case NVRM_INSUFFICIENT_PERMISSIONS:
-		return -EPERM;
-	case NVRM_INVALID_ARGUMENT:
-		return -EINVAL;
-	case NVRM_INVALID_CLIENT:
-	case NVRM_INVALID_OBJECT_HANDLE:
-	case NVRM_OBJECT_NOT_FOUND:
-		return -ENOENT;
-	case NVRM_INVALID_STATE:
-		return -EBUSY;
-	case NVRM_NOT_SUPPORTED:
-		return -EOPNOTSUPP;
-	case NVRM_TIMEOUT:
-		return -ETIMEDOUT;
-	default:
-		return -EIO;
-	}
+	return s ? -s->error : -EIO;
 }
 
 int nvrm_fail(struct nvrm_failure *ret, int r, enum nvrm_why why, const char *step)
@@ -61,11 +71,12 @@ int nvrm_fail_status(struct nvrm_failure *ret, int status, const char *step, uin
 struct plain_failure {
 	enum nvrm_why why;
 	enum gpu_why_kind kind;
-	const char *message; /* after "process N" */
+	const char *message; /* after "process N", where it is of one */
 	const char *hint;
+	bool of_machine;
 };
 
-static const struct plain_failure of_process[] = {
+static const struct plain_failure plain_failures[] = {
 	{ NVRM_WHY_NO_RIGHT, GPU_WHY_REFUSED, "may not be traced by the caller",
 	  "needs the same user, or CAP_SYS_PTRACE; try sudo" },
 	{ NVRM_WHY_EXITED, GPU_WHY_ABSENT, "has ended", "nothing of it is held" },
@@ -85,25 +96,21 @@ static const struct plain_failure of_process[] = {
 	  "set CUDA_DEVICE_MAX_CONNECTIONS lower" },
 	{ NVRM_WHY_GUARD_DIED, GPU_WHY_FAILED, "was let go because the guard process has died",
 	  "nothing is held; start again" },
-};
-
-static const struct plain_failure of_machine[] = {
 	{ NVRM_WHY_NO_DRIVER, GPU_WHY_ABSENT, "there is no NVIDIA driver here: no /dev/nvidiactl",
-	  "load the nvidia module, or choose another device" },
+	  "load the nvidia module, or choose another device", true },
 	{ NVRM_WHY_DRIVER_UNKNOWN, GPU_WHY_REFUSED,
 	  "this version of NVIDIA's driver was never checked, or is not the open kernel module",
-	  "GPREEMPT_NVRM_ANY_DRIVER=1 tries it all the same" },
+	  "GPREEMPT_NVRM_ANY_DRIVER=1 tries it all the same", true },
 	{ NVRM_WHY_SELF_TEST, GPU_WHY_REFUSED,
 	  "a context of our own could not be held and freed as it should",
-	  "this driver is left alone; see gpreempt doctor" },
+	  "this driver is left alone; see gpreempt doctor", true },
 };
 
-static const struct plain_failure *find_plain(const struct plain_failure *all, size_t n,
-					      enum nvrm_why why)
+static const struct plain_failure *find_plain(enum nvrm_why why)
 {
-	for (size_t i = 0; i < n; i++) {
-		if (all[i].why == why)
-			return &all[i];
+	for (size_t i = 0; i < ARRAY_SIZE(plain_failures); i++) {
+		if (plain_failures[i].why == why)
+			return &plain_failures[i];
 	}
 	return NULL;
 }
@@ -111,10 +118,15 @@ static const struct plain_failure *find_plain(const struct plain_failure *all, s
 static void say_refused(pid_t pid, const struct nvrm_failure *f, struct gpu_why *ret)
 {
 	const char *step = f->step ? f->step : "the driver";
-	char buf[64], gpu[32] = "";
+	const struct status *said = look_up(f->status);
+	char name[64], gpu[32] = "";
 
 	if (f->gpu)
 		snprintf(gpu, sizeof(gpu), " on GPU %#x", f->gpu);
+	if (said)
+		snprintf(name, sizeof(name), "%s (0x%x)", said->name, (unsigned int)f->status);
+	else
+		snprintf(name, sizeof(name), "status 0x%x", (unsigned int)f->status);
 	switch (f->why) {
 	case NVRM_WHY_NO_GROUP:
 		gpu_why_set(ret, GPU_WHY_ABSENT, "see what it has with: gpreempt queues PID",
@@ -135,8 +147,7 @@ static void say_refused(pid_t pid, const struct nvrm_failure *f, struct gpu_why 
 		break;
 	default:
 		gpu_why_set(ret, GPU_WHY_FAILED, "see what works here with: gpreempt doctor",
-			    "process %d: %s: the driver says %s%s", (int)pid, step,
-			    nvrm_status_name(f->status, buf, sizeof(buf)), gpu);
+			    "process %d: %s: the driver says %s%s", (int)pid, step, name, gpu);
 	}
 }
 
@@ -168,14 +179,11 @@ static void say_system(int r, pid_t pid, const struct nvrm_failure *f, struct gp
 
 void nvrm_failure_describe(int r, pid_t pid, const struct nvrm_failure *f, struct gpu_why *ret)
 {
-	const struct plain_failure *p = find_plain(of_machine, ARRAY_SIZE(of_machine), f->why);
+	const struct plain_failure *p = find_plain(f->why);
 
-	if (p) {
+	if (p && p->of_machine)
 		gpu_why_set(ret, p->kind, p->hint, "%s", p->message);
-		return;
-	}
-	p = find_plain(of_process, ARRAY_SIZE(of_process), f->why);
-	if (p)
+	else if (p)
 		gpu_why_set(ret, p->kind, p->hint, "process %d %s", (int)pid, p->message);
 	else if (f->why == NVRM_WHY_NONE || f->why == NVRM_WHY_SYSTEM)
 		say_system(r, pid, f, ret);

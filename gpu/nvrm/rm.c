@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include <errno.h>
 #include <limits.h>
-#include <string.h>
 
 #include "gpu/nvrm/internal.h"
 #include "util/macros.h"
@@ -164,47 +163,9 @@ int nvrm_set_timeslice(struct nvrm *n, int fd, uint32_t client, uint32_t group, 
 	return nvrm_control(n, fd, client, group, NVRM_CTRL_SET_TIMESLICE, &slice, sizeof(slice));
 }
 
-int nvrm_preempt(struct nvrm *n, int fd, uint32_t client, uint32_t group, bool wait)
-{
-	struct nvrm_preempt args = { .wait = wait };
-
-	return nvrm_control(n, fd, client, group, NVRM_CTRL_PREEMPT, &args, sizeof(args));
-}
-
 int nvrm_disable_channels(struct nvrm *n, int fd, uint32_t client, uint32_t subdevice,
 			  struct nvrm_disable_channels *call)
 {
 	return nvrm_control(n, fd, client, subdevice, NVRM_CTRL_DISABLE_CHANNELS, call,
 			    sizeof(*call));
-}
-
-struct status_name {
-	int status;
-	const char *name;
-};
-
-static const struct status_name status_names[] = {
-	{ NVRM_OK, "OK (0x0)" },
-	{ NVRM_GPU_IS_LOST, "GPU_IS_LOST (0xf)" },
-	{ NVRM_INSUFFICIENT_PERMISSIONS, "INSUFFICIENT_PERMISSIONS (0x1b)" },
-	{ NVRM_INVALID_ARGUMENT, "INVALID_ARGUMENT (0x1f)" },
-	{ NVRM_INVALID_CLIENT, "INVALID_CLIENT (0x23)" },
-	{ NVRM_INVALID_OBJECT_HANDLE, "INVALID_OBJECT_HANDLE (0x33)" },
-	{ NVRM_INVALID_STATE, "INVALID_STATE (0x40)" },
-	{ NVRM_NOT_SUPPORTED, "NOT_SUPPORTED (0x56)" },
-	{ NVRM_OBJECT_NOT_FOUND, "OBJECT_NOT_FOUND (0x57)" },
-	{ NVRM_TIMEOUT, "TIMEOUT (0x65)" },
-};
-
-const char *nvrm_status_name(int status, char *buf, size_t size)
-{
-	for (size_t i = 0; i < ARRAY_SIZE(status_names); i++) {
-		if (status_names[i].status == status)
-			return status_names[i].name;
-	}
-	if (status < 0)
-		snprintf(buf, size, "%s", strerror(-status));
-	else
-		snprintf(buf, size, "status 0x%x", (unsigned int)status);
-	return buf;
 }

@@ -40,12 +40,8 @@ int nvrm_get_gpu(struct nvrm *n, int fd, uint32_t client, uint32_t subdevice, ui
 int nvrm_get_group_id(struct nvrm *n, int fd, uint32_t client, uint32_t group, uint32_t *ret_id);
 int nvrm_get_timeslice(struct nvrm *n, int fd, uint32_t client, uint32_t group, uint64_t *ret_us);
 int nvrm_set_timeslice(struct nvrm *n, int fd, uint32_t client, uint32_t group, uint64_t us);
-int nvrm_preempt(struct nvrm *n, int fd, uint32_t client, uint32_t group, bool wait);
 /* @call is used as it is; returns when what it disables is off the GPU. */
 int nvrm_disable_channels(struct nvrm *n, int fd, uint32_t client, uint32_t subdevice,
 			  struct nvrm_disable_channels *call);
-
-/* The name of a status, for people: "INVALID_CLIENT (0x23)"; in @buf where it has none. */
-const char *nvrm_status_name(int status, char *buf, size_t size);
 
 #endif

@@ -84,7 +84,10 @@ static void what_the_driver_said_is_told(void **state)
 	assert_non_null(strstr(text.message, "0x4100"));
 	f.status = 0xee;
 	describe(-EIO, f, &text);
-	assert_non_null(strstr(text.message, "0xee"));
+	assert_non_null(strstr(text.message, "status 0xee"));
+	f.status = NVRM_INVALID_CLIENT;
+	describe(-ENOENT, f, &text);
+	assert_non_null(strstr(text.message, "INVALID_CLIENT (0x23)"));
 	f.why = NVRM_WHY_TIMEOUT;
 	describe(-ETIMEDOUT, f, &text);
 	assert_non_null(strstr(text.message, "0x4100"));

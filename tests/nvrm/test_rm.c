@@ -135,8 +135,6 @@ static void a_slice_is_read_and_set(void **state)
 	assert_int_equal(us, NVRM_CUDA_SLICE_US);
 	assert_int_equal(nvrm_set_timeslice(r->n, b.fd, b.client, COMPUTE_GROUP, 77), NVRM_OK);
 	assert_int_equal(fake_rm_slice(r->fake, b.client, COMPUTE_GROUP), 77);
-	assert_int_equal(nvrm_preempt(r->n, b.fd, b.client, COMPUTE_GROUP, true), NVRM_OK);
-	assert_int_equal(nvrm_preempt(r->n, b.fd, b.client, SUBDEVICE, false), NVRM_NOT_SUPPORTED);
 	give_back(&b);
 }
 
@@ -230,11 +228,6 @@ static int call_set_slice(struct loan *b)
 	return nvrm_set_timeslice(b->r->n, b->fd, b->client, COMPUTE_GROUP, 1);
 }
 
-static int call_preempt(struct loan *b)
-{
-	return nvrm_preempt(b->r->n, b->fd, b->client, COMPUTE_GROUP, true);
-}
-
 static int call_disable(struct loan *b)
 {
 	struct nvrm_disable_channels call = { .disable = 1 };
@@ -243,8 +236,8 @@ static int call_disable(struct loan *b)
 }
 
 static int (*const wrappers[])(struct loan *b) = {
-	call_new_client, call_object,  call_gpu,     call_group_id, call_get_slice,
-	call_set_slice,	 call_preempt, call_disable, call_whose,
+	call_new_client, call_object,	 call_gpu,     call_group_id,
+	call_get_slice,	 call_set_slice, call_disable, call_whose,
 };
 
 static void what_the_driver_answers_is_passed_on_and_results_are_left_alone(void **state)
@@ -264,18 +257,6 @@ static void what_the_driver_answers_is_passed_on_and_results_are_left_alone(void
 		fake_rm_mend(r->fake);
 	}
 	give_back(&b);
-}
-
-static void statuses_have_names(void **state)
-{
-	char buf[64] = "", small[4];
-
-	assert_string_equal(nvrm_status_name(NVRM_INVALID_CLIENT, buf, sizeof(buf)),
-			    "INVALID_CLIENT (0x23)");
-	assert_non_null(strstr(nvrm_status_name(NVRM_TIMEOUT, buf, sizeof(buf)), "TIMEOUT"));
-	assert_non_null(strstr(nvrm_status_name(0xee, buf, sizeof(buf)), "0xee"));
-	nvrm_status_name(0xee, small, sizeof(small));
-	assert_true(strlen(small) < sizeof(small));
 }
 
 static void nothing_is_freed_twice(void **state)
@@ -300,7 +281,6 @@ int main(void)
 		CASE(channels_are_disabled_and_enabled),
 		CASE(a_client_of_another_file_is_refused),
 		CASE(what_the_driver_answers_is_passed_on_and_results_are_left_alone),
-		CASE(statuses_have_names),
 		CASE(nothing_is_freed_twice),
 	};
 
