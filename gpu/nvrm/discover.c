@@ -407,22 +407,15 @@ static int look_at_known(struct nvrm_process *p, struct nvrm_search *s, unsigned
  */
 static void give_back_unseen(struct nvrm_process *p)
 {
-	uint32_t given_back[NVRM_CLIENTS];
-	size_t n = 0;
+	bool all = true;
 
-	for (size_t i = 0; i < p->n_clients; i++) {
-		if (p->clients[i].seen != p->looks)
-			given_back[n++] = p->clients[i].handle;
-	}
-	if (n > 0)
+	for (size_t i = 0; i < p->n_clients; i++)
+		all &= p->clients[i].seen == p->looks;
+	if (!all)
 		nvrm_undo_all(p);
 	for (size_t i = p->n_clients; i-- > 0;) {
-		for (size_t k = 0; k < n; k++) {
-			if (p->clients[i].handle != given_back[k])
-				continue;
+		if (p->clients[i].seen != p->looks)
 			nvrm_client_drop(p, i);
-			break;
-		}
 	}
 }
 

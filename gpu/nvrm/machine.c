@@ -4,6 +4,7 @@
 
 #include "gpu/nvrm/internal.h"
 #include "gpu/nvrm/machine.h"
+#include "util/array.h"
 #include "util/macros.h"
 
 #define OLDEST_MAJOR 515
@@ -151,13 +152,6 @@ static int read_gpu(struct nvrm *n, int fd, uint32_t client, uint32_t gpu, struc
 	return 0;
 }
 
-static int by_id(const void *a, const void *b)
-{
-	uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
-
-	return (x > y) - (x < y);
-}
-
 static int list_with(struct nvrm *n, int fd, struct nvrm_gpu *ret, size_t max)
 {
 	struct nvrm_probed_ids ids = { 0 };
@@ -172,7 +166,7 @@ static int list_with(struct nvrm *n, int fd, struct nvrm_gpu *ret, size_t max)
 		return nvrm_status_errno(r);
 	while (count < NVRM_MAX_GPUS && ids.gpus[count] != NVRM_NO_GPU)
 		count++;
-	qsort(ids.gpus, count, sizeof(ids.gpus[0]), by_id);
+	qsort(ids.gpus, count, sizeof(ids.gpus[0]), compare_u32);
 	for (size_t i = 0; i < count && i < max; i++) {
 		r = read_gpu(n, fd, client, ids.gpus[i], &ret[i]);
 		if (r < 0)

@@ -93,18 +93,10 @@ static uint32_t subdevice_of(const struct nvrm_objects *o, const struct nvrm_obj
 	return 0;
 }
 
-static int by_handle(const void *key, const void *group)
-{
-	uint32_t wanted = *(const uint32_t *)key;
-	const struct nvrm_found_group *g = group;
-
-	return (wanted > g->handle) - (wanted < g->handle);
-}
-
 static struct nvrm_found_group *found_group(struct nvrm_found_group *groups, size_t n,
 					    const struct nvrm_object *group)
 {
-	return group ? bsearch(&group->handle, groups, n, sizeof(*groups), by_handle) : NULL;
+	return group ? bsearch(&group->handle, groups, n, sizeof(*groups), compare_u32) : NULL;
 }
 
 static int add_channel(struct nvrm_found_group *g, uint32_t handle)

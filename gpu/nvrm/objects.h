@@ -25,7 +25,7 @@ const struct nvrm_object *nvrm_objects_find(const struct nvrm_objects *o, uint32
 void nvrm_objects_done(struct nvrm_objects *o);
 
 struct nvrm_found_group {
-	uint32_t handle;
+	uint32_t handle; /* the first: it is searched for by it */
 	uint32_t subdevice; /* the first child of the group's device that is one; 0: none */
 	bool compute; /* one of its channels has a compute object */
 	uint32_t *channels; /* handles, ascending */

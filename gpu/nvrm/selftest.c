@@ -8,7 +8,7 @@
 #include <sys/mman.h>
 #include <sys/wait.h>
 
-#include "gpu/nvrm/process.h"
+#include "gpu/nvrm/internal.h"
 #include "gpu/nvrm/selftest_child.h"
 #include "util/clock.h"
 
@@ -44,12 +44,6 @@ static void test_done(struct test *t)
 	closep(&t->said);
 	if (t->page)
 		munmap(t->page, PAGE_BYTES);
-}
-
-static int failed(struct nvrm_failure *ret, int r, enum nvrm_why why, const char *step)
-{
-	*ret = (struct nvrm_failure){ .why = why, .step = step };
-	return r;
 }
 
 static int start_child(struct test *t, unsigned int gpu)
@@ -144,9 +138,9 @@ static int hold(struct test *t, struct nvrm_selftest *figures, struct nvrm_failu
 	if (r == 0)
 		r = watch(t, QUIET_NS, NULL);
 	if (r < 0)
-		return failed(ret, -EIO, NVRM_WHY_SELF_TEST, "it ended when it was suspended");
+		return nvrm_fail(ret, -EIO, NVRM_WHY_SELF_TEST, "it ended when it was suspended");
 	if (atomic_load(&t->page->beat) != t->beat)
-		return failed(ret, -EIO, NVRM_WHY_SELF_TEST, "what was suspended went on");
+		return nvrm_fail(ret, -EIO, NVRM_WHY_SELF_TEST, "what was suspended went on");
 	figures->frozen_ns = changed > began ? changed - began : 0;
 	return 0;
 }
@@ -161,7 +155,7 @@ static int let_go(struct test *t, struct nvrm_selftest *figures, struct nvrm_fai
 		return r;
 	figures->resume_ns = monotonic_ns() - t->began_ns;
 	if (watch(t, TURN_NS, beats_again) <= 0)
-		return failed(ret, -EIO, NVRM_WHY_SELF_TEST, "what was resumed did not go on");
+		return nvrm_fail(ret, -EIO, NVRM_WHY_SELF_TEST, "what was resumed did not go on");
 	figures->running_ns = atomic_load(&t->page->again_ns) - t->began_ns;
 	return 0;
 }
@@ -197,7 +191,7 @@ int nvrm_selftest(struct nvrm *n, unsigned int gpu, struct nvrm_selftest *ret,
 	int r = start_child(&t, gpu);
 
 	if (r < 0)
-		r = failed(&failure, r, NVRM_WHY_SYSTEM, "starting a child for the self-test");
+		r = nvrm_fail(&failure, r, NVRM_WHY_SYSTEM, "starting a child for the self-test");
 	if (r >= 0)
 		r = wait_until_it_runs(&t, &failure);
 	if (r >= 0)
