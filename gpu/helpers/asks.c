@@ -61,16 +61,6 @@ void asks_free(struct asks *a)
 	free(a);
 }
 
-static size_t write_bits(struct readers_task *t, uint32_t reader, void *to, size_t max)
-{
-	const struct part *p = (const struct part *)t;
-
-	if (max < sizeof(p->bits))
-		return SIZE_MAX;
-	memcpy(to, &p->bits, sizeof(p->bits));
-	return sizeof(p->bits);
-}
-
 static bool is_same(const struct proc_files *a, const struct proc_files *b)
 {
 	struct proc_stat x, y;
@@ -117,7 +107,8 @@ static void post(struct asks *a, struct ask *k, struct part *p, uid_t user, uint
 		.pid = k->kernel.files.pid,
 		.user = user,
 		.apart = apart,
-		.write = write_bits,
+		.request = &p->bits,
+		.len = sizeof(p->bits),
 		.done = done,
 	};
 	k->under_way++;
@@ -168,7 +159,7 @@ int asks_ask(struct asks *a, pid_t pid, uint32_t bits)
 	return 0;
 }
 
-bool asks_answer(struct asks *a, struct proc_files *ret)
+static bool take(struct asks *a, struct proc_files *ret)
 {
 	struct ask *k;
 
@@ -183,4 +174,18 @@ bool asks_answer(struct asks *a, struct proc_files *ret)
 		return true;
 	}
 	return false;
+}
+
+bool asks_answer(struct asks *a, struct proc_files *ret)
+{
+	if (take(a, ret))
+		return true;
+	if (a->readers)
+		readers_see(a->readers); /* it sends what was asked */
+	return take(a, ret);
+}
+
+int asks_owner(const struct asks *a, pid_t pid, uid_t *ret)
+{
+	return a->readers ? readers_user_of(pid, ret) : proc_files_owner(&a->source, pid, ret);
 }

@@ -22,5 +22,6 @@ void asks_free(struct asks *a); /* what is under way is forgotten; accepts NULL 
 int asks_ask(struct asks *a, pid_t pid, uint32_t bits);
 /* The next answer, the caller's to end; false: none is there. */
 bool asks_answer(struct asks *a, struct proc_files *ret);
+int asks_owner(const struct asks *a, pid_t pid, uid_t *ret); /* the effective user; -ESRCH */
 
 #endif

@@ -164,26 +164,13 @@ int borrow_serve(void *user, pid_t pid, const void *request, size_t len, struct 
 
 struct one {
 	struct readers_task task;
-	struct borrow_request request;
-	unsigned int left;
 	int result;
 };
-
-static size_t write_one(struct readers_task *t, uint32_t reader, void *to, size_t max)
-{
-	const struct one *one = (const struct one *)t;
-
-	if (max < sizeof(one->request))
-		return SIZE_MAX;
-	memcpy(to, &one->request, sizeof(one->request));
-	return sizeof(one->request);
-}
 
 static void one_done(struct readers_task *t, struct readers_answer *answer)
 {
 	struct one *one = (struct one *)t;
 
-	one->left = 0;
 	one->result = answer->result;
 	if (answer->n_fds)
 		one->result = steal_fd(&answer->fds[0]);
@@ -191,25 +178,17 @@ static void one_done(struct readers_task *t, struct readers_answer *answer)
 
 int borrow(pid_t pid, dev_t rdev, unsigned int nth)
 {
+	const struct borrow_request request = { .rdev = rdev, .first = nth, .most = 1 };
 	struct one one = {
 		.task = { .service = READER_BORROW,
 			  .pid = pid,
 			  .user = READERS_SYSTEM,
 			  .wants_fds = true,
-			  .write = write_one,
+			  .request = &request,
+			  .len = sizeof(request),
 			  .done = one_done },
-		.request = { .rdev = rdev, .first = nth, .most = 1 },
-		.left = 1,
-		.result = -ETIMEDOUT,
 	};
-	struct readers *r;
-	int error = readers_new(&(struct readers_options){ .patience_ns = PATIENCE_NS }, &r);
+	int r = readers_once(&one.task, PATIENCE_NS, 2 * PATIENCE_NS);
 
-	if (error < 0)
-		return error;
-	readers_post(r, &one.task);
-	readers_wait(r, 2 * PATIENCE_NS, &one.left);
-	readers_cancel(r, &one.task);
-	readers_free(r);
-	return one.result;
+	return r < 0 ? r : one.result;
 }

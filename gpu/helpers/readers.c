@@ -60,10 +60,10 @@ struct readers {
 	int program;
 	int epoll;
 	uint32_t numbers;
-	unsigned int hung, running;
+	unsigned int running;
 	LIST_HEAD(, crew) crews;
 	LIST_HEAD(, lost) lost;
-	struct drops sockets; /* of those that are gone */
+	struct drops drops; /* sockets of those that are gone, and what came with answers */
 };
 
 /* The directory itself: asking for it reads nothing of the process. */
@@ -216,10 +216,8 @@ static void bury_lost(struct readers *r)
 		next = LIST_NEXT(l, link);
 		if (!helper_bury(&l->helper))
 			continue;
-		if (l->crew) {
+		if (l->crew)
 			l->crew->hung--;
-			r->hung--;
-		}
 		LIST_REMOVE(l, link);
 		free(l);
 	}
@@ -235,13 +233,12 @@ static void abandon(struct readers *r, struct crew *c, bool hung)
 
 	epoll_ctl(r->epoll, EPOLL_CTL_DEL, c->helper.socket, NULL);
 	r->running--;
-	helper_abandon(&c->helper, &r->sockets, c->user);
+	helper_abandon(&c->helper, &r->drops, c->user);
 	forget_shared(c);
 	if (l) {
 		*l = (struct lost){ .helper = c->helper, .crew = hung ? c : NULL };
 		LIST_INSERT_HEAD(&r->lost, l, link);
 		c->hung += hung;
-		r->hung += hung;
 	}
 	c->helper = HELPER_NONE;
 }
@@ -352,12 +349,16 @@ static int receive(const struct crew *c, struct message *ret)
 /* The reader says that it has done all. What nobody took may be the last copy of a file. */
 static void end_request(struct readers *r, struct crew *c, uint64_t now_ns, struct message *m)
 {
+	bool left = false;
+
 	take_answers(c, now_ns, m);
-	for (uint32_t i = 0; i < m->n_fds; i++)
+	for (uint32_t i = 0; i < m->n_fds; i++) {
+		left |= m->fds[i] >= 0;
 		if (m->fds[i] >= 0)
-			drop_later(&r->sockets, m->fds[i], c->user);
-	if (m->n_fds)
-		drop_now(&r->sockets);
+			drop_later(&r->drops, m->fds[i], c->user);
+	}
+	if (left)
+		drop_now(&r->drops);
 	if (c->n_taken < c->n_sent)
 		lose(r, c, now_ns, -EIO);
 	else
@@ -386,12 +387,14 @@ static void hear(struct readers *r, struct crew *c, uint64_t now_ns)
 /* Writes @t into the request at *at. False: there is no more room. */
 static bool put_task(struct crew *c, struct readers_task *t, size_t *at)
 {
-	size_t room = sizeof(c->shared->request) - *at, len = 0;
+	size_t room = sizeof(c->shared->request) - *at, len = t->len;
 
 	if (t->write)
 		len = t->write(t, c->number, c->shared->request + *at, room);
 	if (len > room)
 		return false;
+	if (!t->write && len)
+		memcpy(c->shared->request + *at, t->request, len);
 	c->shared->tasks[c->n_sent] = (struct reader_task){
 		.service = t->service, .pid = t->pid, .at = (uint32_t)*at, .len = (uint32_t)len
 	};
@@ -436,14 +439,18 @@ static void send_request(struct readers *r, struct crew *c, uint64_t now_ns)
 		lose(r, c, now_ns, -EIO);
 }
 
+static bool is_busy(const struct crew *c)
+{
+	return c->n_sent || !TAILQ_EMPTY(&c->waiting);
+}
+
 /* The one that has had nothing to do for the longest makes room. False: all have something. */
 static bool make_room(struct readers *r)
 {
 	struct crew *c, *idle = NULL;
 
 	LIST_FOREACH(c, &r->crews, link) {
-		if (c->helper.pid && !c->n_sent && TAILQ_EMPTY(&c->waiting) &&
-		    (!idle || c->used_ns < idle->used_ns))
+		if (c->helper.pid && !is_busy(c) && (!idle || c->used_ns < idle->used_ns))
 			idle = c;
 	}
 	if (idle)
@@ -512,8 +519,7 @@ static struct crew *crew_of(struct readers *r, uid_t user, bool apart)
 
 static bool is_unused(const struct crew *c, uint64_t now_ns)
 {
-	return !c->n_sent && TAILQ_EMPTY(&c->waiting) && !c->hung &&
-	       now_ns - c->used_ns >= UNUSED_NS;
+	return !is_busy(c) && !c->hung && now_ns - c->used_ns >= UNUSED_NS;
 }
 
 static void crew_free(struct readers *r, struct crew *c)
@@ -581,8 +587,8 @@ void readers_free(struct readers *r)
 		closep(&l->helper.pidfd);
 		free(l);
 	}
-	drop_now(&r->sockets); /* else the end of this process does it */
-	free(r->sockets.all);
+	drop_now(&r->drops); /* else the end of this process does it */
+	free(r->drops.all);
 	close(r->epoll);
 	close(r->program);
 	free(r);
@@ -653,7 +659,7 @@ void readers_wait(struct readers *r, uint64_t ns, const unsigned int *left)
 	struct pollfd p = { .fd = r->epoll, .events = POLLIN };
 
 	readers_see(r);
-	while (*left && (now_ns = monotonic_ns()) < until_ns) {
+	while ((left ? *left : readers_are_busy(r)) && (now_ns = monotonic_ns()) < until_ns) {
 		struct timespec wait = { .tv_nsec = (long)MIN(until_ns - now_ns, LOOK_NS) };
 
 		ppoll(&p, 1, &wait, NULL);
@@ -661,7 +667,33 @@ void readers_wait(struct readers *r, uint64_t ns, const unsigned int *left)
 	}
 }
 
-unsigned int readers_hung(const struct readers *r)
+bool readers_are_busy(const struct readers *r)
 {
-	return r->hung;
+	const struct crew *c;
+
+	LIST_FOREACH(c, &r->crews, link) {
+		if (is_busy(c))
+			return true;
+	}
+	return false;
+}
+
+struct drops *readers_drops(struct readers *r)
+{
+	return &r->drops;
+}
+
+int readers_once(struct readers_task *t, uint64_t patience_ns, uint64_t ns)
+{
+	struct readers *r;
+	int error = readers_new(&(struct readers_options){ .patience_ns = patience_ns }, &r);
+
+	if (error < 0)
+		return error;
+	readers_post(r, t);
+	readers_wait(r, ns, NULL);
+	error = t->crew ? -ETIMEDOUT : 0;
+	readers_cancel(r, t);
+	readers_free(r);
+	return error;
 }

@@ -19,6 +19,7 @@
 #include <sys/queue.h>
 #include <sys/types.h>
 
+#include "gpu/helpers/drop.h"
 #include "gpu/helpers/reader.h"
 
 /* The reader of what is no process's in particular. */
@@ -54,9 +55,11 @@ struct readers_task {
 	uid_t user; /* whose reader: readers_user_of(), or READERS_SYSTEM */
 	bool apart; /* by a second reader of the user's, who waits for no memory */
 	bool wants_fds; /* goes alone */
+	const void *request; /* what else is to be said to the reader; there until it is done */
+	size_t len;
 	/*
-	 * Writes what else is to be said to the reader and returns its length, or SIZE_MAX: @max
-	 * is too little. @reader is another number for another reader. NULL: nothing.
+	 * Or writes that, where it depends on the reader, and returns its length, or SIZE_MAX: @max
+	 * is too little. @reader is another number for another reader. NULL: the request is said.
 	 */
 	size_t (*write)(struct readers_task *t, uint32_t reader, void *to, size_t max);
 	/* It is not under way any more, and may be posted again or freed. */
@@ -91,10 +94,14 @@ void readers_cancel(struct readers *r, struct readers_task *t); /* done() is not
  */
 void readers_run(struct readers *r);
 void readers_see(struct readers *r); /* the same where readers_fd() is not readable: cheaper */
-/* The same for at most @ns, until *@left is 0, which some done() counts down. */
+/* The same for at most @ns, until *@left is 0, which some done() counts down; NULL: while busy. */
 void readers_wait(struct readers *r, uint64_t ns, const unsigned int *left);
+/* One of them is at something, which may be cancelled by now, or is waited for. */
+bool readers_are_busy(const struct readers *r);
+/* For descriptors that came with answers, whose last close may wait for somebody. */
+struct drops *readers_drops(struct readers *r);
 
-/* So many hang now. */
-unsigned int readers_hung(const struct readers *r);
+/* One task, by readers of its own, waiting for at most @ns. -errno: its done() was not called. */
+int readers_once(struct readers_task *t, uint64_t patience_ns, uint64_t ns);
 
 #endif

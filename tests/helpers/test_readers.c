@@ -29,6 +29,7 @@
 #define PATIENCE_NS (100 * NSEC_PER_MSEC)
 #define ALICE 1000
 #define BOB 1001
+#define MOST_HUNG 4 /* readers of one user, unless said otherwise */
 
 struct question {
 	struct readers_task task;
@@ -137,7 +138,6 @@ static void what_is_asked_is_answered(void **state)
 	assert_int_equal(c.result, 0);
 	assert_int_equal(a.reader, b.reader); /* one reader for all of a user, */
 	assert_int_not_equal(a.reader, c.reader); /* and another for another */
-	assert_int_equal(readers_hung(r), 0);
 }
 
 static void one_that_hangs_keeps_nobody_else_waiting(void **state)
@@ -238,7 +238,6 @@ static void so_many_may_hang_and_no_more(void **state)
 	await(r, &other);
 	assert_int_equal(q.result, -EUSERS);
 	assert_int_equal(other.result, 0);
-	assert_int_equal(readers_hung(r), 2);
 	for (size_t i = 0; i < ARRAY_SIZE(stuck); i++)
 		let_it_end(stuck[i]);
 	do { /* then they count no more */
@@ -311,13 +310,14 @@ static void one_that_crashes_is_replaced(void **state)
 	struct readers *r = *state;
 	struct question bad, after;
 
-	ask(r, &bad, ALICE, 1, "crash");
-	ask(r, &after, ALICE, 2, "echo");
-	await(r, &bad);
-	await(r, &after);
-	assert_int_equal(bad.result, -EIO);
-	assert_int_equal(after.result, 0);
-	assert_int_equal(readers_hung(r), 0);
+	for (pid_t pid = 1; pid <= MOST_HUNG + 1; pid++) { /* it does not count as one that hangs */
+		ask(r, &bad, ALICE, pid, "crash");
+		ask(r, &after, ALICE, 100, "echo");
+		await(r, &bad);
+		await(r, &after);
+		assert_int_equal(bad.result, -EIO);
+		assert_int_equal(after.result, 0);
+	}
 }
 
 /* A busy machine is no hostile process. */
