@@ -4,7 +4,6 @@
 #include <errno.h>
 #include <string.h>
 
-#include "gpu/helpers/readers.h"
 #include "gpu/nvrm/internal.h"
 #include "gpu/nvrm/machine.h"
 #include "util/macros.h"
@@ -24,14 +23,20 @@ void nvrm_question_about(struct nvrm *n, struct nvrm_question *q, pid_t pid,
 		q->user = READERS_SYSTEM; /* it has ended */
 }
 
+void nvrm_question_end(struct nvrm_question *q, int result)
+{
+	q->result = result;
+	q->state = NVRM_ANSWERED;
+}
+
 int nvrm_ask(struct nvrm *n, struct nvrm_question *q)
 {
-	if (q->state == NVRM_UNASKED && n->transport->ask) {
+	if (q->state == NVRM_UNASKED) {
 		q->state = NVRM_ASKED;
-		n->transport->ask(n->data, q);
-	} else if (q->state == NVRM_UNASKED) {
-		q->result = nvrm_answer(n, &q->words, q->fds);
-		q->state = NVRM_ANSWERED;
+		if (n->transport->ask)
+			n->transport->ask(n->data, q);
+		else
+			nvrm_question_end(q, nvrm_answer(n, &q->words, q->fds));
 	}
 	if (q->state == NVRM_ASKED)
 		return -EINPROGRESS;

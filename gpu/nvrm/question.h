@@ -14,6 +14,7 @@
 #include <sys/types.h>
 
 #include "gpu/helpers/borrow.h"
+#include "gpu/helpers/readers.h"
 
 #define NVRM_COPIES READER_FDS /* descriptors with one answer */
 #define NVRM_ASKED_PIDS 64u /* with one question */
@@ -60,7 +61,10 @@ struct nvrm_question { /* zeroed before the first */
 	struct nvrm_words words;
 	int fds[NVRM_COPIES]; /* words.n of them with NVRM_ASK_COPIES, the asker's to drop */
 	int result; /* a GPU: 1, or 0, where position tells whether that is all; or -errno */
-	void *under_way; /* the transport's */
+
+	/* the readers' */
+	struct readers_task task;
+	struct nvrm_readers *readers;
 };
 
 struct nvrm;
@@ -76,6 +80,8 @@ int nvrm_ask(struct nvrm *n, struct nvrm_question *q);
 int nvrm_answers_fd(const struct nvrm *n); /* -1: there is never anything to hear */
 /* It is not waited for any more, whatever comes. */
 void nvrm_forget(struct nvrm *n, struct nvrm_question *q);
+
+void nvrm_question_end(struct nvrm_question *q, int result); /* it is answered */
 
 /* Finds out here and now; as nvrm_question.result. */
 int nvrm_answer(struct nvrm *n, struct nvrm_words *w, int *ret_fds);

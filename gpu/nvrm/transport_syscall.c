@@ -137,14 +137,14 @@ static void kernel_ask(void *data, struct nvrm_question *q)
 	bool copies = q->words.what == NVRM_ASK_COPIES;
 	int r = copies ? find_device(k, &q->words.device) : 0;
 
-	if (r >= 0 && k->readers) {
+	if (r < 0)
+		nvrm_question_end(q, r);
+	else if (k->readers)
 		nvrm_readers_ask(k->readers, q);
-	} else if (r >= 0 && copies) {
+	else if (copies)
 		nvrm_readers_ask_now(q);
-	} else {
-		q->result = r < 0 ? r : nvrm_answer(&n, &q->words, NULL);
-		q->state = NVRM_ANSWERED;
-	}
+	else
+		nvrm_question_end(q, nvrm_answer(&n, &q->words, NULL));
 }
 
 static void kernel_forget(void *data, struct nvrm_question *q)
