@@ -111,10 +111,7 @@ static int read_proc(void *user, const char *path, char **ret_text, size_t *ret_
 
 static int backend_owner(struct gpu_backend *base, pid_t pid, uid_t *ret)
 {
-	struct backend *b = backend_of(base);
-	const struct proc_source source = { read_proc, b->k };
-
-	return b->readers ? readers_user_of(pid, ret) : proc_files_owner(&source, pid, ret);
+	return asks_owner(backend_of(base)->asks, pid, ret);
 }
 
 static int backend_ask(struct gpu_backend *base, pid_t pid, uint32_t files)
@@ -124,13 +121,7 @@ static int backend_ask(struct gpu_backend *base, pid_t pid, uint32_t files)
 
 static bool backend_answer(struct gpu_backend *base, struct proc_files *ret)
 {
-	struct backend *b = backend_of(base);
-
-	if (asks_answer(b->asks, ret))
-		return true;
-	if (b->readers)
-		readers_see(b->readers); /* it sends what was asked */
-	return asks_answer(b->asks, ret);
+	return asks_answer(backend_of(base)->asks, ret);
 }
 
 static int backend_pidfd(struct gpu_backend *base, pid_t pid)
