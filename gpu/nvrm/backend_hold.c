@@ -21,7 +21,7 @@ static bool gpu_failed(const struct nvrm_failure *f)
 
 static bool is_held(const struct gpu_target *t)
 {
-	return t->all || t->held.n > 0;
+	return t->all || t->held;
 }
 
 /* ---- one call for many ---- */
@@ -38,7 +38,7 @@ static int let_go(struct nvrm_process *const *procs, size_t n, uint32_t gpu, uin
 
 struct call {
 	call_fn *fn;
-	uint32_t gpu;
+	uint32_t gpu, bit;
 	int r;
 	uint64_t began_ns, done_ns;
 	struct nvrm_failure failure;
@@ -69,18 +69,18 @@ static void note(struct order *o, const struct call *c)
 		o->failure.gpu = c->gpu;
 }
 
-static bool is_concerned(const struct order *o, uint32_t gpu)
+static bool is_concerned(const struct order *o, const struct call *c)
 {
-	return o->done.result == 0 && nvrm_gpu_set_has(&o->want, gpu);
+	return o->done.result == 0 && (o->want & c->bit);
 }
 
-static size_t gather(struct backend *b, const struct order_list *batch, uint32_t gpu)
+static size_t gather(struct backend *b, const struct order_list *batch, const struct call *c)
 {
 	struct order *o;
 	size_t n = 0;
 
 	STAILQ_FOREACH(o, batch, link)
-		if (is_concerned(o, gpu))
+		if (is_concerned(o, c))
 			b->batch[n++] = o->t->proc->p;
 	return n;
 }
@@ -107,7 +107,7 @@ static void call_again(struct backend *b, struct order *o, struct call *c)
 /* What the driver says to many may be the fault of one: then each is asked for by itself. */
 static void call_for_all(struct backend *b, struct order_list *batch, struct call *c)
 {
-	size_t n = gather(b, batch, c->gpu);
+	size_t n = gather(b, batch, c);
 	struct order *o;
 	bool together;
 
@@ -116,7 +116,7 @@ static void call_for_all(struct backend *b, struct order_list *batch, struct cal
 	call(b, c, b->batch, n);
 	together = c->r >= 0 || gpu_failed(&c->failure);
 	STAILQ_FOREACH(o, batch, link) {
-		if (!is_concerned(o, c->gpu))
+		if (!is_concerned(o, c))
 			continue;
 		if (!together)
 			call_again(b, o, c);
@@ -126,14 +126,8 @@ static void call_for_all(struct backend *b, struct order_list *batch, struct cal
 
 static void call_everywhere(struct backend *b, struct order_list *batch, call_fn *fn)
 {
-	struct gpu_set gpus = { 0 };
-	struct order *o;
-
-	STAILQ_FOREACH(o, batch, link)
-		for (uint32_t i = 0; o->done.result == 0 && i < o->want.n; i++)
-			nvrm_gpu_set_add(&gpus, o->want.gpus[i]);
-	for (uint32_t i = 0; i < gpus.n; i++) {
-		struct call c = { .fn = fn, .gpu = gpus.gpus[i] };
+	for (uint32_t i = 0; i < b->n_gpus; i++) {
+		struct call c = { .fn = fn, .gpu = b->gpus[i], .bit = 1u << i };
 
 		call_for_all(b, batch, &c);
 	}
@@ -146,15 +140,9 @@ static void find_gpus(struct order *o)
 {
 	const struct proc *x = o->t->proc;
 
-	o->want.n = 0;
-	if (o->all)
-		nvrm_proc_gpus(x, &o->want);
-	for (uint32_t i = 0; i < o->n; i++) {
-		const struct named *named = nvrm_proc_named(x, o->ids[i]);
-
-		if (named)
-			nvrm_gpu_set_add(&o->want, named->gpu);
-	}
+	o->want = o->all ? nvrm_proc_gpus(x) : 0;
+	for (uint32_t i = 0; i < o->n; i++)
+		o->want |= nvrm_proc_gpu_of(x, o->ids[i]);
 }
 
 static bool ended(const struct gpu_target *t)
@@ -194,7 +182,7 @@ static int choose(struct order *o)
 			return -EINVAL;
 		}
 		g->spared = false;
-		nvrm_gpu_set_add(&o->want, g->gpu);
+		o->want |= nvrm_gpu_bit(o->t->b, g->gpu);
 	}
 	return 0;
 }
@@ -211,7 +199,7 @@ static void admit_exact(struct order *o)
 	if (o->done.result == 0)
 		o->done.result = choose(o);
 	if (o->all)
-		nvrm_proc_gpus(o->t->proc, &o->want);
+		o->want = nvrm_proc_gpus(o->t->proc);
 	o->off = nvrm_groups_off(o->t->proc->p, NVRM_ALL_GPUS);
 }
 
@@ -277,8 +265,7 @@ static void suspended(struct order *o)
 	keep_until(t, o);
 	t->all |= o->all;
 	t->named = o->exact && !o->all;
-	for (uint32_t i = 0; i < o->want.n; i++)
-		nvrm_gpu_set_add(&t->held, o->want.gpus[i]);
+	t->held |= o->want;
 	count_changed(o);
 }
 
@@ -287,11 +274,10 @@ static void not_suspended(struct order *o)
 {
 	struct gpu_target *t = o->t;
 
-	for (uint32_t i = 0; t->proc && i < o->want.n; i++) {
-		struct call c = { .fn = let_go, .gpu = o->want.gpus[i] };
+	for (uint32_t i = 0; t->proc && !t->all && i < t->b->n_gpus; i++) {
+		struct call c = { .fn = let_go, .gpu = t->b->gpus[i] };
 
-		if (!t->all && !nvrm_gpu_set_has(&t->held, c.gpu) &&
-		    nvrm_groups_off(t->proc->p, c.gpu) > 0)
+		if ((o->want & ~t->held) >> i & 1 && nvrm_groups_off(t->proc->p, c.gpu) > 0)
 			call(t->b, &c, &t->proc->p, 1);
 	}
 }
@@ -302,7 +288,7 @@ static void forget_hold(struct gpu_target *t)
 	struct nvrm_process *p = t->proc->p;
 
 	t->all = t->named = false;
-	t->held.n = 0;
+	t->held = 0;
 	t->until_ns = NEVER_NS;
 	p->spares_copies = true;
 	for (size_t i = 0; i < p->n_groups; i++)
@@ -314,12 +300,11 @@ static void resumed(struct order *o)
 	struct gpu_target *t = o->t;
 
 	if (t->all)
-		nvrm_proc_gpus(t->proc, &t->held);
+		t->held = nvrm_proc_gpus(t->proc);
 	t->all = false;
 	if (o->all)
 		forget_hold(t);
-	for (uint32_t i = 0; i < o->want.n; i++)
-		nvrm_gpu_set_remove(&t->held, o->want.gpus[i]);
+	t->held &= ~o->want;
 	if (!is_held(t))
 		t->until_ns = NEVER_NS;
 	count_changed(o);
@@ -404,9 +389,8 @@ static int take_up(struct gpu_target *t, struct proc *x, struct nvrm_failure *fa
 	}
 	if (t->b->guard && freezer_check(x->pid) < 0)
 		return nvrm_fail(failure, -EPERM, NVRM_WHY_FREEZER, NULL);
-	r = nvrm_proc_name_groups(x);
-	if (r >= 0)
-		r = nvrm_entrust_to(x->p, t->b->guard, failure);
+	nvrm_proc_number_groups(x);
+	r = nvrm_entrust_to(x->p, t->b->guard, failure);
 	if (r < 0)
 		return r;
 	x->t = t;
@@ -524,22 +508,22 @@ void nvrm_hold_run(struct backend *b, struct order_list *batch)
 int nvrm_hold_again(struct proc *x, struct nvrm_failure *ret_failure)
 {
 	struct gpu_target *t = x->t;
-	struct gpu_set gpus;
+	uint32_t gpus;
 	int r = 0;
 
 	if (!t || t->named)
 		return 0;
-	gpus = t->held;
-	if (t->all)
-		nvrm_proc_gpus(x, &gpus);
-	for (uint32_t i = 0; r >= 0 && i < gpus.n; i++) {
-		struct call c = { .fn = nvrm_hold, .gpu = gpus.gpus[i] };
+	gpus = t->all ? nvrm_proc_gpus(x) : t->held;
+	for (uint32_t i = 0; r >= 0 && i < x->b->n_gpus; i++) {
+		struct call c = { .fn = nvrm_hold, .gpu = x->b->gpus[i] };
 
+		if (!(gpus >> i & 1))
+			continue;
 		call(x->b, &c, &x->p, 1);
 		*ret_failure = c.failure;
 		r = c.r;
 	}
-	if (gpus.n)
+	if (gpus)
 		nvrm_hold_publish(t);
 	if (r >= 0 && t->slice != GPU_SLICE_OWN) {
 		nvrm_work_enter(x->b);

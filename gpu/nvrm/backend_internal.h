@@ -33,11 +33,6 @@
  */
 #define LONG_STEPS 1024u
 
-struct gpu_set {
-	uint32_t n;
-	uint32_t gpus[NVRM_MAX_GPUS];
-};
-
 struct order {
 	STAILQ_ENTRY(order) link; /* on its way to the worker */
 	struct mail mail; /* and back */
@@ -49,7 +44,7 @@ struct order {
 
 	/* while the worker runs it */
 	bool waits; /* an attach, for a look */
-	struct gpu_set want;
+	uint32_t want; /* GPUs: bits by their index, as all sets of them */
 	struct nvrm_failure failure;
 	size_t off; /* groups, before */
 
@@ -78,7 +73,7 @@ struct gpu_target {
 	struct nvrm_failure refusal;
 	uint64_t round; /* in which an order of it was seen */
 	bool all; /* is held, whatever it creates */
-	struct gpu_set held; /* else on these */
+	uint32_t held; /* else on these GPUs */
 	bool named; /* and there only what was: nothing that it creates */
 	uint64_t until_ns; /* then it is let go */
 	enum gpu_slice slice;
@@ -101,12 +96,6 @@ struct gpu_watch {
 	bool left; /* by the owner: it is the worker's to free */
 
 	struct proc *proc; /* the worker's; NULL: not seen by it yet */
-};
-
-/* A group by the number the owner knows it by: unique within the process. */
-struct named {
-	uint32_t client, handle, gpu;
-	uint32_t queue;
 };
 
 /* Who takes turns: the worker's. */
@@ -137,8 +126,7 @@ struct proc {
 	unsigned int steps; /* of the look that is under way */
 	bool asks; /* it goes on when there is an answer */
 	int unanswered; /* of the last look, as nvrm_process has it */
-	struct named *named;
-	size_t n_named;
+	uint32_t numbers; /* of groups, so far */
 };
 
 struct backend {
@@ -172,6 +160,8 @@ struct backend {
 	LIST_HEAD(, proc) procs;
 	LIST_HEAD(, user) users;
 	uint64_t steps;
+	uint32_t gpus[NVRM_MAX_GPUS]; /* that groups were seen on */
+	uint32_t n_gpus;
 	size_t n_procs, room; /* of these arrays, which are as long as they can have to be */
 	struct pollfd *polls;
 	struct nvrm_process **batch;
@@ -223,14 +213,12 @@ bool nvrm_proc_go_on(struct backend *b);
 /* Takes back all that was done to it; what the driver refuses it owes, and the guard knows. */
 void nvrm_proc_undo(struct proc *x);
 void nvrm_proc_close(struct proc *x);
-/* Numbers for groups that have none. */
-int nvrm_proc_name_groups(struct proc *x);
-const struct named *nvrm_proc_named(const struct proc *x, uint32_t queue);
-void nvrm_proc_gpus(const struct proc *x, struct gpu_set *ret);
-
-bool nvrm_gpu_set_has(const struct gpu_set *s, uint32_t gpu);
-void nvrm_gpu_set_add(struct gpu_set *s, uint32_t gpu);
-void nvrm_gpu_set_remove(struct gpu_set *s, uint32_t gpu);
+/* Numbers for groups that have none: unique within the process, also of those that are gone. */
+void nvrm_proc_number_groups(struct proc *x);
+/* The bit of the GPU of a group of that number; 0: there was none. */
+uint32_t nvrm_proc_gpu_of(const struct proc *x, uint32_t number);
+uint32_t nvrm_proc_gpus(const struct proc *x);
+uint32_t nvrm_gpu_bit(struct backend *b, uint32_t gpu);
 
 /* ---- backend_hold.c, on the worker ---- */
 

@@ -10,35 +10,52 @@
 #define STEP_NS (3 * NSEC_PER_MSEC) /* then it is over, however little was asked */
 #define STEP_PARTS 4u
 
-bool nvrm_gpu_set_has(const struct gpu_set *s, uint32_t gpu)
+#define INDEX_BITS 5u /* of a GPU's index, the lowest of a group's number */
+_Static_assert(NVRM_MAX_GPUS <= 1u << INDEX_BITS, "a set of GPUs is the bits of a word");
+
+/* There are no more than the driver can have. */
+static uint32_t index_of(struct backend *b, uint32_t gpu)
 {
-	for (uint32_t i = 0; i < s->n; i++)
-		if (s->gpus[i] == gpu)
-			return true;
-	return false;
+	uint32_t i = 0;
+
+	while (i < b->n_gpus && b->gpus[i] != gpu)
+		i++;
+	if (i == NVRM_MAX_GPUS)
+		return i - 1;
+	if (i == b->n_gpus)
+		b->gpus[b->n_gpus++] = gpu;
+	return i;
 }
 
-void nvrm_gpu_set_add(struct gpu_set *s, uint32_t gpu)
+uint32_t nvrm_gpu_bit(struct backend *b, uint32_t gpu)
 {
-	if (s->n < NVRM_MAX_GPUS && !nvrm_gpu_set_has(s, gpu))
-		s->gpus[s->n++] = gpu;
+	return 1u << index_of(b, gpu);
 }
 
-void nvrm_gpu_set_remove(struct gpu_set *s, uint32_t gpu)
+uint32_t nvrm_proc_gpus(const struct proc *x)
 {
-	for (uint32_t i = 0; i < s->n; i++) {
-		if (s->gpus[i] != gpu)
-			continue;
-		s->gpus[i] = s->gpus[--s->n];
-		return;
+	uint32_t gpus = 0;
+
+	for (size_t i = 0; x->p && i < x->p->n_groups; i++)
+		gpus |= nvrm_gpu_bit(x->b, x->p->groups[i].gpu);
+	return gpus;
+}
+
+void nvrm_proc_number_groups(struct proc *x)
+{
+	for (size_t i = 0; i < x->p->n_groups; i++) {
+		struct nvrm_group *g = &x->p->groups[i];
+
+		if (!g->number)
+			g->number = ++x->numbers << INDEX_BITS | index_of(x->b, g->gpu);
 	}
 }
 
-void nvrm_proc_gpus(const struct proc *x, struct gpu_set *ret)
+uint32_t nvrm_proc_gpu_of(const struct proc *x, uint32_t number)
 {
-	ret->n = 0;
-	for (size_t i = 0; x->p && i < x->p->n_groups; i++)
-		nvrm_gpu_set_add(ret, x->p->groups[i].gpu);
+	uint32_t n = number >> INDEX_BITS;
+
+	return n > 0 && n <= x->numbers ? 1u << number % (1u << INDEX_BITS) : 0;
 }
 
 /* One more process than there are. */
@@ -141,48 +158,7 @@ void nvrm_proc_put(struct proc *x)
 	x->b->n_procs--;
 	closep(&x->pidfd);
 	user_put(x->user);
-	free(x->named);
 	free(x);
-}
-
-/* A group is the same as long as its client, which our descriptor keeps, has it by this handle. */
-static const struct named *find_group(const struct proc *x, const struct nvrm_group *g)
-{
-	for (size_t i = 0; i < x->n_named; i++) {
-		const struct named *n = &x->named[i];
-
-		if (n->client == g->client && n->handle == g->handle && n->gpu == g->gpu)
-			return n;
-	}
-	return NULL;
-}
-
-int nvrm_proc_name_groups(struct proc *x)
-{
-	for (size_t i = 0; i < x->p->n_groups; i++) {
-		const struct nvrm_group *g = &x->p->groups[i];
-		struct named *more;
-
-		if (find_group(x, g))
-			continue;
-		more = reallocarray(x->named, x->n_named + 1, sizeof(*more));
-		if (!more)
-			return -ENOMEM;
-		x->named = more;
-		more[x->n_named] = (struct named){
-			.client = g->client,
-			.handle = g->handle,
-			.gpu = g->gpu,
-			.queue = (uint32_t)x->n_named + 1,
-		};
-		x->n_named++;
-	}
-	return 0;
-}
-
-const struct named *nvrm_proc_named(const struct proc *x, uint32_t queue)
-{
-	return queue > 0 && queue <= x->n_named ? &x->named[queue - 1] : NULL;
 }
 
 static uint64_t now_ns(const struct proc *x)

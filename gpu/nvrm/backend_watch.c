@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Which groups a process has: looked at by the worker, shown to the owner as a copy. */
 #include <errno.h>
-#include <string.h>
 
 #include "gpu/nvrm/backend_internal.h"
 #include "util/macros.h"
@@ -117,35 +116,20 @@ const char *nvrm_watch_blind(const struct gpu_watch *w)
 
 /* ---- the worker's ---- */
 
-static size_t list_queues(const struct proc *x, struct gpu_queue *ret)
-{
-	size_t n = 0;
-
-	for (size_t i = 0; i < x->n_named; i++) {
-		const struct named *named = &x->named[i];
-
-		for (size_t j = 0; x->p && j < x->p->n_groups; j++) {
-			const struct nvrm_group *g = &x->p->groups[j];
-
-			if (g->client == named->client && g->handle == named->handle &&
-			    g->gpu == named->gpu)
-				ret[n++] = (struct gpu_queue){ named->gpu, named->queue, false };
-		}
-	}
-	return n;
-}
-
 static void show(struct proc *x, struct gpu_watch *w)
 {
-	struct gpu_queue *fresh = calloc(x->n_named + 1, sizeof(*fresh));
+	size_t n = x->p ? x->p->n_groups : 0;
+	struct gpu_queue *fresh = calloc(n + 1, sizeof(*fresh));
 
 	w->ended = x->ended;
 	w->unanswered = x->unanswered;
 	if (!fresh)
 		return; /* it keeps what it has, until something changes again */
+	for (size_t i = 0; i < n; i++)
+		fresh[i] = (struct gpu_queue){ x->p->groups[i].gpu, x->p->groups[i].number, false };
 	free(w->fresh);
 	w->fresh = fresh;
-	w->n_fresh = list_queues(x, fresh);
+	w->n_fresh = n;
 	w->news = true;
 }
 
@@ -212,12 +196,9 @@ void nvrm_watch_sweep(struct backend *b)
 
 static int follow(struct proc *x, struct nvrm_failure *ret_failure)
 {
-	int r = nvrm_proc_name_groups(x);
+	int r;
 
-	if (r < 0) {
-		*ret_failure = (struct nvrm_failure){ .why = NVRM_WHY_SYSTEM };
-		return r;
-	}
+	nvrm_proc_number_groups(x);
 	r = nvrm_hold_again(x, ret_failure);
 	nvrm_watch_show(x);
 	return r;

@@ -86,7 +86,7 @@ void nvrm_work_finish(struct order *o, int r, const struct nvrm_failure *failure
 		d->gpu = failure->gpu;
 		nvrm_failure_describe(r, o->t->pid, failure, &d->why);
 	}
-	d->holds = o->t->all || o->t->held.n > 0;
+	d->holds = o->t->all || o->t->held;
 	mailbox_put(&o->t->b->done, &o->mail);
 }
 
@@ -95,7 +95,7 @@ void nvrm_work_lost(struct gpu_target *t, int r, const struct nvrm_failure *fail
 	t->proc->t = NULL;
 	t->proc = NULL;
 	t->all = false;
-	t->held.n = 0;
+	t->held = 0;
 	nvrm_hold_publish(t);
 	t->refused = r;
 	t->refusal = *failure;

@@ -100,6 +100,7 @@ static int make_group(struct nvrm_process *p, const struct nvrm_found_group *fou
 		g->slice_us = known->slice_us;
 		g->sliced = known->sliced;
 		g->spared = known->spared;
+		g->number = known->number;
 		g->checked = known->checked;
 		g->undo = known->undo;
 		*changed |= carry_channels(g, known, found) || known->compute != g->compute;

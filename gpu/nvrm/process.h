@@ -31,6 +31,7 @@ struct nvrm_group {
 	uint32_t id; /* of the hardware */
 	bool compute; /* else its engine only copies */
 	bool spared; /* the owner's to set: a hold leaves it on */
+	uint32_t number; /* the owner's to set: by which he knows it */
 	bool checked; /* it is nobody else's, too; until then it is left alone */
 	uint64_t own_slice_us; /* what it had before us */
 	uint64_t slice_us; /* what it has now */

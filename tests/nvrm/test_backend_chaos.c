@@ -89,7 +89,8 @@ static void release(struct chaos *c, struct place *p)
 
 static void order(struct chaos *c, struct place *p)
 {
-	const uint32_t ids[] = { 1 + roll(c, 8), 1 + roll(c, 8) };
+	/* As the backend makes them: a number, and which of the two GPUs. */
+	const uint32_t ids[] = { (1 + roll(c, 8)) << 5 | roll(c, 2), (1 + roll(c, 8)) << 5 };
 	const struct gpu_ops *ops = bed_ops(c->bed);
 	bool all = roll(c, 2);
 
