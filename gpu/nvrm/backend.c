@@ -17,18 +17,16 @@ static void backend_free(struct backend *b)
 {
 	if (!b)
 		return;
-	nvrm_work_stop(b);
-	nvrm_act_free_orders(&b->kept);
-	nvrm_act_free_orders(&b->orders);
-	nvrm_act_free_done(b);
-	nvrm_act_free_targets(b);
+	acting_end(&b->base);
+	acting_forget(&b->kept);
+	acting_forget(&b->orders);
 	nvrm_watch_free_all(b);
 	nvrm_finder_free(b->finder);
 	nvrm_free(b->finder_n);
 	asks_free(b->asks);
 	readers_free(b->readers);
 	closep(&b->fd);
-	mailbox_destroy(&b->done);
+	mailbox_destroy(&b->base.done);
 	closep(&b->wake_fd);
 	pthread_mutex_destroy(&b->lock);
 	nvrm_free(b->n);
@@ -134,7 +132,70 @@ static int backend_take(struct gpu_backend *base, struct gpu_done *ret)
 
 	if (b->readers)
 		readers_run(b->readers);
-	return nvrm_act_take(base, ret);
+	return acting_take(base, ret);
+}
+
+/* ---- targets ---- */
+
+static int target_begin(struct gpu_target *t, const struct gpu_attach *request)
+{
+	t->until_ns = NEVER_NS;
+	t->refused = -EINPROGRESS;
+	return 0;
+}
+
+static void target_end(struct gpu_target *t)
+{
+	free(t->off_ids);
+}
+
+static int target_post(struct gpu_target *t, struct order *o)
+{
+	STAILQ_INSERT_TAIL(&t->base.b->kept, o, link);
+	return 0;
+}
+
+static const struct acting acting = {
+	.target_size = sizeof(struct gpu_target),
+	.order_size = sizeof(struct order),
+	.begin = target_begin,
+	.end = target_end,
+	.post = target_post,
+	.close = nvrm_work_stop,
+};
+
+static void backend_submit(struct gpu_backend *base)
+{
+	struct backend *b = backend_of(base);
+
+	if (STAILQ_EMPTY(&b->kept))
+		return;
+	pthread_mutex_lock(&b->lock);
+	STAILQ_CONCAT(&b->orders, &b->kept);
+	pthread_mutex_unlock(&b->lock);
+	nvrm_work_wake(b);
+}
+
+static bool target_holds(struct gpu_target *t)
+{
+	bool holds;
+
+	pthread_mutex_lock(&t->base.b->lock);
+	holds = t->holds;
+	pthread_mutex_unlock(&t->base.b->lock);
+	return holds;
+}
+
+static int target_held(struct gpu_target *t, uint32_t *ret, size_t max)
+{
+	size_t n;
+
+	pthread_mutex_lock(&t->base.b->lock);
+	n = t->n_off;
+	if (MIN(n, max))
+		memcpy(ret, t->off_ids, MIN(n, max) * sizeof(*ret));
+	pthread_mutex_unlock(&t->base.b->lock);
+	return (int)n;
 }
 
 static const struct gpu_ops ops = {
@@ -154,14 +215,14 @@ static const struct gpu_ops ops = {
 	.looked = nvrm_watch_looked,
 	.blind = nvrm_watch_blind,
 	.problem = backend_problem,
-	.attach = nvrm_act_attach,
-	.suspend = nvrm_act_suspend,
-	.resume = nvrm_act_resume,
-	.slice = nvrm_act_slice,
-	.release = nvrm_act_release,
-	.submit = nvrm_act_submit,
-	.holds = nvrm_act_holds,
-	.held = nvrm_act_held,
+	.attach = acting_attach,
+	.suspend = acting_suspend,
+	.resume = acting_resume,
+	.slice = acting_slice,
+	.release = acting_release,
+	.submit = backend_submit,
+	.holds = target_holds,
+	.held = target_held,
 	.fd = backend_fd,
 	.take = backend_take,
 };
@@ -254,7 +315,7 @@ static int open_readers(struct backend *b, const struct nvrm_backend_options *op
 	if (r >= 0)
 		r = asks_new(b->readers, &source, &b->asks);
 	if (r >= 0)
-		r = poll_also(b, b->done.fd);
+		r = poll_also(b, b->base.done.fd);
 	if (r >= 0 && b->readers)
 		r = poll_also(b, readers_fd(b->readers));
 	return r < 0 ? refuse(options, r, strerror(-r)) : 0;
@@ -291,7 +352,8 @@ int nvrm_backend_open(struct nvrm *n, const struct nvrm_backend_options *options
 		nvrm_free(options->finder);
 		return refuse(options, -ENOMEM, strerror(ENOMEM));
 	}
-	b->base = (struct gpu_backend){ .ops = &ops, .caps = caps };
+	b->base.base = (struct gpu_backend){ .ops = &ops, .caps = caps };
+	b->base.acting = &acting;
 	b->n = n;
 	b->finder_n = options->finder;
 	b->guard = options->guard;
@@ -300,10 +362,10 @@ int nvrm_backend_open(struct nvrm *n, const struct nvrm_backend_options *options
 	STAILQ_INIT(&b->kept);
 	STAILQ_INIT(&b->orders);
 	STAILQ_INIT(&b->queue);
-	r = mailbox_init(&b->done);
+	r = mailbox_init(&b->base.done);
 	r = r < 0 ? refuse(options, r, strerror(-r)) : backend_init(b, options);
 	if (r < 0)
 		return r;
-	*ret = &steal_ptr(&b)->base;
+	*ret = &steal_ptr(&b)->base.base;
 	return 0;
 }

@@ -64,14 +64,14 @@ static void note(struct order *o, const struct call *c)
 	if (c->r >= 0)
 		return;
 	o->done.result = c->r;
-	o->failure = c->failure;
-	if (!o->failure.gpu)
-		o->failure.gpu = c->gpu;
+	o->t->failure = c->failure;
+	if (!o->t->failure.gpu)
+		o->t->failure.gpu = c->gpu;
 }
 
 static bool is_concerned(const struct order *o, const struct call *c)
 {
-	return o->done.result == 0 && (o->want & c->bit);
+	return o->done.result == 0 && (o->t->want & c->bit);
 }
 
 static size_t gather(struct backend *b, const struct order_list *batch, const struct call *c)
@@ -136,13 +136,13 @@ static void call_everywhere(struct backend *b, struct order_list *batch, call_fn
 /* ---- orders ---- */
 
 /* Which GPUs an order is about: of queues that are gone, none. */
-static void find_gpus(struct order *o)
+static void find_gpus(const struct order *o)
 {
 	const struct proc *x = o->t->proc;
 
-	o->want = o->all ? nvrm_proc_gpus(x) : 0;
-	for (uint32_t i = 0; i < o->n; i++)
-		o->want |= nvrm_proc_gpu_of(x, o->ids[i]);
+	o->t->want = o->what.ids ? 0 : nvrm_proc_gpus(x);
+	for (uint32_t i = 0; i < o->what.n; i++)
+		o->t->want |= nvrm_proc_gpu_of(x, o->what.ids[i]);
 }
 
 static bool ended(const struct gpu_target *t)
@@ -155,13 +155,14 @@ static void refuse(struct order *o)
 	if (o->t->proc && !ended(o->t))
 		return;
 	o->done.result = o->t->proc ? -ESRCH : o->t->refused;
-	o->failure = o->t->proc ? (struct nvrm_failure){ .why = NVRM_WHY_EXITED } : o->t->refusal;
+	o->t->failure =
+		o->t->proc ? (struct nvrm_failure){ .why = NVRM_WHY_EXITED } : o->t->refusal;
 }
 
 /* Nobody counts on it any more. */
 static bool is_too_late(const struct order *o)
 {
-	return o->longest_ns && now_ns(o->t->b) - o->called_ns >= o->longest_ns;
+	return o->what.longest_ns && now_ns(o->t->base.b) - o->called_ns >= o->what.longest_ns;
 }
 
 /* Only these, or, where none is named, all; with those that only copy. */
@@ -171,18 +172,18 @@ static int choose(struct order *o)
 
 	p->spares_copies = false;
 	for (size_t i = 0; i < p->n_groups; i++)
-		p->groups[i].spared = !o->all;
-	for (uint32_t i = 0; i < o->n; i++) {
-		struct nvrm_group *g = nvrm_group_find(p, o->ids[i]);
+		p->groups[i].spared = o->what.ids;
+	for (uint32_t i = 0; i < o->what.n; i++) {
+		struct nvrm_group *g = nvrm_group_find(p, o->what.ids[i]);
 
 		if (!g || !g->spared) {
-			nvrm_fail(&o->failure, -EINVAL, g ? NVRM_WHY_TWICE : NVRM_WHY_NO_GROUP,
+			nvrm_fail(&o->t->failure, -EINVAL, g ? NVRM_WHY_TWICE : NVRM_WHY_NO_GROUP,
 				  "choosing its groups");
-			o->failure.group = o->ids[i];
+			o->t->failure.group = o->what.ids[i];
 			return -EINVAL;
 		}
 		g->spared = false;
-		o->want |= nvrm_gpu_bit(o->t->b, g->gpu);
+		o->t->want |= nvrm_gpu_bit(o->t->base.b, g->gpu);
 	}
 	return 0;
 }
@@ -190,42 +191,43 @@ static int choose(struct order *o)
 /* People name what they see now. */
 static void admit_exact(struct order *o)
 {
-	struct backend *b = o->t->b;
+	struct backend *b = o->t->base.b;
 
 	nvrm_work_enter(b);
 	o->t->proc->p->found_ns = 0; /* its descriptors, too */
-	o->done.result = MIN(nvrm_process_refresh(o->t->proc->p, &o->failure), 0);
+	o->done.result = MIN(nvrm_process_refresh(o->t->proc->p, &o->t->failure), 0);
 	nvrm_work_leave(b);
 	if (o->done.result == 0)
 		o->done.result = choose(o);
-	if (o->all)
-		o->want = nvrm_proc_gpus(o->t->proc);
-	o->off = nvrm_groups_off(o->t->proc->p, NVRM_ALL_GPUS);
+	if (!o->what.ids)
+		o->t->want = nvrm_proc_gpus(o->t->proc);
+	o->t->off = nvrm_groups_off(o->t->proc->p, NVRM_ALL_GPUS);
 }
 
 static void admit(struct order *o)
 {
+	o->t->want = 0;
 	refuse(o);
 	if (o->done.result < 0)
 		return;
 	if (o->done.verb == GPU_SUSPEND && is_too_late(o)) {
-		o->done.result = nvrm_fail(&o->failure, -ETIMEDOUT, NVRM_WHY_SYSTEM,
+		o->done.result = nvrm_fail(&o->t->failure, -ETIMEDOUT, NVRM_WHY_SYSTEM,
 					   "its hold was over before it began");
 		return;
 	}
-	if (o->exact) {
+	if (o->what.exact) {
 		admit_exact(o);
 		return;
 	}
 	find_gpus(o);
-	o->off = nvrm_groups_off(o->t->proc->p, NVRM_ALL_GPUS);
+	o->t->off = nvrm_groups_off(o->t->proc->p, NVRM_ALL_GPUS);
 }
 
 static void keep_until(struct gpu_target *t, const struct order *o)
 {
 	uint64_t at_ns;
 
-	if (!o->longest_ns || __builtin_add_overflow(o->called_ns, o->longest_ns, &at_ns))
+	if (!o->what.longest_ns || __builtin_add_overflow(o->called_ns, o->what.longest_ns, &at_ns))
 		at_ns = NEVER_NS;
 	t->until_ns = is_held(t) ? MAX(t->until_ns, at_ns) : at_ns;
 }
@@ -235,7 +237,7 @@ static void count_changed(struct order *o)
 {
 	size_t off = nvrm_groups_off(o->t->proc->p, NVRM_ALL_GPUS);
 	bool suspends = o->done.verb == GPU_SUSPEND;
-	size_t from = suspends ? o->off : off, to = suspends ? off : o->off;
+	size_t from = suspends ? o->t->off : off, to = suspends ? off : o->t->off;
 
 	o->done.queues = to > from ? (uint32_t)(to - from) : 0;
 }
@@ -249,12 +251,12 @@ void nvrm_hold_publish(struct gpu_target *t)
 	for (size_t i = 0; ids && i < p->n_groups; i++)
 		if (p->groups[i].n_off > 0 && at < n)
 			ids[at++] = nvrm_group_id(p, &p->groups[i]);
-	pthread_mutex_lock(&t->b->lock);
+	pthread_mutex_lock(&t->base.b->lock);
 	before = t->off_ids;
 	t->off_ids = ids;
 	t->n_off = at;
 	t->holds = is_held(t) || n > 0;
-	pthread_mutex_unlock(&t->b->lock);
+	pthread_mutex_unlock(&t->base.b->lock);
 	free(before);
 }
 
@@ -263,9 +265,9 @@ static void suspended(struct order *o)
 	struct gpu_target *t = o->t;
 
 	keep_until(t, o);
-	t->all |= o->all;
-	t->named = o->exact && !o->all;
-	t->held |= o->want;
+	t->all |= !o->what.ids;
+	t->named = o->what.exact && o->what.ids;
+	t->held |= t->want;
 	count_changed(o);
 }
 
@@ -274,11 +276,11 @@ static void not_suspended(struct order *o)
 {
 	struct gpu_target *t = o->t;
 
-	for (uint32_t i = 0; t->proc && !t->all && i < t->b->n_gpus; i++) {
-		struct call c = { .fn = let_go, .gpu = t->b->gpus[i] };
+	for (uint32_t i = 0; t->proc && !t->all && i < t->base.b->n_gpus; i++) {
+		struct call c = { .fn = let_go, .gpu = t->base.b->gpus[i] };
 
-		if ((o->want & ~t->held) >> i & 1 && nvrm_groups_off(t->proc->p, c.gpu) > 0)
-			call(t->b, &c, &t->proc->p, 1);
+		if ((t->want & ~t->held) >> i & 1 && nvrm_groups_off(t->proc->p, c.gpu) > 0)
+			call(t->base.b, &c, &t->proc->p, 1);
 	}
 }
 
@@ -302,9 +304,9 @@ static void resumed(struct order *o)
 	if (t->all)
 		t->held = nvrm_proc_gpus(t->proc);
 	t->all = false;
-	if (o->all)
+	if (!o->what.ids)
 		forget_hold(t);
-	t->held &= ~o->want;
+	t->held &= ~t->want;
 	if (!is_held(t))
 		t->until_ns = NEVER_NS;
 	count_changed(o);
@@ -314,7 +316,7 @@ static void resumed(struct order *o)
 static void let_go_later(struct gpu_target *t)
 {
 	forget_hold(t);
-	t->until_ns = now_ns(t->b) + AGAIN_NS;
+	t->until_ns = now_ns(t->base.b) + AGAIN_NS;
 }
 
 /* Who ended meanwhile was left out. */
@@ -325,10 +327,10 @@ static void settle(struct order *o)
 		(o->done.result < 0 ? not_suspended : suspended)(o);
 	else if (o->done.result == 0)
 		resumed(o);
-	else if (o->all && o->t->proc)
+	else if (!o->what.ids && o->t->proc)
 		let_go_later(o->t);
 	nvrm_hold_publish(o->t);
-	nvrm_work_finish(o, o->done.result, &o->failure);
+	nvrm_work_finish(o, o->done.result, &o->t->failure);
 }
 
 static void run_together(struct backend *b, struct order_list *batch)
@@ -361,20 +363,20 @@ static uint64_t slice_us(enum gpu_slice slice)
 static void run_slice(struct order *o)
 {
 	struct gpu_target *t = o->t;
-	struct backend *b = t->b;
+	struct backend *b = t->base.b;
 
 	refuse(o);
 	if (o->done.result == 0) {
 		nvrm_work_enter(b);
 		o->done.began_ns = now_ns(b);
-		o->done.result = nvrm_slice(t->proc->p, NVRM_ALL_GPUS, slice_us(o->slice),
-					    &o->failure);
+		o->done.result =
+			nvrm_slice(t->proc->p, NVRM_ALL_GPUS, slice_us(o->slice), &o->t->failure);
 		o->done.done_ns = now_ns(b);
 		nvrm_work_leave(b);
 	}
 	if (o->done.result >= 0)
 		t->slice = o->slice;
-	nvrm_work_finish(o, MIN(o->done.result, 0), &o->failure);
+	nvrm_work_finish(o, MIN(o->done.result, 0), &o->t->failure);
 }
 
 /* ---- beginning and ending ---- */
@@ -383,14 +385,14 @@ static int take_up(struct gpu_target *t, struct proc *x, struct nvrm_failure *fa
 {
 	int r;
 
-	if (t->b->guard_died) {
+	if (t->base.b->guard_died) {
 		failure->why = NVRM_WHY_GUARD_DIED;
 		return -EOWNERDEAD;
 	}
-	if (t->b->guard && freezer_check(x->pid) < 0)
+	if (t->base.b->guard && freezer_check(x->pid) < 0)
 		return nvrm_fail(failure, -EPERM, NVRM_WHY_FREEZER, NULL);
 	nvrm_proc_number_groups(x);
-	r = nvrm_entrust_to(x->p, t->b->guard, failure);
+	r = nvrm_entrust_to(x->p, t->base.b->guard, failure);
 	if (r < 0)
 		return r;
 	x->t = t;
@@ -404,7 +406,7 @@ static void attached(struct order *o, int r)
 	struct gpu_target *t = o->t;
 
 	t->refused = r;
-	o->done.done_ns = now_ns(t->b);
+	o->done.done_ns = now_ns(t->base.b);
 	if (t->proc)
 		nvrm_watch_show(t->proc);
 	nvrm_work_finish(o, r, &t->refusal);
@@ -414,7 +416,7 @@ static void attached(struct order *o, int r)
 static int find_proc(struct gpu_target *t, struct proc **ret, struct nvrm_failure *failure)
 {
 	struct proc *x;
-	int r = nvrm_proc_get(t->b, t->pid, &x);
+	int r = nvrm_proc_get(t->base.b, t->base.pid, &x);
 
 	failure->why = r == -ESRCH ? NVRM_WHY_EXITED : NVRM_WHY_SYSTEM;
 	failure->step = "opening it";
@@ -434,7 +436,7 @@ static int find_proc(struct gpu_target *t, struct proc **ret, struct nvrm_failur
 /* The order stays in the queue, so that what is ordered after it waits, too. */
 static void wait_for_look(struct proc *x, struct order *o)
 {
-	o->waits = true;
+	o->t->waits = true;
 	STAILQ_INSERT_HEAD(&x->b->queue, o, link);
 	x->attach = o;
 	x->look_ns = x->looked = 0;
@@ -446,7 +448,7 @@ static void run_attach(struct order *o)
 	struct proc *x;
 	int r = find_proc(t, &x, &t->refusal);
 
-	o->done.began_ns = now_ns(t->b);
+	o->done.began_ns = now_ns(t->base.b);
 	if (r >= 0 && !x->p) {
 		wait_for_look(x, o);
 		return;
@@ -465,6 +467,7 @@ void nvrm_hold_attach(struct proc *x, int r, const struct nvrm_failure *failure)
 	if (!o)
 		return;
 	STAILQ_REMOVE(&x->b->queue, o, order, link);
+	o->t->waits = false;
 	o->t->refusal = *failure;
 	attached(o, r < 0 ? r : take_up(o->t, x, &o->t->refusal));
 }
@@ -474,13 +477,13 @@ static void run_release(struct order *o)
 	struct gpu_target *t = o->t;
 	struct proc *x = steal_ptr(&t->proc);
 
-	o->done.began_ns = now_ns(t->b);
+	o->done.began_ns = now_ns(t->base.b);
 	if (x) {
 		x->t = NULL;
 		nvrm_proc_undo(x);
 		nvrm_proc_put(x);
 	}
-	o->done.done_ns = now_ns(t->b);
+	o->done.done_ns = now_ns(t->base.b);
 	nvrm_work_finish(o, 0, NULL);
 }
 

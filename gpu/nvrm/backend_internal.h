@@ -20,10 +20,10 @@
 
 #include "gpu/helpers/asks.h"
 #include "gpu/helpers/readers.h"
-#include "gpu/mailbox.h"
 #include "gpu/nvrm/backend.h"
 #include "gpu/nvrm/machine.h"
 #include "gpu/nvrm/process.h"
+#include "gpu/acting.h"
 
 #define NEVER_NS UINT64_MAX
 #define OWN_POLLS 3 /* besides those of processes: woken, the guard dies, answers */
@@ -33,33 +33,8 @@
  */
 #define LONG_STEPS 1024u
 
-struct order {
-	STAILQ_ENTRY(order) link; /* on its way to the worker */
-	struct mail mail; /* and back */
-	struct gpu_target *t;
-	struct gpu_done done;
-	uint64_t called_ns, longest_ns;
-	bool exact; /* gpu_hold */
-	enum gpu_slice slice;
-
-	/* while the worker runs it */
-	bool waits; /* an attach, for a look */
-	uint32_t want; /* GPUs: bits by their index, as all sets of them */
-	struct nvrm_failure failure;
-	size_t off; /* groups, before */
-
-	bool all;
-	uint32_t n;
-	uint32_t ids[];
-};
-
-STAILQ_HEAD(order_list, order);
-
 struct gpu_target {
-	LIST_ENTRY(gpu_target) link; /* the owner's */
-	struct backend *b;
-	pid_t pid;
-	struct order *release; /* there from the beginning: it cannot fail */
+	struct target_base base; /* ended: the worker's */
 
 	/* with the lock, for the owner: what is off */
 	bool holds;
@@ -67,16 +42,21 @@ struct gpu_target {
 	size_t n_off;
 
 	/* the worker's */
-	struct order *ended; /* the same; NULL once it is told */
 	struct proc *proc; /* NULL: not attached, and why */
 	int refused;
 	struct nvrm_failure refusal;
 	uint64_t round; /* in which an order of it was seen */
 	bool all; /* is held, whatever it creates */
-	uint32_t held; /* else on these GPUs */
+	uint32_t held; /* else on these GPUs: bits by their index, as all sets of them */
 	bool named; /* and there only what was: nothing that it creates */
 	uint64_t until_ns; /* then it is let go */
 	enum gpu_slice slice;
+
+	/* of the order that the worker runs */
+	bool waits; /* an attach, for a look */
+	uint32_t want; /* GPUs */
+	struct nvrm_failure failure;
+	size_t off; /* groups, before */
 };
 
 struct gpu_watch {
@@ -130,7 +110,7 @@ struct proc {
 };
 
 struct backend {
-	struct gpu_backend base;
+	struct acting_backend base;
 	struct nvrm *n;
 	struct guard *guard;
 
@@ -138,13 +118,11 @@ struct backend {
 	struct nvrm *finder_n; /* NULL: the same as the worker's, which then asks nobody */
 	struct nvrm_finder *finder;
 	char problem[GPU_WHY_SIZE];
-	LIST_HEAD(, gpu_target) targets;
 	struct order_list kept; /* of this turn, until they are submitted */
 	pthread_t thread;
 	bool started;
 
-	struct mailbox done; /* orders */
-	int fd; /* that, and what readers have to say */
+	int fd; /* orders that are done, and what readers have to say */
 	struct readers *readers; /* NULL: whatever is read cannot hang, and is read here */
 	struct asks *asks;
 
@@ -170,22 +148,6 @@ struct backend {
 	int slot; /* of the guard; -1: nobody is attached */
 	bool guard_died;
 };
-
-/* ---- backend_act.c: the owner's side of orders ---- */
-
-int nvrm_act_attach(struct gpu_backend *base, const struct gpu_attach *request, uint64_t cookie,
-		    struct gpu_target **ret);
-int nvrm_act_suspend(struct gpu_target *t, const struct gpu_hold *hold, uint64_t cookie);
-int nvrm_act_resume(struct gpu_target *t, const uint32_t *ids, size_t n, uint64_t cookie);
-int nvrm_act_slice(struct gpu_target *t, enum gpu_slice slice, uint64_t cookie);
-int nvrm_act_release(struct gpu_target *t, uint64_t cookie);
-void nvrm_act_submit(struct gpu_backend *base);
-bool nvrm_act_holds(struct gpu_target *t);
-int nvrm_act_held(struct gpu_target *t, uint32_t *ret, size_t max);
-int nvrm_act_take(struct gpu_backend *base, struct gpu_done *ret);
-void nvrm_act_free_orders(struct order_list *list);
-void nvrm_act_free_done(struct backend *b);
-void nvrm_act_free_targets(struct backend *b); /* once there is no worker */
 
 /* ---- backend_work.c ---- */
 

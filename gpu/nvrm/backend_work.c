@@ -79,15 +79,15 @@ void nvrm_work_finish(struct order *o, int r, const struct nvrm_failure *failure
 
 	d->result = r;
 	if (!d->began_ns) /* the driver was not asked */
-		d->began_ns = d->done_ns = now_ns(o->t->b);
+		d->began_ns = d->done_ns = now_ns(o->t->base.b);
 	if (r < 0) {
 		d->gpu_failed = failure->why == NVRM_WHY_TIMEOUT ||
 				failure->why == NVRM_WHY_GPU_LOST;
 		d->gpu = failure->gpu;
-		nvrm_failure_describe(r, o->t->pid, failure, &d->why);
+		nvrm_failure_describe(r, o->t->base.pid, failure, &d->why);
 	}
 	d->holds = o->t->all || o->t->held;
-	mailbox_put(&o->t->b->done, &o->mail);
+	acting_deliver(o);
 }
 
 void nvrm_work_lost(struct gpu_target *t, int r, const struct nvrm_failure *failure)
@@ -99,7 +99,7 @@ void nvrm_work_lost(struct gpu_target *t, int r, const struct nvrm_failure *fail
 	nvrm_hold_publish(t);
 	t->refused = r;
 	t->refusal = *failure;
-	nvrm_work_finish(steal_ptr(&t->ended), r, failure);
+	nvrm_work_finish(steal_ptr(&t->base.ended), r, failure);
 }
 
 /* ---- ends ---- */
@@ -216,7 +216,7 @@ static struct order *most_urgent(struct backend *b)
 
 	b->round++;
 	STAILQ_FOREACH(o, &b->queue, link)
-		if (is_first(b, o) && !o->waits && (!best || rank(o) < rank(best)))
+		if (is_first(b, o) && !o->t->waits && (!best || rank(o) < rank(best)))
 			best = o;
 	return best;
 }
@@ -350,7 +350,7 @@ void nvrm_work_stop(struct backend *b)
 	pthread_mutex_unlock(&b->lock);
 	nvrm_work_wake(b);
 	pthread_join(b->thread, NULL);
-	nvrm_act_free_orders(&b->queue);
+	acting_forget(&b->queue);
 	free(b->polls);
 	free(b->batch);
 }
