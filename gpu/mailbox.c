@@ -21,27 +21,23 @@ void mailbox_destroy(struct mailbox *m)
 
 void mailbox_put(struct mailbox *m, struct mail *mail)
 {
-	uint64_t one = 1;
-
 	pthread_mutex_lock(&m->lock);
 	STAILQ_INSERT_TAIL(&m->mails, mail, link);
-	while (write(m->fd, &one, sizeof(one)) < 0 && errno == EINTR)
-		;
+	eventfd_write(m->fd, 1);
 	pthread_mutex_unlock(&m->lock);
 }
 
 struct mail *mailbox_take(struct mailbox *m)
 {
 	struct mail *mail;
-	uint64_t count;
+	eventfd_t count;
 
 	pthread_mutex_lock(&m->lock);
 	mail = STAILQ_FIRST(&m->mails);
 	if (mail)
 		STAILQ_REMOVE_HEAD(&m->mails, link);
 	if (mail && STAILQ_EMPTY(&m->mails))
-		while (read(m->fd, &count, sizeof(count)) < 0 && errno == EINTR)
-			;
+		eventfd_read(m->fd, &count);
 	pthread_mutex_unlock(&m->lock);
 	return mail;
 }

@@ -45,9 +45,7 @@ static void backend_close(struct gpu_backend *base)
 
 static uint64_t backend_now_ns(struct gpu_backend *base)
 {
-	struct nvrm *n = backend_of(base)->n;
-
-	return n->transport->now_ns(n->data);
+	return nvrm_now_ns(backend_of(base)->n);
 }
 
 /* What is cut into instances is left alone: it is as if it were not there. */

@@ -9,11 +9,6 @@
 
 #define AGAIN_NS (100 * NSEC_PER_MSEC) /* after a call that failed and must not be given up */
 
-static uint64_t now_ns(const struct backend *b)
-{
-	return b->n->transport->now_ns(b->n->data);
-}
-
 static bool gpu_failed(const struct nvrm_failure *f)
 {
 	return f->why == NVRM_WHY_TIMEOUT || f->why == NVRM_WHY_GPU_LOST;
@@ -50,9 +45,9 @@ static void call(struct backend *b, struct call *c, struct nvrm_process *const *
 
 	c->failure = (struct nvrm_failure){ 0 };
 	nvrm_work_enter(b);
-	c->began_ns = now_ns(b);
+	c->began_ns = nvrm_now_ns(b->n);
 	c->r = c->fn(procs, n, c->gpu, &off_ns, &c->failure);
-	c->done_ns = c->r >= 0 && off_ns ? off_ns : now_ns(b);
+	c->done_ns = c->r >= 0 && off_ns ? off_ns : nvrm_now_ns(b->n);
 	nvrm_work_leave(b);
 }
 
@@ -162,7 +157,8 @@ static void refuse(struct order *o)
 /* Nobody counts on it any more. */
 static bool is_too_late(const struct order *o)
 {
-	return o->what.longest_ns && now_ns(o->t->base.b) - o->called_ns >= o->what.longest_ns;
+	return o->what.longest_ns &&
+	       nvrm_now_ns(o->t->base.b->n) - o->called_ns >= o->what.longest_ns;
 }
 
 /* Only these, or, where none is named, all; with those that only copy. */
@@ -316,7 +312,7 @@ static void resumed(struct order *o)
 static void let_go_later(struct gpu_target *t)
 {
 	forget_hold(t);
-	t->until_ns = now_ns(t->base.b) + AGAIN_NS;
+	t->until_ns = nvrm_now_ns(t->base.b->n) + AGAIN_NS;
 }
 
 /* Who ended meanwhile was left out. */
@@ -368,10 +364,10 @@ static void run_slice(struct order *o)
 	refuse(o);
 	if (o->done.result == 0) {
 		nvrm_work_enter(b);
-		o->done.began_ns = now_ns(b);
+		o->done.began_ns = nvrm_now_ns(b->n);
 		o->done.result =
 			nvrm_slice(t->proc->p, NVRM_ALL_GPUS, slice_us(o->slice), &o->t->failure);
-		o->done.done_ns = now_ns(b);
+		o->done.done_ns = nvrm_now_ns(b->n);
 		nvrm_work_leave(b);
 	}
 	if (o->done.result >= 0)
@@ -406,7 +402,7 @@ static void attached(struct order *o, int r)
 	struct gpu_target *t = o->t;
 
 	t->refused = r;
-	o->done.done_ns = now_ns(t->base.b);
+	o->done.done_ns = nvrm_now_ns(t->base.b->n);
 	if (t->proc)
 		nvrm_watch_show(t->proc);
 	nvrm_work_finish(o, r, &t->refusal);
@@ -448,7 +444,7 @@ static void run_attach(struct order *o)
 	struct proc *x;
 	int r = find_proc(t, &x, &t->refusal);
 
-	o->done.began_ns = now_ns(t->base.b);
+	o->done.began_ns = nvrm_now_ns(t->base.b->n);
 	if (r >= 0 && !x->p) {
 		wait_for_look(x, o);
 		return;
@@ -477,13 +473,13 @@ static void run_release(struct order *o)
 	struct gpu_target *t = o->t;
 	struct proc *x = steal_ptr(&t->proc);
 
-	o->done.began_ns = now_ns(t->base.b);
+	o->done.began_ns = nvrm_now_ns(t->base.b->n);
 	if (x) {
 		x->t = NULL;
 		nvrm_proc_undo(x);
 		nvrm_proc_put(x);
 	}
-	o->done.done_ns = now_ns(t->base.b);
+	o->done.done_ns = nvrm_now_ns(t->base.b->n);
 	nvrm_work_finish(o, 0, NULL);
 }
 
@@ -539,7 +535,7 @@ int nvrm_hold_again(struct proc *x, struct nvrm_failure *ret_failure)
 uint64_t nvrm_hold_expire(struct backend *b)
 {
 	struct call c = { .fn = let_go, .gpu = NVRM_ALL_GPUS };
-	uint64_t at_ns = now_ns(b), next_ns = NEVER_NS;
+	uint64_t at_ns = nvrm_now_ns(b->n), next_ns = NEVER_NS;
 	struct proc *x;
 	size_t n = 0;
 

@@ -161,11 +161,6 @@ void nvrm_proc_put(struct proc *x)
 	free(x);
 }
 
-static uint64_t now_ns(const struct proc *x)
-{
-	return x->b->n->transport->now_ns(x->b->n->data);
-}
-
 static struct nvrm_process *looked_at(const struct proc *x)
 {
 	return x->p ? x->p : x->opening;
@@ -174,14 +169,14 @@ static struct nvrm_process *looked_at(const struct proc *x)
 /* What the driver is asked takes a few microseconds, unless somebody keeps it busy. */
 static int look_a_step(struct nvrm_process *p, const struct proc *x, struct nvrm_failure *f)
 {
-	uint64_t began_ns = now_ns(x);
+	uint64_t began_ns = nvrm_now_ns(x->b->n);
 	int r = -EINPROGRESS;
 
 	for (unsigned int i = 0; i < STEP_PARTS && r == -EINPROGRESS; i++) {
 		unsigned int left = NVRM_STEP_ASKS / STEP_PARTS;
 
 		r = nvrm_process_look(p, &left, f);
-		if (nvrm_process_waits(p) || now_ns(x) - began_ns >= STEP_NS)
+		if (nvrm_process_waits(p) || nvrm_now_ns(x->b->n) - began_ns >= STEP_NS)
 			break;
 	}
 	return r;
@@ -213,7 +208,7 @@ int nvrm_proc_look(struct proc *x, struct nvrm_failure *ret_failure)
 	nvrm_work_leave(x->b);
 	x->steps = r == -EINPROGRESS ? x->steps + 1 : 0;
 	if (x->steps >= LONG_STEPS)
-		x->look_ns = now_ns(x) + LONG_NS;
+		x->look_ns = nvrm_now_ns(x->b->n) + LONG_NS;
 	x->asks = r == -EINPROGRESS && nvrm_process_waits(looked_at(x));
 	if (r < 0 || !x->opening)
 		return r;

@@ -229,7 +229,7 @@ static void pay(struct proc *x)
 	nvrm_proc_undo(x);
 	nvrm_watch_show(x);
 	x->look_after_ns = MIN(2 * MAX(x->look_after_ns, LOOK_FIRST_NS), PAY_LAST_NS);
-	x->look_ns = x->b->n->transport->now_ns(x->b->n->data) + x->look_after_ns;
+	x->look_ns = nvrm_now_ns(x->b->n) + x->look_after_ns;
 	nvrm_proc_put(x);
 }
 
@@ -265,7 +265,7 @@ static void look_at(struct proc *x)
 		fail(x, r, &failure);
 	x->look_after_ns = changed ? LOOK_FIRST_NS : MIN(2 * x->look_after_ns, last_ns);
 	x->look_after_ns = MAX(x->look_after_ns, LOOK_FIRST_NS);
-	x->look_ns = x->b->n->transport->now_ns(x->b->n->data) + x->look_after_ns;
+	x->look_ns = nvrm_now_ns(x->b->n) + x->look_after_ns;
 	nvrm_hold_attach(x, r, &failure);
 	nvrm_proc_put(x);
 }
@@ -280,7 +280,7 @@ static bool goes_first(const struct proc *x, const struct proc *y)
 
 uint64_t nvrm_watch_look_around(struct backend *b)
 {
-	uint64_t now_ns = b->n->transport->now_ns(b->n->data), next_ns = NEVER_NS;
+	uint64_t now_ns = nvrm_now_ns(b->n), next_ns = NEVER_NS;
 	struct proc *x, *due = NULL;
 
 	LIST_FOREACH(x, &b->procs, link)

@@ -6,16 +6,11 @@
  */
 #include <errno.h>
 #include <signal.h>
-#include <string.h>
+#include <sys/eventfd.h>
 #include <time.h>
 
 #include "gpu/nvrm/backend_internal.h"
 #include "util/macros.h"
-
-static uint64_t now_ns(const struct backend *b)
-{
-	return b->n->transport->now_ns(b->n->data);
-}
 
 /* ---- the guard ---- */
 
@@ -79,7 +74,7 @@ void nvrm_work_finish(struct order *o, int r, const struct nvrm_failure *failure
 
 	d->result = r;
 	if (!d->began_ns) /* the driver was not asked */
-		d->began_ns = d->done_ns = now_ns(o->t->base.b);
+		d->began_ns = d->done_ns = nvrm_now_ns(o->t->base.b->n);
 	if (r < 0) {
 		d->gpu_failed = failure->why == NVRM_WHY_TIMEOUT ||
 				failure->why == NVRM_WHY_GPU_LOST;
@@ -145,10 +140,10 @@ static size_t fill_polls(struct backend *b, struct pollfd *ret)
 
 static void wait_for(struct backend *b, struct pollfd *polls, size_t n, uint64_t until_ns)
 {
-	uint64_t at_ns = now_ns(b), left_ns = until_ns > at_ns ? until_ns - at_ns : 0;
+	uint64_t at_ns = nvrm_now_ns(b->n), left_ns = until_ns > at_ns ? until_ns - at_ns : 0;
 	struct timespec left = { .tv_sec = (time_t)(left_ns / NSEC_PER_SEC),
 				 .tv_nsec = (long)(left_ns % NSEC_PER_SEC) };
-	uint64_t count;
+	eventfd_t count;
 
 	if (ppoll(polls, n, until_ns == NEVER_NS ? NULL : &left, NULL) <= 0) {
 		for (size_t i = 0; i < n; i++)
@@ -156,8 +151,7 @@ static void wait_for(struct backend *b, struct pollfd *polls, size_t n, uint64_t
 		return;
 	}
 	if (polls[0].revents)
-		while (read(b->wake_fd, &count, sizeof(count)) < 0 && errno == EINTR)
-			;
+		eventfd_read(b->wake_fd, &count);
 }
 
 static int guard_end_fd(const struct backend *b)
@@ -169,7 +163,7 @@ static int guard_end_fd(const struct backend *b)
 static void look_out(struct backend *b, uint64_t until_ns)
 {
 	struct pollfd none[OWN_POLLS], *polls = b->polls ? b->polls : none;
-	uint64_t beat_ns = now_ns(b) + GUARD_BEAT_NS;
+	uint64_t beat_ns = nvrm_now_ns(b->n) + GUARD_BEAT_NS;
 	size_t n;
 
 	polls[0] = (struct pollfd){ .fd = b->wake_fd, .events = POLLIN };
@@ -302,7 +296,7 @@ static bool hear_answers(struct backend *b)
 	const struct nvrm_transport *t = b->n->transport;
 	uint64_t in_ns = t->hear ? t->hear(b->n->data) : NEVER_NS;
 
-	b->hear_ns = in_ns == NEVER_NS ? NEVER_NS : now_ns(b) + in_ns;
+	b->hear_ns = in_ns == NEVER_NS ? NEVER_NS : nvrm_now_ns(b->n) + in_ns;
 	return nvrm_proc_go_on(b);
 }
 
@@ -357,8 +351,5 @@ void nvrm_work_stop(struct backend *b)
 
 void nvrm_work_wake(struct backend *b)
 {
-	uint64_t one = 1;
-
-	while (write(b->wake_fd, &one, sizeof(one)) < 0 && errno == EINTR)
-		;
+	eventfd_write(b->wake_fd, 1);
 }

@@ -443,7 +443,7 @@ static void learn(struct nvrm_process *p, struct nvrm_search *s)
 		s->learnt.newest = 0;
 	if (p->quest)
 		*p->quest = s->learnt;
-	p->found_ns = p->n->transport->now_ns(p->n->data);
+	p->found_ns = nvrm_now_ns(p->n);
 	if (s->lowest != UINT32_MAX && (!p->floor || s->lowest < p->floor))
 		p->floor = s->lowest;
 }

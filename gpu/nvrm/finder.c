@@ -385,7 +385,7 @@ static bool look_around(struct nvrm_finder *f, uint64_t now_ns)
 
 int nvrm_finder_step(struct nvrm_finder *f, const struct nvrm_finder_budget *budget)
 {
-	uint64_t now_ns = f->n->transport->now_ns(f->n->data);
+	uint64_t now_ns = nvrm_now_ns(f->n);
 	int r;
 
 	take_answers(f, now_ns);
@@ -407,7 +407,7 @@ static void wait_for_answers(struct nvrm_finder *f)
 	if (p.fd < 0)
 		return;
 	t->hear(f->n->data);
-	while (take_answers(f, t->now_ns(f->n->data)) > 0 && (at_ns = monotonic_ns()) < until_ns) {
+	while (take_answers(f, nvrm_now_ns(f->n)) > 0 && (at_ns = monotonic_ns()) < until_ns) {
 		struct timespec left = { .tv_nsec = (long)(until_ns - at_ns) };
 
 		ppoll(&p, 1, &left, NULL);

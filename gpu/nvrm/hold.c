@@ -337,7 +337,7 @@ int nvrm_hold(struct nvrm_process *const *procs, size_t n, uint32_t gpu, uint64_
 	}
 	go_over_gpus(procs, states, n, gpu, true, COMPUTE, &outcome);
 	if (n > 0)
-		off_ns = procs[0]->n->transport->now_ns(procs[0]->n->data);
+		off_ns = nvrm_now_ns(procs[0]->n);
 	go_over_gpus(procs, states, n, gpu, true, COPY, &outcome);
 	for (size_t i = 0; i < n; i++) {
 		if (states[i] == OUT)

@@ -181,7 +181,7 @@ bool nvrm_process_waits(const struct nvrm_process *p)
 
 static bool is_due(const struct nvrm_process *p)
 {
-	uint64_t now_ns = p->n->transport->now_ns(p->n->data);
+	uint64_t now_ns = nvrm_now_ns(p->n);
 	uint64_t wait_ns = p->n_groups > 0 ? RESCAN_NS : RESCAN_EMPTY_NS;
 
 	return now_ns - p->found_ns >= wait_ns;

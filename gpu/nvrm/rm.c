@@ -41,6 +41,11 @@ void nvrm_freep(struct nvrm **n)
 	nvrm_free(*n);
 }
 
+uint64_t nvrm_now_ns(const struct nvrm *n)
+{
+	return n->transport->now_ns(n->data);
+}
+
 /* @status is written by the call whose result @r is. */
 static int said(int r, const uint32_t *status)
 {

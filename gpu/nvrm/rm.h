@@ -21,6 +21,8 @@ struct nvrm *nvrm_ref(struct nvrm *n); /* one more who frees it; by its owner's 
 void nvrm_free(struct nvrm *n); /* accepts NULL */
 void nvrm_freep(struct nvrm **n);
 
+uint64_t nvrm_now_ns(const struct nvrm *n); /* CLOCK_MONOTONIC */
+
 /* A client of one's own on a control descriptor of one's own; it ends with the descriptor. */
 int nvrm_new_client(struct nvrm *n, int fd, uint32_t *ret_client);
 
