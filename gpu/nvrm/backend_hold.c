@@ -538,12 +538,16 @@ uint64_t nvrm_hold_expire(struct backend *b)
 	uint64_t at_ns = nvrm_now_ns(b->n), next_ns = NEVER_NS;
 	struct proc *x;
 	size_t n = 0;
+	bool each;
 
 	LIST_FOREACH(x, &b->procs, link)
 		if (x->t && x->t->until_ns <= at_ns)
 			b->batch[n++] = x->p;
 	if (n > 0)
 		call(b, &c, b->batch, n);
+	each = n > 1 && c.r < 0; /* it may be the fault of one */
+	for (size_t i = 0; each && i < n; i++)
+		call(b, &c, &b->batch[i], 1);
 	LIST_FOREACH(x, &b->procs, link) {
 		struct gpu_target *t = x->t;
 

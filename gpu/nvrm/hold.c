@@ -9,36 +9,40 @@
 
 enum which { COMPUTE = 1, COPY = 2, ALL = COMPUTE | COPY };
 
-enum state {
-	TO_DO,
-	DONE_HERE, /* nothing more is to be done for it in this go */
-	OUT, /* it failed: it is let alone, and on again in the end */
-};
-
 struct part { /* channels of a group, in one call */
 	size_t who;
 	struct nvrm_group *g;
 	size_t from, n;
 };
 
+/* The first failure of several steps. */
+struct outcome {
+	int r;
+	struct nvrm_failure *failure;
+};
+
+static void take_in(struct outcome *o, int r, const struct nvrm_failure *f)
+{
+	if (r >= 0 || o->r < 0)
+		return;
+	o->r = r;
+	if (o->failure)
+		*o->failure = *f;
+}
+
 /* One go over the processes on one GPU. */
 struct go {
 	struct nvrm_process *const *procs;
-	enum state *states;
-	size_t n;
+	bool *out; /* who failed, of a hold: is let alone, and on again in the end */
 	uint32_t gpu;
 	bool disable;
 	enum which which;
-	int r; /* the first failure, and why */
-	struct nvrm_failure *failure;
+	struct outcome *outcome;
 	struct nvrm_disable_channels call;
 	struct part parts[NVRM_MAX_CHANNELS];
 	size_t n_parts;
 	bool alone; /* a call may name one client only */
 };
-
-static int go_over(struct nvrm_process *const *procs, enum state *states, size_t n, uint32_t gpu,
-		   bool disable, enum which which, struct nvrm_failure *f);
 
 static bool is_on(const struct nvrm_group *g, uint32_t gpu)
 {
@@ -65,123 +69,44 @@ static void note_part(const struct part *part, bool disable)
 		g->n_off = part->from;
 }
 
-static void note_failure(struct go *go, int r, const struct nvrm_failure *f)
+/* What of a call that failed was done nobody knows: who was to be off is taken for off. */
+static void fail(struct go *go, int status)
 {
-	if (go->r < 0)
-		return;
-	go->r = r;
-	if (go->failure)
-		*go->failure = *f;
-}
-
-static const char *step_of(const struct go *go)
-{
-	return go->disable ? "suspending its channels" : "resuming its channels";
-}
-
-/* The GPU is in trouble, not the call. */
-static bool is_final(int status)
-{
-	return status == NVRM_TIMEOUT || status == NVRM_GPU_IS_LOST;
-}
-
-/* Held wholly or not at all. */
-static int hold_alone(struct go *go, size_t who, struct nvrm_failure *f)
-{
-	struct nvrm_process *const *one = &go->procs[who];
-	enum state state = TO_DO;
-	int r = go_over(one, &state, 1, go->gpu, true, COMPUTE, f);
-
-	return r < 0 ? r : go_over(one, &state, 1, go->gpu, true, COPY, f);
-}
-
-static int free_alone(struct go *go, size_t who, struct nvrm_failure *f)
-{
-	enum state state = TO_DO;
-
-	return go_over(&go->procs[who], &state, 1, go->gpu, false, ALL, f);
-}
-
-/*
- * What of a call that failed was done nobody knows. To enable what is enabled does no harm: so
- * all it named is taken for off, freed, and, unless it is the GPU's fault, tried one by one.
- */
-static void recover_hold(struct go *go, int status, bool again)
-{
-	struct nvrm_failure failure, first;
-	int told = nvrm_fail_status(&first, status, step_of(go), go->gpu), r;
-
-	for (size_t who = 0; who < go->n; who++) {
-		bool named = false;
-
-		for (size_t i = 0; i < go->n_parts; i++) {
-			if (go->parts[i].who == who) {
-				note_part(&go->parts[i], true);
-				named = true;
-			}
-		}
-		if (!named)
-			continue;
-		go->states[who] = DONE_HERE;
-		r = free_alone(go, who, &failure);
-		if (r >= 0 && again)
-			r = hold_alone(go, who, &failure);
-		if (r >= 0 && again)
-			continue;
-		if (!again) {
-			r = told;
-			failure = first;
-		}
-		go->states[who] = OUT;
-		go->procs[who]->doubtful = true; /* its groups may not be what they were */
-		note_failure(go, r, &failure);
-	}
-}
-
-static void recover_let_go(struct go *go, int status, bool again)
-{
+	const char *step = go->disable ? "suspending its channels" : "resuming its channels";
 	struct nvrm_failure failure;
-	int r = nvrm_fail_status(&failure, status, step_of(go), go->gpu);
+	int r = nvrm_fail_status(&failure, status, step, go->gpu);
 
-	if (!again) {
-		go->procs[go->parts[0].who]->doubtful = true;
-		note_failure(go, r, &failure);
-		return;
-	}
 	for (size_t i = 0; i < go->n_parts; i++) {
 		size_t who = go->parts[i].who;
-		enum state state = TO_DO;
 
-		if (go->states[who] != TO_DO)
-			continue;
-		go->states[who] = DONE_HERE;
-		r = go_over(&go->procs[who], &state, 1, go->gpu, false, go->which, &failure);
-		if (r < 0)
-			note_failure(go, r, &failure);
+		go->procs[who]->doubtful = true; /* its groups may not be what they were */
+		if (go->disable)
+			go->out[who] = true;
 	}
+	take_in(go->outcome, r, &failure);
 }
 
 static void flush(struct go *go)
 {
-	bool several;
 	int status;
 
 	if (go->n_parts == 0)
 		return;
-	several = go->parts[0].who != go->parts[go->n_parts - 1].who;
 	for (size_t i = 0; go->disable && i < go->n_parts; i++)
 		nvrm_due(go->procs[go->parts[i].who], go->parts[i].g, go->parts[i].g->undo.enable);
 	status = issue(go);
-	if (status == NVRM_OK) {
-		for (size_t i = 0; i < go->n_parts; i++)
-			note_part(&go->parts[i], go->disable);
-	} else if (go->disable) {
-		recover_hold(go, status, several && !is_final(status));
-	} else {
-		recover_let_go(go, status, several);
-	}
+	for (size_t i = 0; i < go->n_parts && (go->disable || status == NVRM_OK); i++)
+		note_part(&go->parts[i], go->disable);
+	if (status != NVRM_OK)
+		fail(go, status);
 	go->n_parts = 0;
 	go->call.n = 0;
+}
+
+/* Of a hold that has failed nothing more is asked for. */
+static bool is_out(const struct go *go, size_t who)
+{
+	return go->disable && go->out[who];
 }
 
 static void add_part(struct go *go, size_t who, struct nvrm_group *g, size_t from, size_t n)
@@ -202,7 +127,7 @@ static void add_group(struct go *go, size_t who, struct nvrm_group *g)
 
 	if (go->alone && go->n_parts > 0 && go->parts[0].g->client != g->client)
 		flush(go);
-	while (left > 0 && go->states[who] == TO_DO) {
+	while (left > 0 && !is_out(go, who)) {
 		size_t n = MIN(left, NVRM_MAX_CHANNELS - go->call.n);
 		size_t from = go->disable ? at : at - n;
 
@@ -221,14 +146,14 @@ static void add_process(struct go *go, size_t who)
 		struct nvrm_failure failure;
 
 		nvrm_fail(&failure, r, NVRM_WHY_SYSTEM, "asking whose its clients are");
-		note_failure(go, r, &failure);
-		go->states[who] = OUT;
+		take_in(go->outcome, r, &failure);
+		go->out[who] = true;
 	}
 	/* Through itself the driver looks whose it is. */
 	go->alone = r < 0;
 	if (go->alone)
 		flush(go);
-	for (size_t i = 0; i < p->n_groups && go->states[who] == TO_DO; i++) {
+	for (size_t i = 0; i < p->n_groups && !is_out(go, who); i++) {
 		struct nvrm_group *g = &p->groups[i];
 
 		if (go->disable && (!g->checked || g->spared || (p->spares_copies && !g->compute)))
@@ -241,30 +166,26 @@ static void add_process(struct go *go, size_t who)
 	go->alone = false;
 }
 
-/* On one GPU, as few calls as there can be. */
-static int go_over(struct nvrm_process *const *procs, enum state *states, size_t n, uint32_t gpu,
-		   bool disable, enum which which, struct nvrm_failure *f)
+/* On one GPU, as few calls as there can be. @out NULL: nobody is to be off. */
+static void go_over(struct nvrm_process *const *procs, bool *out, size_t n, uint32_t gpu,
+		    enum which which, struct outcome *o)
 {
 	struct go go = {
 		.procs = procs,
-		.states = states,
-		.n = n,
+		.out = out,
 		.gpu = gpu,
-		.disable = disable,
+		.disable = out,
 		.which = which,
-		.failure = f,
+		.outcome = o,
 	};
 
 	for (size_t i = 0; i < n; i++) {
-		if (states[i] == DONE_HERE)
-			states[i] = TO_DO;
-		if (states[i] == TO_DO)
+		if (!is_out(&go, i))
 			add_process(&go, i);
 	}
 	flush(&go);
 	for (size_t i = 0; i < n; i++)
 		nvrm_settle_due(procs[i]);
-	return go.r;
 }
 
 /* The next one above @after that any of them is on; 0: none. */
@@ -283,30 +204,11 @@ static uint32_t next_gpu(struct nvrm_process *const *procs, size_t n, uint32_t a
 	return next;
 }
 
-/* The first failure of several steps. */
-struct outcome {
-	int r;
-	struct nvrm_failure *failure;
-};
-
-static void take_in(struct outcome *o, int r, const struct nvrm_failure *f)
+static void go_over_gpus(struct nvrm_process *const *procs, bool *out, size_t n, uint32_t gpu,
+			 enum which which, struct outcome *o)
 {
-	if (r >= 0 || o->r < 0)
-		return;
-	o->r = r;
-	if (o->failure)
-		*o->failure = *f;
-}
-
-static void go_over_gpus(struct nvrm_process *const *procs, enum state *states, size_t n,
-			 uint32_t gpu, bool disable, enum which which, struct outcome *o)
-{
-	for (uint32_t at = next_gpu(procs, n, 0, gpu); at; at = next_gpu(procs, n, at, gpu)) {
-		struct nvrm_failure failure;
-		int r = go_over(procs, states, n, at, disable, which, &failure);
-
-		take_in(o, r, &failure);
-	}
+	for (uint32_t at = next_gpu(procs, n, 0, gpu); at; at = next_gpu(procs, n, at, gpu))
+		go_over(procs, out, n, at, which, o);
 }
 
 /* Nobody is touched whom nobody would free. */
@@ -322,25 +224,25 @@ static int check_guard(struct nvrm_process *p, struct nvrm_failure *f)
 int nvrm_hold(struct nvrm_process *const *procs, size_t n, uint32_t gpu, uint64_t *ret_off_ns,
 	      struct nvrm_failure *ret_failure)
 {
-	_cleanup_free_ enum state *states = calloc(n + 1, sizeof(*states));
+	_cleanup_free_ bool *out = calloc(n + 1, sizeof(*out));
 	struct outcome outcome = { .failure = ret_failure };
 	struct nvrm_failure failure;
 	uint64_t off_ns = 0;
 
-	if (!states)
+	if (!out)
 		return nvrm_fail(ret_failure, -ENOMEM, NVRM_WHY_SYSTEM, NULL);
 	for (size_t i = 0; i < n; i++) {
 		int r = check_guard(procs[i], &failure);
 
-		states[i] = r < 0 ? OUT : TO_DO;
+		out[i] = r < 0;
 		take_in(&outcome, r, &failure);
 	}
-	go_over_gpus(procs, states, n, gpu, true, COMPUTE, &outcome);
+	go_over_gpus(procs, out, n, gpu, COMPUTE, &outcome);
 	if (n > 0)
 		off_ns = nvrm_now_ns(procs[0]->n);
-	go_over_gpus(procs, states, n, gpu, true, COPY, &outcome);
+	go_over_gpus(procs, out, n, gpu, COPY, &outcome);
 	for (size_t i = 0; i < n; i++) {
-		if (states[i] == OUT)
+		if (out[i])
 			nvrm_let_go(&procs[i], 1, gpu, NULL);
 	}
 	if (outcome.r >= 0 && ret_off_ns)
@@ -351,12 +253,9 @@ int nvrm_hold(struct nvrm_process *const *procs, size_t n, uint32_t gpu, uint64_
 int nvrm_let_go(struct nvrm_process *const *procs, size_t n, uint32_t gpu,
 		struct nvrm_failure *ret_failure)
 {
-	_cleanup_free_ enum state *states = calloc(n + 1, sizeof(*states));
 	struct outcome outcome = { .failure = ret_failure };
 
-	if (!states)
-		return nvrm_fail(ret_failure, -ENOMEM, NVRM_WHY_SYSTEM, NULL);
-	go_over_gpus(procs, states, n, gpu, false, ALL, &outcome);
+	go_over_gpus(procs, NULL, n, gpu, ALL, &outcome);
 	return outcome.r;
 }
 
@@ -367,6 +266,12 @@ size_t nvrm_groups_off(const struct nvrm_process *p, uint32_t gpu)
 	for (size_t i = 0; i < p->n_groups; i++)
 		off += p->groups[i].n_off > 0 && is_on(&p->groups[i], gpu);
 	return off;
+}
+
+/* The GPU is in trouble, not the call. */
+static bool is_final(int status)
+{
+	return status == NVRM_TIMEOUT || status == NVRM_GPU_IS_LOST;
 }
 
 /* One that the driver refused may have been set all the same: then it is given back. */

@@ -134,7 +134,8 @@ void nvrm_process_close(struct nvrm_process *p);
 /*
  * Takes the processes off a GPU: with as few calls as there can be, compute groups of all of them
  * first; *ret_off_ns is when those are off. What is off already stays so and is not counted
- * twice. Whoever has ended is left out. On failure those the call concerned are on again.
+ * twice. Whoever has ended is left out. Of a call of the driver that fails all whom it names are on
+ * again, though it may be the fault of one.
  */
 int nvrm_hold(struct nvrm_process *const *procs, size_t n, uint32_t gpu, uint64_t *ret_off_ns,
 	      struct nvrm_failure *ret_failure);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Acting through the backend, on a resource manager that is played. */
 #include <errno.h>
+#include <poll.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -169,6 +170,38 @@ static void one_who_cannot_be_held_spoils_it_for_nobody_else(void **state)
 	assert_int_equal(fake_rm_highest(bed->fake, -1), 1);
 }
 
+/* Of four calls, two for each GPU. */
+static void a_batch_refused_once_is_held_on_every_gpu_all_the_same(void **state)
+{
+	struct bed *bed = *state;
+	struct gpu_target *t[2];
+
+	fake_rm_add_gpu(bed->fake, FAKE_GPU_2, "NVIDIA H200");
+	for (pid_t i = 0; i < 2; i++) {
+		fake_rm_context(bed->fake, fake_rm_job(bed->fake, FIRST_OF_MANY + i), FAKE_GPU_2,
+				FAKE_CONNECTIONS);
+		t[i] = bed_attach(bed, FIRST_OF_MANY + i);
+	}
+	for (unsigned int after = 0; after < 4; after++) {
+		fake_rm_fault(bed->fake, &(struct fake_fault){ .cmd = NVRM_CTRL_DISABLE_CHANNELS,
+							       .after = after % 2,
+							       .applied = after / 2,
+							       .status = NVRM_INVALID_STATE });
+		for (int i = 0; i < 2; i++)
+			bed_ops(bed)->suspend(t[i], &(struct gpu_hold){ 0 }, 0);
+		for (int i = 0; i < 2; i++)
+			bed_expect(bed, GPU_SUSPEND, 0, 2 * HELD);
+		fake_rm_mend(bed->fake);
+		assert_int_equal(fake_rm_disabled(bed->fake, -1), 4 * HELD_CHANNELS);
+		assert_int_equal(fake_rm_highest(bed->fake, -1), 1);
+		for (int i = 0; i < 2; i++)
+			bed_ops(bed)->resume(t[i], NULL, 0, 0);
+		for (int i = 0; i < 2; i++)
+			bed_expect(bed, GPU_RESUME, 0, 2 * HELD);
+		assert_int_equal(fake_rm_disabled(bed->fake, -1), 0);
+	}
+}
+
 static void one_whose_groups_are_gone_is_no_trouble(void **state)
 {
 	struct bed *bed = *state;
@@ -214,6 +247,32 @@ static void an_end_that_fails_is_tried_again(void **state)
 	bed_expect(bed, GPU_SUSPEND, 0, HELD);
 	bed_await(bed, bed_job_off, 0);
 	assert_int_equal(bed_disables(bed), 4);
+}
+
+static bool all_run(struct bed *bed, size_t unused)
+{
+	return fake_rm_disabled(bed->fake, -1) == 0;
+}
+
+static void of_ends_refused_together_each_is_asked_for_at_once(void **state)
+{
+	struct bed *bed = *state;
+	struct crowd c = gather(bed);
+	const struct gpu_hold hold = { .longest_ns = NSEC_PER_SEC };
+
+	for (int i = 0; i < MANY; i++)
+		bed_ops(bed)->suspend(c.many[i], &hold, 0);
+	for (int i = 0; i < MANY; i++)
+		bed_expect(bed, GPU_SUSPEND, 0, HELD);
+	fake_rm_block(bed->fake, FAKE_CMD_SHARE); /* whose clients they are is asked before */
+	fake_rm_wait_blocked(bed->fake);
+	poll(NULL, 0, 1000); /* until the time of all is over */
+	fake_rm_forget_calls(bed->fake);
+	fake_rm_fault(bed->fake, &(struct fake_fault){ .cmd = NVRM_CTRL_DISABLE_CHANNELS,
+						       .status = NVRM_INVALID_STATE });
+	fake_rm_unblock(bed->fake);
+	bed_await(bed, all_run, 0);
+	assert_int_equal(bed_disables(bed), 1 + MANY);
 }
 
 static void release_refused(struct bed *bed, uint32_t cmd)
@@ -472,8 +531,10 @@ int main(void)
 		G(those_who_come_back_at_a_time_come_back_together),
 		T(who_waits_for_the_gpu_comes_first_but_not_before_its_own),
 		T(one_who_cannot_be_held_spoils_it_for_nobody_else),
+		T(a_batch_refused_once_is_held_on_every_gpu_all_the_same),
 		T(one_whose_groups_are_gone_is_no_trouble),
 		T(an_end_that_fails_is_tried_again),
+		T(of_ends_refused_together_each_is_asked_for_at_once),
 		T(a_release_that_the_driver_refuses_is_tried_again),
 		T(a_slice_that_the_driver_would_not_give_back_is_given_back_later),
 		T(who_ends_with_something_not_undone_leaves_nothing),
