@@ -11,27 +11,36 @@ static void count_down(unsigned int *left, unsigned int unused)
 	*left -= MIN(*left, NVRM_STEP_ASKS - MIN(unused, NVRM_STEP_ASKS));
 }
 
-static int ask_copies(struct nvrm *n, struct nvrm_question *q, pid_t pid, struct nvrm_copies *c,
-		      unsigned int *left)
+/* From *position on. */
+static int ask(struct nvrm *n, struct nvrm_question *q, pid_t pid, enum nvrm_what what,
+	       uint64_t *position, unsigned int *left)
 {
 	int r;
 
 	if (q->state == NVRM_UNASKED)
 		nvrm_question_about(n, q, pid,
-				    &(struct nvrm_words){ .what = NVRM_ASK_COPIES,
-							  .position = c->position,
+				    &(struct nvrm_words){ .what = what,
+							  .position = *position,
 							  .left = NVRM_STEP_ASKS });
 	r = nvrm_ask(n, q);
 	if (r < 0)
 		return r;
 	count_down(left, q->words.left);
-	c->position = q->words.position;
+	*position = q->words.position;
+	return r;
+}
+
+static int ask_copies(struct nvrm *n, struct nvrm_question *q, pid_t pid, struct nvrm_copies *c,
+		      unsigned int *left)
+{
+	int r = ask(n, q, pid, NVRM_ASK_COPIES, &c->position, left);
+
+	if (r < 0)
+		return r;
 	c->missed |= q->words.missed;
 	c->n = q->words.n;
 	c->next = 0;
-	memcpy(c->fds, q->fds, sizeof(c->fds));
-	memcpy(c->numbers, q->words.numbers, sizeof(c->numbers));
-	memcpy(c->links, q->words.links, sizeof(c->links));
+	memcpy(c->all, q->words.copies, sizeof(c->all));
 	return 0;
 }
 
@@ -49,36 +58,29 @@ int nvrm_next_copy(struct nvrm *n, struct nvrm_question *q, pid_t pid, struct nv
 		if (r < 0)
 			return r;
 	}
-	*ret_fd = c->fds[c->next++];
+	*ret_fd = c->all[c->next++].fd;
 	return 1;
 }
 
 void nvrm_copies_done(struct nvrm *n, struct nvrm_copies *c)
 {
 	while (c->next < c->n)
-		n->transport->drop_fd(n->data, c->fds[c->next++]);
+		n->transport->drop_fd(n->data, c->all[c->next++].fd);
 	*c = (struct nvrm_copies){ 0 };
 }
 
 int nvrm_ask_gpu(struct nvrm *n, struct nvrm_question *q, pid_t pid, uint64_t *position,
 		 unsigned int *left, pid_t *ret_parent)
 {
-	uint32_t what = ret_parent ? NVRM_ASK_PARENT : NVRM_ASK_GPU;
+	enum nvrm_what what = ret_parent ? NVRM_ASK_PARENT : NVRM_ASK_GPU;
 	int r;
 
 	do {
 		if (*left == 0)
 			return -EINPROGRESS;
-		if (q->state == NVRM_UNASKED)
-			nvrm_question_about(n, q, pid,
-					    &(struct nvrm_words){ .what = what,
-								  .position = *position,
-								  .left = NVRM_STEP_ASKS });
-		r = nvrm_ask(n, q);
+		r = ask(n, q, pid, what, position, left);
 		if (r < 0)
 			return r;
-		count_down(left, q->words.left);
-		*position = q->words.position;
 		if (ret_parent)
 			*ret_parent = q->words.parent;
 	} while (r == 0 && *position != NVRM_LIST_END);

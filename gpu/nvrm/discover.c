@@ -194,10 +194,10 @@ static int search_client(struct nvrm_process *p, struct nvrm_search *s, struct n
 /* What the process calls the descriptor that is looked at. */
 static void name_descriptor(struct nvrm_client *c, const struct nvrm_copies *copies)
 {
-	uint32_t at = copies->next - 1;
+	const struct borrowed *b = &copies->all[copies->next - 1];
 
-	c->fd_number = copies->numbers[at];
-	memcpy(c->link, copies->links[at], sizeof(c->link));
+	c->fd_number = b->number;
+	memcpy(c->link, b->link, sizeof(c->link));
 }
 
 /* It may have been given another number since: it is known by the first it has now. */
@@ -471,8 +471,8 @@ int nvrm_discover(struct nvrm_process *p, struct nvrm_search *s, struct nvrm_que
 static bool is_closed(const struct nvrm_client *c, const struct nvrm_words *w)
 {
 	for (uint32_t i = 0; i < w->n; i++)
-		if (w->numbers[i] == c->fd_number)
-			return strncmp(w->links[i], c->link, sizeof(c->link)) != 0;
+		if (w->copies[i].number == c->fd_number)
+			return strncmp(w->copies[i].link, c->link, sizeof(c->link)) != 0;
 	return false; /* it came after the question */
 }
 
@@ -490,7 +490,7 @@ int nvrm_has_closed(struct nvrm_process *p, struct nvrm_question *q)
 		nvrm_question_about(p->n, q, p->pid,
 				    &(struct nvrm_words){ .what = NVRM_ASK_LINKS });
 		for (size_t i = 0; i < p->n_clients; i++)
-			q->words.numbers[q->words.n++] = p->clients[i].fd_number;
+			q->words.copies[q->words.n++].number = p->clients[i].fd_number;
 	}
 	r = nvrm_ask(p->n, q);
 	for (size_t i = 0; r == 0 && i < p->n_clients; i++)

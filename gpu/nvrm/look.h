@@ -34,14 +34,12 @@ void nvrm_listing_done(struct nvrm_listing *l);
 struct nvrm_copies { /* of descriptors of a process, one after the other; zeroed at first */
 	uint64_t position;
 	uint32_t n, next;
-	int fds[NVRM_COPIES];
-	uint32_t numbers[NVRM_COPIES];
-	char links[NVRM_COPIES][BORROW_LINK];
+	struct borrowed all[NVRM_COPIES];
 	bool missed; /* one that was closed as we looked */
 };
 
 /*
- * 1: the next one, @ret_fd, is the caller's to drop; its number and link are at next - 1. 0: there
+ * 1: the next one, @ret_fd, is the caller's to drop; its name is at next - 1. 0: there
  * are no more.
  */
 int nvrm_next_copy(struct nvrm *n, struct nvrm_question *q, pid_t pid, struct nvrm_copies *c,

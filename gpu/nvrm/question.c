@@ -36,7 +36,7 @@ int nvrm_ask(struct nvrm *n, struct nvrm_question *q)
 		if (n->transport->ask)
 			n->transport->ask(n->data, q);
 		else
-			nvrm_question_end(q, nvrm_answer(n, &q->words, q->fds));
+			nvrm_question_end(q, nvrm_answer(n, &q->words));
 	}
 	if (q->state == NVRM_ASKED)
 		return -EINPROGRESS;
@@ -55,29 +55,22 @@ void nvrm_forget(struct nvrm *n, struct nvrm_question *q)
 		n->transport->forget(n->data, q);
 	for (uint32_t i = 0; q->state == NVRM_ANSWERED && q->result >= 0 && i < q->words.n; i++)
 		if (q->words.what == NVRM_ASK_COPIES)
-			n->transport->drop_fd(n->data, q->fds[i]);
+			n->transport->drop_fd(n->data, q->words.copies[i].fd);
 	q->state = NVRM_UNASKED;
 }
 
 /* ---- answering ---- */
 
-static int copy(struct nvrm *n, struct nvrm_words *w, int *ret_fds)
+static int copy(struct nvrm *n, struct nvrm_words *w)
 {
-	struct borrowed copies[NVRM_COPIES];
 	struct borrow_place at = { .position = w->position, .left = w->left };
-	int r = n->transport->borrow(n->data, w->pid, w->device, &at, copies);
+	int r = n->transport->borrow(n->data, w->pid, w->device, &at, w->copies);
 
 	w->position = at.position;
 	w->left = at.left;
 	w->missed = at.missed;
-	if (r < 0)
-		return r;
-	for (int i = 0; i < r; i++) {
-		ret_fds[i] = copies[i].fd;
-		w->numbers[i] = copies[i].number;
-		memcpy(w->links[i], copies[i].link, sizeof(w->links[i]));
-	}
-	w->n = (uint32_t)r;
+	if (r >= 0)
+		w->n = (uint32_t)r;
 	return r;
 }
 
@@ -170,11 +163,12 @@ static int find_parent(struct nvrm *n, struct nvrm_words *w)
 static int read_links(struct nvrm *n, struct nvrm_words *w)
 {
 	for (uint32_t i = 0; i < MIN(w->n, NVRM_COPIES); i++) {
+		struct borrowed *c = &w->copies[i];
 		char path[32];
 
-		snprintf(path, sizeof(path), "%d/fd/%u", (int)w->pid, w->numbers[i]);
-		if (n->transport->read_link(n->data, path, w->links[i], sizeof(w->links[i])) < 0)
-			w->links[i][0] = '\0';
+		snprintf(path, sizeof(path), "%d/fd/%u", (int)w->pid, c->number);
+		if (n->transport->read_link(n->data, path, c->link, sizeof(c->link)) < 0)
+			c->link[0] = '\0';
 	}
 	return 0;
 }
@@ -188,11 +182,11 @@ static int find_servers(struct nvrm *n, struct nvrm_words *w)
 	return 0;
 }
 
-int nvrm_answer(struct nvrm *n, struct nvrm_words *w, int *ret_fds)
+int nvrm_answer(struct nvrm *n, struct nvrm_words *w)
 {
 	switch (w->what) {
 	case NVRM_ASK_COPIES:
-		return copy(n, w, ret_fds);
+		return copy(n, w);
 	case NVRM_ASK_GPU:
 		return find_gpu(n, w);
 	case NVRM_ASK_PARENT:
@@ -216,11 +210,11 @@ int nvrm_question_serve(void *user, pid_t pid, const void *request, size_t len,
 	if (len != sizeof(words) || room->max < sizeof(words))
 		return -EINVAL;
 	memcpy(&words, request, sizeof(words));
-	r = nvrm_answer(&n, &words, room->fds);
+	r = nvrm_answer(&n, &words);
 	if (r < 0)
 		return r;
-	if (words.what == NVRM_ASK_COPIES)
-		room->n_fds = words.n;
+	for (uint32_t i = 0; words.what == NVRM_ASK_COPIES && i < words.n; i++)
+		room->fds[room->n_fds++] = words.copies[i].fd;
 	reader_put(room, &words, sizeof(words));
 	return r;
 }

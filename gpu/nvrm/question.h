@@ -40,14 +40,15 @@ struct nvrm_words {
 	uint64_t device; /* with NVRM_ASK_COPIES; the transport's */
 	uint64_t position; /* among its descriptors, where to go on; NVRM_LIST_END: at the end */
 	uint32_t left; /* that may be read; what was not used */
-	uint32_t n; /* numbers; copies of the answer */
-	uint32_t numbers[NVRM_ASKED_PIDS]; /* of descriptors or processes */
+	uint32_t n; /* numbers, or copies */
+	uint32_t numbers[NVRM_ASKED_PIDS]; /* of a descriptor or of processes */
 
 	/* the answer's */
 	uint32_t missed; /* a descriptor was closed as it was copied */
 	int32_t parent; /* 0: not known */
 	uint64_t servers; /* a bit for each */
-	char links[NVRM_COPIES][BORROW_LINK]; /* ""; cannot be read */
+	/* The asker's to drop; with NVRM_ASK_LINKS only numbers, and what these point to. */
+	struct borrowed copies[NVRM_COPIES];
 };
 
 enum nvrm_question_state { NVRM_UNASKED, NVRM_ASKED, NVRM_ANSWERED };
@@ -59,12 +60,11 @@ struct nvrm_question { /* zeroed before the first */
 	uid_t user; /* whose readers */
 	bool apart; /* a second one of theirs, as another user's process may make it hang */
 	struct nvrm_words words;
-	int fds[NVRM_COPIES]; /* words.n of them with NVRM_ASK_COPIES, the asker's to drop */
 	int result; /* a GPU: 1, or 0, where position tells whether that is all; or -errno */
 
-	/* the readers' */
+	/* the transport's */
 	struct readers_task task;
-	struct nvrm_readers *readers;
+	void *transport;
 };
 
 struct nvrm;
@@ -84,25 +84,11 @@ void nvrm_forget(struct nvrm *n, struct nvrm_question *q);
 void nvrm_question_end(struct nvrm_question *q, int result); /* it is answered */
 
 /* Finds out here and now; as nvrm_question.result. */
-int nvrm_answer(struct nvrm *n, struct nvrm_words *w, int *ret_fds);
+int nvrm_answer(struct nvrm *n, struct nvrm_words *w);
 
 /* ---- by a reader; @user is the data of nvrm_transport_syscall ---- */
 
 int nvrm_question_serve(void *user, pid_t pid, const void *request, size_t len,
 			struct reader_room *room);
-
-/* ---- its owner; one thread at a time ---- */
-
-struct nvrm_readers;
-
-int nvrm_readers_new(struct nvrm_readers **ret); /* -ENOPKG: the program is not installed */
-void nvrm_readers_free(struct nvrm_readers *r); /* accepts NULL */
-void nvrm_readers_ask(struct nvrm_readers *r, struct nvrm_question *q);
-void nvrm_readers_forget(struct nvrm_question *q);
-void nvrm_readers_drop(struct nvrm_readers *r, int fd);
-int nvrm_readers_fd(const struct nvrm_readers *r);
-uint64_t nvrm_readers_hear(struct nvrm_readers *r);
-/* For whoever has nothing else to do: one question, waiting for it, but not for ever. */
-void nvrm_readers_ask_now(struct nvrm_question *q);
 
 #endif

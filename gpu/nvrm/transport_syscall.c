@@ -9,22 +9,35 @@
 #include <sys/syscall.h>
 
 #include "gpu/files.h"
-#include "gpu/helpers/borrow.h"
 #include "gpu/nvrm/rm.h"
 #include "util/clock.h"
 #include "util/macros.h"
 
-#ifndef SYS_pidfd_open
-#define SYS_pidfd_open 434 /* the same on every architecture since Linux 5.3 */
-#endif
-
 #define READ_MOST_BYTES (16u << 20)
 #define LIST_MOST 1024u /* entries at once */
+#define HEAR_NS (20 * NSEC_PER_MSEC) /* whether a reader hangs, and what was dropped with others */
+#define BURY_NS NSEC_PER_SEC /* children that have dropped something */
+#define WAIT_NS (2 * NSEC_PER_SEC)
+#define DROPS_MAX 64u /* of a user, that nobody was found for; then no more of his are borrowed */
 
 struct kernel {
-	char *root;
-	struct nvrm_readers *readers; /* NULL: none */
+	char *device, *proc; /* paths */
+	struct readers *readers; /* NULL: none */
+	uid_t *users; /* whose file each descriptor is a copy of, by its number */
+	uint32_t n_users;
+	uint64_t dropped_ns; /* when those there were to drop went last */
 };
+
+static void kernel_close(void *data)
+{
+	struct kernel *k = data;
+
+	readers_free(k->readers);
+	free(k->users);
+	free(k->device);
+	free(k->proc);
+	free(k);
+}
 
 void *nvrm_syscall_new(const char *root)
 {
@@ -32,48 +45,28 @@ void *nvrm_syscall_new(const char *root)
 
 	if (!k)
 		return NULL;
-	k->root = strdup(root ? root : "");
-	if (!k->root) {
-		free(k);
-		return NULL;
-	}
-	return k;
+	if (asprintf(&k->device, "%s/dev/nvidiactl", root ? root : "") < 0)
+		k->device = NULL; /* asprintf leaves it undefined */
+	if (asprintf(&k->proc, "%s/proc", root ? root : "") < 0)
+		k->proc = NULL;
+	if (k->device && k->proc)
+		return k;
+	kernel_close(k);
+	return NULL;
 }
 
 int nvrm_syscall_by_readers(void *data)
 {
 	struct kernel *k = data;
 
-	return nvrm_readers_new(&k->readers);
-}
-
-static void kernel_close(void *data)
-{
-	struct kernel *k = data;
-
-	nvrm_readers_free(k->readers);
-	free(k->root);
-	free(k);
-}
-
-static int below_root(const struct kernel *k, const char *path, char **ret)
-{
-	char *full;
-
-	if (asprintf(&full, "%s%s", k->root, path) < 0)
-		return -ENOMEM;
-	*ret = full;
-	return 0;
+	return readers_new(&(struct readers_options){ 0 }, &k->readers);
 }
 
 static int kernel_open(void *data)
 {
-	_cleanup_free_ char *path = NULL;
-	int r = below_root(data, "/dev/nvidiactl", &path), fd;
+	const struct kernel *k = data;
+	int fd = open(k->device, O_RDWR | O_CLOEXEC);
 
-	if (r < 0)
-		return r;
-	fd = open(path, O_RDWR | O_CLOEXEC);
 	return fd < 0 ? -errno : fd;
 }
 
@@ -105,28 +98,95 @@ static int kernel_borrow(void *data, pid_t pid, uint64_t device, struct borrow_p
 	return borrow_some_here(pid, (dev_t)device, at, ret, NVRM_COPIES);
 }
 
+/* ---- questions that readers answer, and descriptors that children close ---- */
+
 static void kernel_drop_fd(void *data, int fd)
 {
-	struct kernel *k = data;
+	const struct kernel *k = data;
 
 	if (k->readers)
-		nvrm_readers_drop(k->readers, fd);
+		drop_later(readers_drops(k->readers), fd,
+			   (uint32_t)fd < k->n_users ? k->users[fd] : READERS_SYSTEM);
 	else
 		close(fd);
 }
 
 static int find_device(const struct kernel *k, uint64_t *ret)
 {
-	_cleanup_free_ char *path = NULL;
-	int r = below_root(k, "/dev/nvidiactl", &path);
 	struct stat device;
 
-	if (r < 0)
-		return r;
-	if (stat(path, &device) < 0)
+	if (stat(k->device, &device) < 0)
 		return errno == ENOENT ? -ENODEV : -errno;
 	*ret = device.st_rdev;
 	return 0;
+}
+
+static int note_user(struct kernel *k, int fd, uid_t user)
+{
+	uint32_t n = (uint32_t)fd + 1;
+	uid_t *users;
+
+	if (n > k->n_users) {
+		users = reallocarray(k->users, n, sizeof(*users));
+		if (!users)
+			return -ENOMEM;
+		k->users = users;
+		k->n_users = n;
+	}
+	k->users[fd] = user;
+	return 0;
+}
+
+/* What came for nobody readers drop. */
+static int take_answer(struct nvrm_question *q, struct readers_answer *answer)
+{
+	struct nvrm_words words;
+
+	if (answer->result < 0)
+		return answer->result;
+	if (answer->len != sizeof(words))
+		return -EBADMSG;
+	memcpy(&words, answer->bytes, sizeof(words));
+	if (words.what != q->words.what || (q->task.wants_fds && words.n != answer->n_fds))
+		return -EBADMSG;
+	for (uint32_t i = 0; i < answer->n_fds; i++)
+		if (note_user(q->transport, answer->fds[i], q->user) < 0)
+			return -ENOMEM;
+	for (uint32_t i = 0; i < answer->n_fds; i++)
+		words.copies[i].fd = steal_fd(&answer->fds[i]);
+	q->words = words;
+	return answer->result;
+}
+
+static void done(struct readers_task *t, struct readers_answer *answer)
+{
+	struct nvrm_question *q = container_of(t, struct nvrm_question, task);
+
+	nvrm_question_end(q, take_answer(q, answer));
+}
+
+static void ask_reader(struct kernel *k, struct nvrm_question *q)
+{
+	int r;
+
+	q->transport = k;
+	q->task = (struct readers_task){
+		.service = READER_NVRM,
+		.pid = q->blamed,
+		.user = q->user,
+		.apart = q->apart,
+		.wants_fds = q->words.what == NVRM_ASK_COPIES,
+		.request = &q->words,
+		.len = sizeof(q->words),
+		.done = done,
+	};
+	if (k->readers) {
+		readers_post(k->readers, &q->task);
+		return;
+	}
+	r = readers_once(&q->task, 0, WAIT_NS);
+	if (r < 0)
+		nvrm_question_end(q, r);
 }
 
 /* Also without readers of ours, what could hang for ever is done by one. */
@@ -137,43 +197,57 @@ static void kernel_ask(void *data, struct nvrm_question *q)
 	bool copies = q->words.what == NVRM_ASK_COPIES;
 	int r = copies ? find_device(k, &q->words.device) : 0;
 
+	if (r >= 0 && copies && k->readers &&
+	    drop_count(readers_drops(k->readers), q->user) >= DROPS_MAX)
+		r = -EMFILE;
 	if (r < 0)
 		nvrm_question_end(q, r);
-	else if (k->readers)
-		nvrm_readers_ask(k->readers, q);
-	else if (copies)
-		nvrm_readers_ask_now(q);
+	else if (copies || k->readers)
+		ask_reader(k, q);
 	else
-		nvrm_question_end(q, nvrm_answer(&n, &q->words, NULL));
+		nvrm_question_end(q, nvrm_answer(&n, &q->words));
 }
 
 static void kernel_forget(void *data, struct nvrm_question *q)
 {
-	nvrm_readers_forget(q);
+	const struct kernel *k = data;
+
+	readers_cancel(k->readers, &q->task);
 }
 
 static int kernel_answers_fd(void *data)
 {
-	struct kernel *k = data;
+	const struct kernel *k = data;
 
-	return k->readers ? nvrm_readers_fd(k->readers) : -1;
+	return k->readers ? readers_fd(k->readers) : -1;
 }
 
+/* A child costs a tenth of a millisecond or more: those of a short time go together. */
 static uint64_t kernel_hear(void *data)
 {
 	struct kernel *k = data;
+	struct drops *drops;
+	uint64_t now_ns = monotonic_ns();
 
-	return k->readers ? nvrm_readers_hear(k->readers) : UINT64_MAX;
+	if (!k->readers)
+		return UINT64_MAX;
+	drops = readers_drops(k->readers);
+	readers_run(k->readers);
+	if (now_ns - k->dropped_ns >= HEAR_NS) {
+		drop_now(drops);
+		k->dropped_ns = now_ns;
+	}
+	if (readers_are_busy(k->readers) || drops->n)
+		return HEAR_NS;
+	return drops->n_children ? BURY_NS : UINT64_MAX;
 }
+
+/* ---- /proc ---- */
 
 static int open_proc(const struct kernel *k)
 {
-	_cleanup_free_ char *path = NULL;
-	int r = below_root(k, "/proc", &path), fd;
+	int fd = open(k->proc, O_PATH | O_DIRECTORY | O_CLOEXEC);
 
-	if (r < 0)
-		return r;
-	fd = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
 	return fd < 0 ? -errno : fd;
 }
 
@@ -198,7 +272,7 @@ static int kernel_list_proc(void *data, const char *path, char **ret_names)
 /* Below /proc; false: it is longer than a path may be. */
 static bool proc_path(const struct kernel *k, const char *path, char ret[static PATH_MAX])
 {
-	return snprintf(ret, PATH_MAX, "%s/proc/%s", k->root, path) < PATH_MAX;
+	return snprintf(ret, PATH_MAX, "%s/%s", k->proc, path) < PATH_MAX;
 }
 
 /* As the kernel has it, getdents(2): the C library keeps the struct to itself. */

@@ -412,7 +412,7 @@ static uint64_t fake_hear(void *data)
 			f->given_up =
 				(struct fake_given_up){ f->given_up.n + 1, q->user, q->apart };
 		pthread_mutex_unlock(&f->lock);
-		nvrm_question_end(q, silent ? -ETIMEDOUT : nvrm_answer(&n, &q->words, q->fds));
+		nvrm_question_end(q, silent ? -ETIMEDOUT : nvrm_answer(&n, &q->words));
 	}
 	return fake_rm_unanswered(f) ? NSEC_PER_MSEC : UINT64_MAX;
 }

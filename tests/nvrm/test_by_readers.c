@@ -189,7 +189,7 @@ static void many_descriptors_are_copied_by_one_reader(void **state)
 		assert_in_range(n, 0, NVRM_COPIES);
 		position = w->q.words.position;
 		for (int i = 0; i < n; i++)
-			close(w->q.fds[i]);
+			close(w->q.words.copies[i].fd);
 		copies += (unsigned int)n;
 		if (questions++ == 0)
 			reader = reader_of(w);
@@ -213,17 +213,20 @@ static void all_kinds_of_questions_are_answered(void **state)
 	assert_int_equal(ask(w, NVRM_ASK_SERVERS, 0), 0);
 	assert_true(w->q.words.servers == 0);
 	assert_true(ask(w, NVRM_ASK_COPIES, 0) > 0);
-	number = w->q.words.numbers[0];
-	assert_string_equal(w->q.words.links[0], DEVICE);
+	number = w->q.words.copies[0].number;
+	assert_string_equal(w->q.words.copies[0].link, DEVICE);
 	for (uint32_t i = 0; i < w->q.words.n; i++)
-		close(w->q.fds[i]);
+		close(w->q.words.copies[i].fd);
 	w->q.words = (struct nvrm_words){
-		.what = NVRM_ASK_LINKS, .pid = w->child, .n = 2, .numbers = { number, 100000 }
+		.what = NVRM_ASK_LINKS,
+		.pid = w->child,
+		.n = 2,
+		.copies = { { .number = number }, { .number = 100000 } },
 	};
 	while (nvrm_ask(&w->n, &w->q) == -EINPROGRESS)
 		hear(w);
-	assert_string_equal(w->q.words.links[0], DEVICE);
-	assert_string_equal(w->q.words.links[1], "");
+	assert_string_equal(w->q.words.copies[0].link, DEVICE);
+	assert_string_equal(w->q.words.copies[1].link, "");
 }
 
 static void a_reader_that_hangs_is_not_waited_for(void **state)

@@ -193,12 +193,12 @@ static void the_device_is_opened_below_the_root(void **state)
 static void check_copy(struct world *w, uint32_t i, const struct stat *device)
 {
 	struct stat got;
-	int fd = w->q.fds[i];
+	int fd = w->q.words.copies[i].fd;
 
 	assert_int_equal(fstat(fd, &got), 0);
 	assert_true(got.st_rdev == device->st_rdev);
 	assert_int_equal(fcntl(fd, F_GETFD) & FD_CLOEXEC, FD_CLOEXEC);
-	assert_string_equal(w->q.words.links[i], DEVICE);
+	assert_string_equal(w->q.words.copies[i].link, DEVICE);
 	t->drop_fd(w->data, fd);
 }
 
@@ -211,7 +211,7 @@ static void descriptors_on_the_device_are_borrowed_and_no_others(void **state)
 	assert_int_equal(ask_copies(w, w->child, 0), CHILD_FDS);
 	assert_true(w->q.words.position == BORROW_END);
 	for (uint32_t i = 0; i < CHILD_FDS; i++) {
-		assert_int_equal(w->q.words.numbers[i], FIRST_FD + 2 * i);
+		assert_int_equal(w->q.words.copies[i].number, FIRST_FD + 2 * i);
 		check_copy(w, i, &device);
 	}
 }
