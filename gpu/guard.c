@@ -13,7 +13,6 @@
 #include <time.h>
 
 #include "gpu/guard.h"
-#include "gpu/guard_message.h"
 #include "gpu/guard_watch.h"
 #include "util/bare.h"
 #include "util/clock.h"

@@ -4,8 +4,7 @@
 #include <sys/ptrace.h>
 #include <time.h>
 
-#include "gpu/guard_message.h"
-#include "gpu/guard_undo.h"
+#include "gpu/guard_watch.h"
 #include "util/bare.h"
 
 #define AGAIN_NS 10000000l /* the holder's threads let go of the target one after the other */

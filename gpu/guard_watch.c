@@ -5,7 +5,6 @@
 #include <sys/prctl.h>
 #include <time.h>
 
-#include "gpu/guard_undo.h"
 #include "gpu/guard_watch.h"
 #include "util/bare.h"
 #include "util/macros.h"

@@ -3,6 +3,8 @@
 #ifndef GPREEMPT_GPU_GUARD_WATCH_H
 #define GPREEMPT_GPU_GUARD_WATCH_H
 
+#include <sys/socket.h>
+
 #include "gpu/guard.h"
 
 #define GUARD_LOOK_NS 50000000ull
@@ -46,5 +48,38 @@ char guard_read_state(const char *stat, size_t n);
  * calls, no libc.
  */
 _Noreturn void guard_watch(struct guard_page *page, const struct guard_holder *holder);
+
+/* ---- guard_undo.c: what it was entrusted with, and undoing it ---- */
+
+/*
+ * What a holder tells its guard: descriptors for a slot, or none any more; or only that something
+ * is armed. The answer is alike.
+ */
+#define GUARD_ARMED (-1) /* for no slot */
+#define GUARD_MESSAGE_FDS 2 /* what to undo on, and the target's pidfd */
+
+struct guard_message {
+	int32_t slot; /* in the answer: the same, or -errno */
+};
+
+union guard_control {
+	struct cmsghdr header;
+	char bytes[CMSG_SPACE(GUARD_MESSAGE_FDS * sizeof(int))];
+};
+
+struct guard_lent { /* for one slot */
+	int fd; /* of the target's, to undo on; -1: nothing was lent */
+	int pidfd; /* of the target */
+};
+
+/* Takes one message of the holder's from @life_fd and answers it. */
+void guard_hear(int life_fd, struct guard_lent *lent);
+
+/*
+ * The holder is gone: makes the calls that are due, for each slot in a process of its own, as long
+ * as the target lives. Where it has to be traced it is seized as soon as it can be, and let go by
+ * that process's end.
+ */
+void guard_undo_all(struct guard_page *page, struct guard_lent *lent);
 
 #endif

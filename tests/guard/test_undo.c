@@ -28,7 +28,7 @@
 #include <cmocka.h>
 
 #include "gpu/guard.h"
-#include "gpu/guard_undo.h"
+#include "gpu/guard_watch.h"
 #include "util/macros.h"
 
 #define KILLS 60
