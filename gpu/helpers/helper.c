@@ -150,8 +150,8 @@ static pid_t start(const struct start *s)
 	return pid < 0 ? -errno : pid;
 }
 
-int helper_start_with(int program, const char *const *argv, int file, bool ends_with_us,
-		      struct helper *ret)
+int helper_start(int program, const char *const *argv, int file, bool ends_with_us,
+		 struct helper *ret)
 {
 	_cleanup_close_ int ours = -1, theirs = -1;
 	struct start s = { program, argv, -1, file, ends_with_us, getpid() };
@@ -170,13 +170,6 @@ int helper_start_with(int program, const char *const *argv, int file, bool ends_
 	*ret = (struct helper){ .pid = pid, .socket = steal_fd(&ours) };
 	ret->pidfd = (int)syscall(SYS_pidfd_open, pid, 0);
 	return 0;
-}
-
-int helper_start(int program, const char *name, int file, bool ends_with_us, struct helper *ret)
-{
-	const char *const argv[] = { name, NULL };
-
-	return helper_start_with(program, argv, file, ends_with_us, ret);
 }
 
 bool helper_is_blocked(const struct helper *h)

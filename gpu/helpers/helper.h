@@ -34,13 +34,12 @@ struct helper {
 int helper_open(const char *name);
 
 /*
- * Starts it, in a session of its own. @file: what it finds at HELPER_FILE, -1: nothing.
- * @ends_with_us: the kernel kills it when the calling thread ends.
+ * Starts it, in a session of its own. @argv: its name and arguments, ended by NULL. @file: what it
+ * finds at HELPER_FILE, -1: nothing. @ends_with_us: the kernel kills it when the calling thread
+ * ends.
  */
-int helper_start(int program, const char *name, int file, bool ends_with_us, struct helper *ret);
-/* The same with arguments, the first of which is its name; ended by NULL. */
-int helper_start_with(int program, const char *const *argv, int file, bool ends_with_us,
-		      struct helper *ret);
+int helper_start(int program, const char *const *argv, int file, bool ends_with_us,
+		 struct helper *ret);
 
 /* Is it blocked, and not just waiting for a processor? Also true once it has ended. */
 bool helper_is_blocked(const struct helper *h);

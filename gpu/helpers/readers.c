@@ -191,11 +191,12 @@ static int start(struct readers *r, struct crew *c, uint64_t now_ns)
 {
 	struct epoll_event e = { .events = EPOLLIN, .data.ptr = c };
 	_cleanup_close_ int fd = make_shared(&c->shared);
+	const char *const argv[] = { READER_PROGRAM, NULL };
 	int error;
 
 	if (fd < 0)
 		return fd;
-	error = helper_start(r->program, READER_PROGRAM, fd, true, &c->helper);
+	error = helper_start(r->program, argv, fd, true, &c->helper);
 	if (error < 0) {
 		forget_shared(c);
 		return error;
