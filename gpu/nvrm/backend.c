@@ -239,7 +239,7 @@ static const struct gpu_caps caps = {
 static int refuse(const struct nvrm_backend_options *options, int error, const char *why)
 {
 	if (options->why)
-		snprintf(options->why, GPU_WHY_SIZE, "%s", why);
+		snprintf(options->why, GPU_WHY_SIZE, "%.*s", GPU_WHY_SIZE - 1, why);
 	return error;
 }
 
@@ -247,11 +247,9 @@ static int refuse_for(const struct nvrm_backend_options *options, int error,
 		      const struct nvrm_failure *failure)
 {
 	struct gpu_why text;
-	char why[GPU_WHY_SIZE];
 
 	nvrm_failure_describe(error, 0, failure, &text);
-	snprintf(why, sizeof(why), "%.*s", GPU_WHY_SIZE - 1, text.message);
-	return refuse(options, error, why);
+	return refuse(options, error, text.message);
 }
 
 static int check_driver(struct nvrm *n, const struct nvrm_backend_options *options)
@@ -325,9 +323,8 @@ static int backend_init(struct backend *b, const struct nvrm_backend_options *op
 
 	if (r >= 0)
 		r = open_readers(b, options);
-	if (r < 0)
-		return r;
-	r = try_driver(b->n, options);
+	if (r >= 0)
+		r = try_driver(b->n, options);
 	if (r < 0)
 		return r;
 	b->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);

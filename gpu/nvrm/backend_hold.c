@@ -197,7 +197,6 @@ static void admit_exact(struct order *o)
 		o->done.result = choose(o);
 	if (!o->what.ids)
 		o->t->want = nvrm_proc_gpus(o->t->proc);
-	o->t->off = nvrm_groups_off(o->t->proc->p, NVRM_ALL_GPUS);
 }
 
 static void admit(struct order *o)
@@ -211,11 +210,10 @@ static void admit(struct order *o)
 					   "its hold was over before it began");
 		return;
 	}
-	if (o->what.exact) {
+	if (o->what.exact)
 		admit_exact(o);
-		return;
-	}
-	find_gpus(o);
+	else
+		find_gpus(o);
 	o->t->off = nvrm_groups_off(o->t->proc->p, NVRM_ALL_GPUS);
 }
 

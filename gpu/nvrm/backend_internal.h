@@ -140,9 +140,10 @@ struct backend {
 	uint64_t steps;
 	uint32_t gpus[NVRM_MAX_GPUS]; /* that groups were seen on */
 	uint32_t n_gpus;
-	size_t n_procs, room; /* of these arrays, which are as long as they can have to be */
-	struct pollfd *polls;
+	size_t n_procs;
+	struct pollfd *polls; /* these arrays are as long as they can have to be */
 	struct nvrm_process **batch;
+	size_t polls_room, batch_room;
 	uint64_t round;
 	uint64_t hear_ns; /* by then the transport is heard again */
 	int slot; /* of the guard; -1: nobody is attached */

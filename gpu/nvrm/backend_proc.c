@@ -4,6 +4,7 @@
 
 #include "gpu/nvrm/backend_internal.h"
 #include "gpu/nvrm/internal.h"
+#include "util/array.h"
 #include "util/macros.h"
 
 #define LONG_NS (10 * NSEC_PER_MSEC) /* between two steps of a long look */
@@ -61,21 +62,10 @@ uint32_t nvrm_proc_gpu_of(const struct proc *x, uint32_t number)
 /* One more process than there are. */
 static int make_room(struct backend *b)
 {
-	size_t room = b->room ? 2 * b->room : 16;
-	void *polls, *batch;
+	size_t n = b->n_procs + 1;
+	int r = array_reserve(&b->polls, OWN_POLLS + n, &b->polls_room, sizeof(*b->polls));
 
-	if (b->n_procs < b->room)
-		return 0;
-	polls = realloc(b->polls, (room + OWN_POLLS) * sizeof(*b->polls));
-	if (!polls)
-		return -ENOMEM;
-	b->polls = polls;
-	batch = realloc(b->batch, room * sizeof(*b->batch));
-	if (!batch)
-		return -ENOMEM;
-	b->batch = batch;
-	b->room = room;
-	return 0;
+	return r < 0 ? r : array_reserve(&b->batch, n, &b->batch_room, sizeof(*b->batch));
 }
 
 /* Processes of which nobody can tell whose they are share one turn. */

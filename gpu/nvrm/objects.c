@@ -9,6 +9,8 @@
 #include "util/macros.h"
 
 #define DEEPEST 16 /* an object of a channel is four below the client */
+#define GROUP NVRM_CLASS_CHANNEL_GROUP
+#define CHANNEL 0u /* in the place of a class: of any generation */
 
 /* Where @handle is, or would be. */
 static size_t position(const struct nvrm_objects *o, uint32_t handle)
@@ -55,28 +57,18 @@ void nvrm_objects_done(struct nvrm_objects *o)
 	*o = (struct nvrm_objects){ 0 };
 }
 
-static bool is_group(uint32_t class)
+static bool is_of(const struct nvrm_object *object, uint32_t class)
 {
-	return class == NVRM_CLASS_CHANNEL_GROUP;
+	return class == CHANNEL ? NVRM_IS_CHANNEL(object->class) : object->class == class;
 }
 
-static bool is_device(uint32_t class)
-{
-	return class == NVRM_CLASS_DEVICE;
-}
-
-static bool is_channel(uint32_t class)
-{
-	return NVRM_IS_CHANNEL(class);
-}
-
-/* The nearest above @object that @is; NULL where the way up is broken or has no end. */
+/* The nearest above @object that is of @class; NULL where the way up is broken or has no end. */
 static const struct nvrm_object *above(const struct nvrm_objects *o,
-				       const struct nvrm_object *object, bool (*is)(uint32_t class))
+				       const struct nvrm_object *object, uint32_t class)
 {
 	for (int depth = 0; object && depth < DEEPEST; depth++) {
 		object = nvrm_objects_find(o, object->parent);
-		if (object && is(object->class))
+		if (object && is_of(object, class))
 			return object;
 	}
 	return NULL;
@@ -84,7 +76,7 @@ static const struct nvrm_object *above(const struct nvrm_objects *o,
 
 static uint32_t subdevice_of(const struct nvrm_objects *o, const struct nvrm_object *group)
 {
-	const struct nvrm_object *device = above(o, group, is_device);
+	const struct nvrm_object *device = above(o, group, NVRM_CLASS_DEVICE);
 
 	for (size_t i = 0; device && i < o->n; i++) {
 		if (o->all[i].class == NVRM_CLASS_SUBDEVICE && o->all[i].parent == device->handle)
@@ -119,15 +111,15 @@ static int sort_in(const struct nvrm_objects *o, struct nvrm_found_group *groups
 		const struct nvrm_object *object = &o->all[i], *channel;
 		struct nvrm_found_group *g;
 
-		if (is_channel(object->class)) {
-			g = found_group(groups, n, above(o, object, is_group));
+		if (is_of(object, CHANNEL)) {
+			g = found_group(groups, n, above(o, object, GROUP));
 			if (g && ++channels > NVRM_CHANNELS)
 				return -ENOSPC;
 			if (g && add_channel(g, object->handle) < 0)
 				return -ENOMEM;
 		} else if (NVRM_IS_COMPUTE(object->class)) {
-			channel = above(o, object, is_channel);
-			g = found_group(groups, n, channel ? above(o, channel, is_group) : NULL);
+			channel = above(o, object, CHANNEL);
+			g = found_group(groups, n, above(o, channel, GROUP));
 			if (g)
 				g->compute = true;
 		}
@@ -153,14 +145,14 @@ int nvrm_objects_groups(const struct nvrm_objects *o, struct nvrm_found_group **
 	int r;
 
 	for (size_t i = 0; i < o->n; i++)
-		room += is_group(o->all[i].class);
+		room += is_of(&o->all[i], GROUP);
 	if (room > NVRM_GROUPS + 1)
 		return -ENOSPC;
 	groups = calloc(room, sizeof(*groups));
 	if (!groups)
 		return -ENOMEM;
 	for (size_t i = 0; i < o->n; i++) {
-		if (!is_group(o->all[i].class))
+		if (!is_of(&o->all[i], GROUP))
 			continue;
 		groups[n].handle = o->all[i].handle;
 		groups[n++].subdevice = subdevice_of(o, &o->all[i]);
