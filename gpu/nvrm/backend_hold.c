@@ -21,18 +21,8 @@ static bool is_held(const struct gpu_target *t)
 
 /* ---- one call for many ---- */
 
-typedef int call_fn(struct nvrm_process *const *procs, size_t n, uint32_t gpu, uint64_t *ret_off_ns,
-		    struct nvrm_failure *ret_failure);
-
-static int let_go(struct nvrm_process *const *procs, size_t n, uint32_t gpu, uint64_t *ret_off_ns,
-		  struct nvrm_failure *ret_failure)
-{
-	*ret_off_ns = 0;
-	return nvrm_let_go(procs, n, gpu, ret_failure);
-}
-
 struct call {
-	call_fn *fn;
+	bool holds; /* else it lets go */
 	uint32_t gpu, bit;
 	int r;
 	uint64_t began_ns, done_ns;
@@ -46,7 +36,8 @@ static void call(struct backend *b, struct call *c, struct nvrm_process *const *
 	c->failure = (struct nvrm_failure){ 0 };
 	nvrm_work_enter(b);
 	c->began_ns = nvrm_now_ns(b->n);
-	c->r = c->fn(procs, n, c->gpu, &off_ns, &c->failure);
+	c->r = c->holds ? nvrm_hold(procs, n, c->gpu, &off_ns, &c->failure) :
+			  nvrm_let_go(procs, n, c->gpu, &c->failure);
 	c->done_ns = c->r >= 0 && off_ns ? off_ns : nvrm_now_ns(b->n);
 	nvrm_work_leave(b);
 }
@@ -91,7 +82,7 @@ static void call_again(struct backend *b, struct order *o, struct call *c)
 	nvrm_work_enter(b);
 	nvrm_process_prune(x->p);
 	/* What of the call was done nobody knows: to enable what is enabled does no harm. */
-	if (c->fn == nvrm_hold)
+	if (c->holds)
 		nvrm_let_go(&x->p, 1, c->gpu, &c->failure);
 	nvrm_work_leave(b);
 	x->look_ns = 0;
@@ -116,15 +107,6 @@ static void call_for_all(struct backend *b, struct order_list *batch, struct cal
 		if (!together)
 			call_again(b, o, c);
 		note(o, c);
-	}
-}
-
-static void call_everywhere(struct backend *b, struct order_list *batch, call_fn *fn)
-{
-	for (uint32_t i = 0; i < b->n_gpus; i++) {
-		struct call c = { .fn = fn, .gpu = b->gpus[i], .bit = 1u << i };
-
-		call_for_all(b, batch, &c);
 	}
 }
 
@@ -271,7 +253,7 @@ static void not_suspended(struct order *o)
 	struct gpu_target *t = o->t;
 
 	for (uint32_t i = 0; t->proc && !t->all && i < t->base.b->n_gpus; i++) {
-		struct call c = { .fn = let_go, .gpu = t->base.b->gpus[i] };
+		struct call c = { .gpu = t->base.b->gpus[i] };
 
 		if ((t->want & ~t->held) >> i & 1 && nvrm_groups_off(t->proc->p, c.gpu) > 0)
 			call(t->base.b, &c, &t->proc->p, 1);
@@ -329,30 +311,27 @@ static void settle(struct order *o)
 
 static void run_together(struct backend *b, struct order_list *batch)
 {
-	bool suspends = STAILQ_FIRST(batch)->done.verb == GPU_SUSPEND;
+	struct call c = { .holds = STAILQ_FIRST(batch)->done.verb == GPU_SUSPEND };
 	struct order *o;
 
 	STAILQ_FOREACH(o, batch, link)
 		admit(o);
-	call_everywhere(b, batch, suspends ? nvrm_hold : let_go);
+	for (uint32_t i = 0; i < b->n_gpus; i++) {
+		c.gpu = b->gpus[i];
+		c.bit = 1u << i;
+		call_for_all(b, batch, &c);
+	}
 	while ((o = STAILQ_FIRST(batch))) {
 		STAILQ_REMOVE_HEAD(batch, link);
 		settle(o);
 	}
 }
 
-static uint64_t slice_us(enum gpu_slice slice)
-{
-	switch (slice) {
-	case GPU_SLICE_SHORT:
-		return NVRM_SHORT_SLICE_US;
-	case GPU_SLICE_LONG:
-		return NVRM_LONG_SLICE_US;
-	case GPU_SLICE_OWN:
-		break;
-	}
-	return 0;
-}
+static const uint64_t slices_us[] = {
+	[GPU_SLICE_OWN] = 0,
+	[GPU_SLICE_SHORT] = NVRM_SHORT_SLICE_US,
+	[GPU_SLICE_LONG] = NVRM_LONG_SLICE_US,
+};
 
 static void run_slice(struct order *o)
 {
@@ -364,7 +343,7 @@ static void run_slice(struct order *o)
 		nvrm_work_enter(b);
 		o->done.began_ns = nvrm_now_ns(b->n);
 		o->done.result =
-			nvrm_slice(t->proc->p, NVRM_ALL_GPUS, slice_us(o->slice), &o->t->failure);
+			nvrm_slice(t->proc->p, NVRM_ALL_GPUS, slices_us[o->slice], &o->t->failure);
 		o->done.done_ns = nvrm_now_ns(b->n);
 		nvrm_work_leave(b);
 	}
@@ -512,7 +491,7 @@ int nvrm_hold_again(struct proc *x, struct nvrm_failure *ret_failure)
 		return 0;
 	gpus = t->all ? nvrm_proc_gpus(x) : t->held;
 	for (uint32_t i = 0; r >= 0 && i < x->b->n_gpus; i++) {
-		struct call c = { .fn = nvrm_hold, .gpu = x->b->gpus[i] };
+		struct call c = { .holds = true, .gpu = x->b->gpus[i] };
 
 		if (!(gpus >> i & 1))
 			continue;
@@ -524,7 +503,7 @@ int nvrm_hold_again(struct proc *x, struct nvrm_failure *ret_failure)
 		nvrm_hold_publish(t);
 	if (r >= 0 && t->slice != GPU_SLICE_OWN) {
 		nvrm_work_enter(x->b);
-		r = nvrm_slice(x->p, NVRM_ALL_GPUS, slice_us(t->slice), ret_failure);
+		r = nvrm_slice(x->p, NVRM_ALL_GPUS, slices_us[t->slice], ret_failure);
 		nvrm_work_leave(x->b);
 	}
 	return MIN(r, 0);
@@ -532,7 +511,7 @@ int nvrm_hold_again(struct proc *x, struct nvrm_failure *ret_failure)
 
 uint64_t nvrm_hold_expire(struct backend *b)
 {
-	struct call c = { .fn = let_go, .gpu = NVRM_ALL_GPUS };
+	struct call c = { .gpu = NVRM_ALL_GPUS };
 	uint64_t at_ns = nvrm_now_ns(b->n), next_ns = NEVER_NS;
 	struct proc *x;
 	size_t n = 0;
