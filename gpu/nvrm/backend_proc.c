@@ -222,21 +222,12 @@ bool nvrm_proc_go_on(struct backend *b)
 	return any;
 }
 
-static bool is_undone(const struct nvrm_process *p)
-{
-	for (size_t i = 0; i < p->n_groups; i++)
-		if (p->groups[i].n_off > 0 || p->groups[i].sliced)
-			return false;
-	return true;
-}
-
 void nvrm_proc_undo(struct proc *x)
 {
 	if (!x->p)
 		return;
 	nvrm_work_enter(x->b);
-	nvrm_undo_all(x->p);
-	x->owing = !is_undone(x->p);
+	x->owing = !nvrm_undo_all(x->p);
 	if (!x->owing)
 		nvrm_distrust(x->p);
 	nvrm_work_leave(x->b);

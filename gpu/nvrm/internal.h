@@ -37,8 +37,8 @@ int nvrm_client_is_there(struct nvrm *n, const struct nvrm_client *c);
  * not known of all of them; then they may be named only through themselves.
  */
 int nvrm_process_check(struct nvrm_process *p);
-/* As far as that can be done. */
-void nvrm_undo_all(struct nvrm_process *p);
+/* As far as that can be done; false: something is left. */
+bool nvrm_undo_all(struct nvrm_process *p);
 
 /* ---- groups.c ---- */
 

@@ -119,7 +119,7 @@ static bool is_sliced(const struct nvrm_process *p)
 }
 
 /* Nobody comes after us: what the driver refuses is tried once more. */
-void nvrm_undo_all(struct nvrm_process *p)
+bool nvrm_undo_all(struct nvrm_process *p)
 {
 	for (int tries = 0; tries < 2; tries++) {
 		if (nvrm_groups_off(p, NVRM_ALL_GPUS) > 0)
@@ -127,6 +127,7 @@ void nvrm_undo_all(struct nvrm_process *p)
 		if (is_sliced(p))
 			nvrm_slice(p, NVRM_ALL_GPUS, 0, NULL);
 	}
+	return nvrm_groups_off(p, NVRM_ALL_GPUS) == 0 && !is_sliced(p);
 }
 
 /* ---- looks ---- */
@@ -136,7 +137,6 @@ enum stage { CLOSED, FURTHER, DISCOVER, GROUPS, SHARED };
 struct nvrm_look {
 	enum stage stage;
 	bool changed; /* its groups */
-	int unanswered; /* as nvrm_process has it */
 	struct nvrm_question question;
 	struct nvrm_search search;
 	struct nvrm_sharing sharing;
@@ -164,6 +164,7 @@ static int begin_look(struct nvrm_process *p)
 	p->look = calloc(1, sizeof(*p->look));
 	if (!p->look)
 		return -ENOMEM;
+	p->unanswered = 0;
 	p->look->search.fd = -1;
 	p->look->question.asker = p->pid;
 	if (!p->opened)
@@ -199,7 +200,7 @@ static int bear_silence(struct nvrm_process *p, int r)
 	if (r >= 0 || r == -EINPROGRESS || r != answered || r == -ESRCH || r == -EPERM ||
 	    r == -EACCES || r == -ENODEV || r == -ENOENT)
 		return r;
-	p->look->unanswered = r;
+	p->unanswered = r;
 	if (!p->opened)
 		return r;
 	p->look->question.result = 0; /* the driver may say the same for another reason */
@@ -246,7 +247,7 @@ static int discover(struct nvrm_process *p, unsigned int *left, struct nvrm_fail
 	r = bear_silence(p, r);
 	if (r < 0 && p->opened && (f->why == NVRM_WHY_NO_CONTEXT || f->why == NVRM_WHY_NOT_FOUND))
 		r = 0; /* it has ended all its contexts, and may begin others */
-	if (r < 0 || p->look->unanswered) {
+	if (r < 0 || p->unanswered) {
 		p->doubtful |= p->look->search.anew;
 		nvrm_search_done(p, &p->look->search); /* what it closes meanwhile is not ours */
 	}
@@ -336,7 +337,6 @@ int nvrm_process_look(struct nvrm_process *p, unsigned int *left, struct nvrm_fa
 		return r;
 	if (nvrm_process_ended(p))
 		return fail_ended(p, ret_failure);
-	p->unanswered = p->look ? p->look->unanswered : 0;
 	end_look(p);
 	if (r < 0 && ret_failure)
 		*ret_failure = failure;

@@ -85,7 +85,7 @@ struct nvrm_process {
 	struct nvrm_look *look; /* that is under way, or NULL */
 	unsigned int looks;
 	bool opened; /* one has come to its end */
-	int unanswered; /* -errno: in the last one nobody could say what it has open; or 0 */
+	int unanswered; /* -errno: in the newest nobody could say what it has open; or 0 */
 	bool plain; /* the owner's to set: whom it shares groups with is not asked */
 	bool serves; /* others compute in its context, or it looks so: MPS */
 };
