@@ -16,6 +16,7 @@
 #include "gpu/guard_watch.h"
 #include "util/bare.h"
 #include "util/clock.h"
+#include "util/send_fds.h"
 
 /* The kernel's own timer comes after the guard had its chance, which looks every GUARD_LOOK_NS. */
 #define TIMER_AFTER_NS (GUARD_LOOK_NS * 3)
@@ -276,27 +277,11 @@ static int send_message(struct guard *g, int slot, const int *fds, size_t n_fds)
 {
 	struct guard_message message = { .slot = slot };
 	struct timeval wait = { .tv_sec = ANSWER_S };
-	struct iovec iov = { .iov_base = &message, .iov_len = sizeof(message) };
-	union guard_control control = { 0 };
-	struct msghdr header = { .msg_iov = &iov, .msg_iovlen = 1 };
 	ssize_t r;
 
-	if (n_fds) {
-		header.msg_control = control.bytes;
-		header.msg_controllen = sizeof(control.bytes);
-		control.header = (struct cmsghdr){
-			.cmsg_level = SOL_SOCKET,
-			.cmsg_type = SCM_RIGHTS,
-			.cmsg_len = CMSG_LEN(n_fds * sizeof(int)),
-		};
-		memcpy(CMSG_DATA(&control.header), fds, n_fds * sizeof(int));
-	}
 	setsockopt(g->life_fd, SOL_SOCKET, SO_SNDTIMEO, &wait, sizeof(wait));
 	setsockopt(g->life_fd, SOL_SOCKET, SO_RCVTIMEO, &wait, sizeof(wait));
-	do {
-		r = sendmsg(g->life_fd, &header, MSG_NOSIGNAL);
-	} while (r < 0 && errno == EINTR);
-	if (r < 0)
+	if (send_fds(g->life_fd, &message, sizeof(message), fds, n_fds, 0) < 0)
 		return -EOWNERDEAD;
 	do {
 		r = recv(g->life_fd, &message, sizeof(message), 0);

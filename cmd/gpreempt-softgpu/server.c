@@ -12,6 +12,7 @@
 #include "gpu/files.h"
 #include "gpu/kfd/procs.h"
 #include "util/macros.h"
+#include "util/send_fds.h"
 
 #define BACKLOG 64
 #define REQUESTS_A_TURN 32 /* of one connection, before others have theirs */
@@ -210,23 +211,7 @@ void connection_end(struct connection *c)
 
 int connection_send(struct connection *c, const void *packet, size_t len, int fd)
 {
-	struct iovec part = { (void *)packet, len };
-	union {
-		struct cmsghdr h;
-		char room[CMSG_SPACE(sizeof(fd))];
-	} control = { .h = { CMSG_LEN(sizeof(fd)), SOL_SOCKET, SCM_RIGHTS } };
-	struct msghdr m = { .msg_iov = &part, .msg_iovlen = 1 };
-	ssize_t r;
-
-	if (fd >= 0) {
-		memcpy(CMSG_DATA(&control.h), &fd, sizeof(fd));
-		m.msg_control = &control;
-		m.msg_controllen = sizeof(control);
-	}
-	do {
-		r = sendmsg(c->fd, &m, MSG_DONTWAIT | MSG_NOSIGNAL);
-	} while (r < 0 && errno == EINTR);
-	return r < 0 ? -errno : 0;
+	return send_fds(c->fd, packet, len, &fd, fd >= 0, MSG_DONTWAIT);
 }
 
 void connection_want_room(struct connection *c)

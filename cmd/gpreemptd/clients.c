@@ -5,6 +5,7 @@
 #include <sys/socket.h>
 
 #include "cmd/gpreemptd/control_internal.h"
+#include "util/send_fds.h"
 
 void client_free(struct client *client)
 {
@@ -33,24 +34,7 @@ int client_send(struct client *client, const void *packet, size_t len)
 
 int client_send_fd(struct client *client, const void *packet, size_t len, int fd)
 {
-	union {
-		struct cmsghdr align;
-		char room[CMSG_SPACE(sizeof(int))];
-	} control = { 0 };
-	struct iovec iov = { .iov_base = (void *)packet, .iov_len = len };
-	struct msghdr msg = {
-		.msg_iov = &iov,
-		.msg_iovlen = 1,
-		.msg_control = control.room,
-		.msg_controllen = sizeof(control.room),
-	};
-	struct cmsghdr *cmsg = CMSG_FIRSTHDR(&msg);
-
-	cmsg->cmsg_level = SOL_SOCKET;
-	cmsg->cmsg_type = SCM_RIGHTS;
-	cmsg->cmsg_len = CMSG_LEN(sizeof(int));
-	memcpy(CMSG_DATA(cmsg), &fd, sizeof(fd));
-	return sendmsg(client->fd, &msg, MSG_DONTWAIT | MSG_NOSIGNAL) < 0 ? -errno : 0;
+	return send_fds(client->fd, packet, len, &fd, 1, MSG_DONTWAIT);
 }
 
 static void want_events(struct client *client)

@@ -9,6 +9,7 @@
 
 #include "gpu/helpers/helper.h"
 #include "util/macros.h"
+#include "util/send_fds.h"
 
 #define ALIGN 8u
 
@@ -24,28 +25,11 @@ int reader_put(struct reader_room *room, const void *data, size_t len)
 /* One byte, and descriptors, which are closed here. */
 static int tell(const int *fds, uint32_t n)
 {
-	union reader_control control = { 0 };
-	char byte = 0;
-	struct iovec iov = { .iov_base = &byte, .iov_len = 1 };
-	struct msghdr message = { .msg_iov = &iov, .msg_iovlen = 1 };
-	ssize_t r;
+	int r = send_fds(HELPER_SOCKET, "", 1, fds, n, 0);
 
-	if (n) {
-		message.msg_control = control.bytes;
-		message.msg_controllen = CMSG_SPACE(n * sizeof(*fds));
-		control.header = (struct cmsghdr){
-			.cmsg_level = SOL_SOCKET,
-			.cmsg_type = SCM_RIGHTS,
-			.cmsg_len = CMSG_LEN(n * sizeof(*fds)),
-		};
-		memcpy(CMSG_DATA(&control.header), fds, n * sizeof(*fds));
-	}
-	do {
-		r = sendmsg(HELPER_SOCKET, &message, MSG_NOSIGNAL);
-	} while (r < 0 && errno == EINTR);
 	for (uint32_t i = 0; i < n; i++)
 		close(fds[i]);
-	return r < 0 ? -errno : 0;
+	return r;
 }
 
 /* False: the owner is gone. */
