@@ -179,21 +179,10 @@ static void look_out(struct backend *b, uint64_t until_ns)
 
 /* ---- orders ---- */
 
-static unsigned int rank(const struct order *o)
-{
-	switch (o->done.verb) {
-	case GPU_SUSPEND: /* somebody waits for the GPU */
-		return 0;
-	case GPU_RESUME:
-		return 1;
-	case GPU_SLICE:
-		return 2;
-	case GPU_RELEASE:
-		return 3;
-	default:
-		return 4;
-	}
-}
+static const unsigned int ranks[] = {
+	[GPU_SUSPEND] = 0, /* somebody waits for the GPU */
+	[GPU_RESUME] = 1,  [GPU_SLICE] = 2, [GPU_RELEASE] = 3, [GPU_ATTACH] = 4,
+};
 
 /* Of each target only the first one is looked at: they are done in their order. */
 static bool is_first(struct backend *b, struct order *o)
@@ -210,7 +199,8 @@ static struct order *most_urgent(struct backend *b)
 
 	b->round++;
 	STAILQ_FOREACH(o, &b->queue, link)
-		if (is_first(b, o) && !o->t->waits && (!best || rank(o) < rank(best)))
+		if (is_first(b, o) && !o->t->waits &&
+		    (!best || ranks[o->done.verb] < ranks[best->done.verb]))
 			best = o;
 	return best;
 }

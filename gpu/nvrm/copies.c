@@ -1,9 +1,14 @@
 /* SPDX-License-Identifier: MIT */
+/* Descriptors of processes: copies of them, what they are, and whose they were before a fork. */
 #include <errno.h>
 #include <string.h>
+#include <unistd.h>
 
+#include "gpu/nvrm/internal.h"
 #include "gpu/nvrm/look.h"
 #include "util/macros.h"
+
+#define MOST_DESCRIPTORS 64u /* of an ancestor */
 
 /* Those that were read, also by others: so a look at any number of them comes to steps. */
 static void count_down(unsigned int *left, unsigned int unused)
@@ -85,4 +90,87 @@ int nvrm_ask_gpu(struct nvrm *n, struct nvrm_question *q, pid_t pid, uint64_t *p
 			*ret_parent = q->words.parent;
 	} while (r == 0 && *position != NVRM_LIST_END);
 	return r;
+}
+
+/* ---- ancestors ---- */
+
+/*
+ * Who only borrows descriptors, as we do, has no GPU open; the caller may, and may have borrowed
+ * those of its own children.
+ */
+static int list_ancestors(struct nvrm *n, struct nvrm_question *q, pid_t pid,
+			  struct nvrm_ancestors *a, unsigned int *left)
+{
+	if (!a->at) { /* the process itself is asked for its parent only */
+		a->at = pid;
+		a->position = NVRM_LIST_END;
+	}
+	while (a->at > 1 && a->passed <= NVRM_ANCESTORS) {
+		pid_t parent;
+		int r = nvrm_ask_gpu(n, q, a->at, &a->position, left, &parent);
+
+		if (r < 0)
+			return r;
+		if (r > 0)
+			a->pids[a->n++] = a->at;
+		a->passed++;
+		a->at = parent;
+		a->position = parent == getpid() ? NVRM_LIST_END : 0;
+	}
+	a->listed = true;
+	return 0;
+}
+
+/* 1, 0 or -errno; the copies are those of the process that is asked. */
+static int has_client(struct nvrm *n, struct nvrm_question *q, uint32_t client,
+		      struct nvrm_ancestors *a, unsigned int *left)
+{
+	while (a->n_copies < MOST_DESCRIPTORS) {
+		int fd, r;
+		bool found;
+
+		if (*left == 0)
+			return -EINPROGRESS;
+		r = nvrm_next_copy(n, q, a->pids[a->asked], &a->copies, left, &fd);
+		if (r <= 0)
+			return r;
+		*left -= *left > 0;
+		a->n_copies++;
+		found = nvrm_whose(n, fd, client) == NVRM_THIS;
+		n->transport->drop_fd(n->data, fd);
+		if (found)
+			return 1;
+	}
+	return 0;
+}
+
+/* Whose descriptors are not to be had has none that could have been inherited. */
+static bool is_out_of_reach(int r)
+{
+	return r == -EPERM || r == -EACCES || r == -ESRCH;
+}
+
+int nvrm_client_is_inherited(struct nvrm *n, struct nvrm_question *q, pid_t pid, uint32_t client,
+			     struct nvrm_ancestors *a, unsigned int *left)
+{
+	int r = a->listed ? 0 : list_ancestors(n, q, pid, a, left);
+
+	while (r == 0 && a->asked < a->n) {
+		r = has_client(n, q, client, a, left);
+		if (is_out_of_reach(r))
+			r = 0;
+		if (r < 0)
+			return r;
+		nvrm_ancestors_done(n, a);
+		a->asked++;
+	}
+	if (r >= 0)
+		a->asked = 0;
+	return r;
+}
+
+void nvrm_ancestors_done(struct nvrm *n, struct nvrm_ancestors *a)
+{
+	nvrm_copies_done(n, &a->copies);
+	a->n_copies = 0;
 }

@@ -153,16 +153,11 @@ static void say_refused(pid_t pid, const struct nvrm_failure *f, struct gpu_why 
 
 static enum gpu_why_kind errno_kind(int r)
 {
-	switch (r) {
-	case -ENODEV:
+	bool refused = r == -EPERM || r == -EACCES || r == -EOPNOTSUPP;
+
+	if (r == -ENODEV)
 		return GPU_WHY_ABSENT;
-	case -EPERM:
-	case -EACCES:
-	case -EOPNOTSUPP:
-		return GPU_WHY_REFUSED;
-	default:
-		return GPU_WHY_FAILED;
-	}
+	return refused ? GPU_WHY_REFUSED : GPU_WHY_FAILED;
 }
 
 static void say_system(int r, pid_t pid, const struct nvrm_failure *f, struct gpu_why *ret)

@@ -50,8 +50,6 @@ void nvrm_copies_done(struct nvrm *n, struct nvrm_copies *c);
 int nvrm_ask_gpu(struct nvrm *n, struct nvrm_question *q, pid_t pid, uint64_t *position,
 		 unsigned int *left, pid_t *ret_parent);
 
-/* ---- inherited.c ---- */
-
 #define NVRM_ANCESTORS 32
 
 struct nvrm_ancestors { /* that have a GPU open; zeroed before the first is looked for */

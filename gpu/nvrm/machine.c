@@ -18,23 +18,12 @@ static bool is_digit(char c)
 /* A word like 580.159.04; older and newer ones may lack the last part. */
 static bool parse_number(const char *word, size_t len, struct nvrm_version *v)
 {
-	unsigned int *parts[] = { &v->major, &v->minor, &v->patch };
-	size_t at = 0;
+	int end = 0;
 
-	v->major = v->minor = v->patch = 0;
-	for (size_t i = 0; i < ARRAY_SIZE(parts); i++) {
-		size_t from = at;
-
-		while (at < len && is_digit(word[at]) && at - from < 6)
-			*parts[i] = *parts[i] * 10 + (unsigned int)(word[at++] - '0');
-		if (at == from)
-			return false;
-		if (at == len)
-			return i > 0;
-		if (word[at++] != '.')
-			return false;
-	}
-	return false;
+	v->patch = 0;
+	return strspn(word, "0123456789.") == len &&
+	       sscanf(word, "%6u.%6u%n.%6u%n", &v->major, &v->minor, &end, &v->patch, &end) >= 2 &&
+	       (size_t)end == len;
 }
 
 /* "NVRM version: NVIDIA UNIX Open Kernel Module for x86_64  580.159.04  Release Build ..." */
