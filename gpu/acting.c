@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <string.h>
+#include <sys/epoll.h>
 
 #include "util/macros.h"
 
@@ -183,4 +184,69 @@ void acting_end(struct acting_backend *b)
 	}
 	while ((o = take_done(b)))
 		free(o);
+}
+
+/* ---- what is read of processes, and what there is to hear ---- */
+
+int acting_refuse(char *ret_why, int error, const char *why)
+{
+	if (ret_why)
+		snprintf(ret_why, GPU_WHY_SIZE, "%.*s", GPU_WHY_SIZE - 1, why);
+	return error;
+}
+
+int acting_poll(const struct acting_backend *b, uint32_t part, int fd)
+{
+	struct epoll_event e = { .events = EPOLLIN, .data.u32 = part };
+
+	return epoll_ctl(b->fd, EPOLL_CTL_ADD, fd, &e) < 0 ? -errno : 0;
+}
+
+int acting_open(struct acting_backend *b, bool by_readers, const struct proc_source *source,
+		char *ret_why)
+{
+	int r = mailbox_init(&b->done);
+
+	b->fd = epoll_create1(EPOLL_CLOEXEC);
+	if (r >= 0 && b->fd < 0)
+		r = -errno;
+	if (r >= 0 && by_readers)
+		r = readers_new(&(struct readers_options){ 0 }, &b->readers);
+	if (r == -ENOPKG)
+		return acting_refuse(ret_why, r, "the program " READER_PROGRAM " is not installed");
+	if (r >= 0)
+		r = asks_new(b->readers, source, &b->asks);
+	if (r >= 0)
+		r = acting_poll(b, ACTING_ORDERS, b->done.fd);
+	if (r >= 0 && b->readers)
+		r = acting_poll(b, ACTING_READERS, readers_fd(b->readers));
+	return r < 0 ? acting_refuse(ret_why, r, strerror(-r)) : 0;
+}
+
+void acting_done(struct acting_backend *b)
+{
+	asks_free(b->asks);
+	readers_free(b->readers);
+	closep(&b->fd);
+	mailbox_destroy(&b->done);
+}
+
+int acting_fd(struct gpu_backend *base)
+{
+	return ((struct acting_backend *)base)->fd;
+}
+
+int acting_owner(struct gpu_backend *base, pid_t pid, uid_t *ret)
+{
+	return asks_owner(((struct acting_backend *)base)->asks, pid, ret);
+}
+
+int acting_ask(struct gpu_backend *base, pid_t pid, uint32_t files)
+{
+	return asks_ask(((struct acting_backend *)base)->asks, pid, files);
+}
+
+bool acting_answer(struct gpu_backend *base, struct proc_files *ret)
+{
+	return asks_answer(((struct acting_backend *)base)->asks, ret);
 }

@@ -8,6 +8,7 @@
 #define GPREEMPT_GPU_ACTING_H
 
 #include "gpu/backend.h"
+#include "gpu/helpers/asks.h"
 #include "gpu/mailbox.h"
 
 struct order {
@@ -48,6 +49,9 @@ struct acting_backend {
 	const struct acting *acting;
 	LIST_HEAD(, target_base) targets;
 	struct mailbox done; /* orders */
+	int fd; /* that, and what readers have to say */
+	struct readers *readers; /* NULL: whatever is read cannot hang, and is read here */
+	struct asks *asks;
 };
 
 /* ---- gpu_ops ---- */
@@ -60,8 +64,25 @@ int acting_slice(struct gpu_target *t, enum gpu_slice slice, uint64_t cookie);
 int acting_release(struct gpu_target *t, uint64_t cookie);
 /* Frees the target with its release. */
 int acting_take(struct gpu_backend *base, struct gpu_done *ret);
+int acting_fd(struct gpu_backend *base);
+int acting_owner(struct gpu_backend *base, pid_t pid, uid_t *ret);
+int acting_ask(struct gpu_backend *base, pid_t pid, uint32_t files);
+bool acting_answer(struct gpu_backend *base, struct proc_files *ret);
 
 /* ---- for the implementation ---- */
+
+/*
+ * What is read of processes, by readers or here, from @source, and fd. @ret_why: GPU_WHY_SIZE bytes
+ * for a line on failure, or NULL. Both descriptors are -1 before.
+ */
+int acting_open(struct acting_backend *b, bool by_readers, const struct proc_source *source,
+		char *ret_why);
+void acting_done(struct acting_backend *b); /* the reverse, also of a failed one */
+/* Says why, and returns @error. */
+int acting_refuse(char *ret_why, int error, const char *why);
+/* fd is readable, with that as its data, also when @fd is. */
+enum acting_part { ACTING_ORDERS, ACTING_READERS, ACTING_OTHERS };
+int acting_poll(const struct acting_backend *b, uint32_t part, int fd);
 
 void acting_deliver(struct order *o); /* what came of it is for the owner to take */
 void acting_forget(struct order_list *list);

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include <errno.h>
 #include <string.h>
-#include <sys/epoll.h>
 #include <sys/eventfd.h>
 
 #include "gpu/nvrm/backend_internal.h"
@@ -23,10 +22,7 @@ static void backend_free(struct backend *b)
 	nvrm_watch_free_all(b);
 	nvrm_finder_free(b->finder);
 	nvrm_free(b->finder_n);
-	asks_free(b->asks);
-	readers_free(b->readers);
-	closep(&b->fd);
-	mailbox_destroy(&b->base.done);
+	acting_done(&b->base);
 	closep(&b->wake_fd);
 	pthread_mutex_destroy(&b->lock);
 	nvrm_free(b->n);
@@ -97,21 +93,6 @@ static int read_proc(void *user, const char *path, char **ret_text, size_t *ret_
 	return n->transport->read_proc(n->data, path, ret_text, ret_len);
 }
 
-static int backend_owner(struct gpu_backend *base, pid_t pid, uid_t *ret)
-{
-	return asks_owner(backend_of(base)->asks, pid, ret);
-}
-
-static int backend_ask(struct gpu_backend *base, pid_t pid, uint32_t files)
-{
-	return asks_ask(backend_of(base)->asks, pid, files);
-}
-
-static bool backend_answer(struct gpu_backend *base, struct proc_files *ret)
-{
-	return asks_answer(backend_of(base)->asks, ret);
-}
-
 static int backend_pidfd(struct gpu_backend *base, pid_t pid)
 {
 	struct nvrm *n = backend_of(base)->n;
@@ -119,17 +100,12 @@ static int backend_pidfd(struct gpu_backend *base, pid_t pid)
 	return n->transport->pidfd(n->data, pid);
 }
 
-static int backend_fd(struct gpu_backend *base)
-{
-	return backend_of(base)->fd;
-}
-
 static int backend_take(struct gpu_backend *base, struct gpu_done *ret)
 {
 	struct backend *b = backend_of(base);
 
-	if (b->readers)
-		readers_run(b->readers);
+	if (b->base.readers)
+		readers_run(b->base.readers);
 	return acting_take(base, ret);
 }
 
@@ -201,9 +177,9 @@ static const struct gpu_ops ops = {
 	.now_ns = backend_now_ns,
 	.nodes = backend_nodes,
 	.processes = backend_processes,
-	.owner = backend_owner,
-	.ask = backend_ask,
-	.answer = backend_answer,
+	.owner = acting_owner,
+	.ask = acting_ask,
+	.answer = acting_answer,
 	.pidfd = backend_pidfd,
 	.watch = nvrm_watch_new,
 	.unwatch = nvrm_watch_leave,
@@ -221,7 +197,7 @@ static const struct gpu_ops ops = {
 	.submit = backend_submit,
 	.holds = target_holds,
 	.held = target_held,
-	.fd = backend_fd,
+	.fd = acting_fd,
 	.take = backend_take,
 };
 
@@ -236,20 +212,13 @@ static const struct gpu_caps caps = {
 	.resume_ns = 300 * NSEC_PER_USEC,
 };
 
-static int refuse(const struct nvrm_backend_options *options, int error, const char *why)
-{
-	if (options->why)
-		snprintf(options->why, GPU_WHY_SIZE, "%.*s", GPU_WHY_SIZE - 1, why);
-	return error;
-}
-
 static int refuse_for(const struct nvrm_backend_options *options, int error,
 		      const struct nvrm_failure *failure)
 {
 	struct gpu_why text;
 
 	nvrm_failure_describe(error, 0, failure, &text);
-	return refuse(options, error, text.message);
+	return acting_refuse(options->why, error, text.message);
 }
 
 static int check_driver(struct nvrm *n, const struct nvrm_backend_options *options)
@@ -286,54 +255,24 @@ static int try_driver(struct nvrm *n, const struct nvrm_backend_options *options
 	return r == -EOPNOTSUPP ? 0 : -EOPNOTSUPP;
 }
 
-static int poll_also(const struct backend *b, int fd)
-{
-	struct epoll_event e = { .events = EPOLLIN };
-
-	return epoll_ctl(b->fd, EPOLL_CTL_ADD, fd, &e) < 0 ? -errno : 0;
-}
-
-/* What is read of processes, by helpers or here. */
-static int open_readers(struct backend *b, const struct nvrm_backend_options *options)
-{
-	const struct proc_source source = { read_proc, b->n };
-	int r = 0;
-
-	b->fd = epoll_create1(EPOLL_CLOEXEC);
-	if (b->fd < 0)
-		return refuse(options, -errno, strerror(errno));
-	if (options->by_readers) {
-		r = readers_new(&(struct readers_options){ 0 }, &b->readers);
-		if (r == -ENOPKG)
-			return refuse(options, r,
-				      "the program " READER_PROGRAM " is not installed");
-	}
-	if (r >= 0)
-		r = asks_new(b->readers, &source, &b->asks);
-	if (r >= 0)
-		r = poll_also(b, b->base.done.fd);
-	if (r >= 0 && b->readers)
-		r = poll_also(b, readers_fd(b->readers));
-	return r < 0 ? refuse(options, r, strerror(-r)) : 0;
-}
-
 static int backend_init(struct backend *b, const struct nvrm_backend_options *options)
 {
+	const struct proc_source source = { read_proc, b->n };
 	int r = check_driver(b->n, options);
 
 	if (r >= 0)
-		r = open_readers(b, options);
+		r = acting_open(&b->base, options->by_readers, &source, options->why);
 	if (r >= 0)
 		r = try_driver(b->n, options);
 	if (r < 0)
 		return r;
 	b->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	if (b->wake_fd < 0)
-		return refuse(options, -errno, strerror(errno));
+		return acting_refuse(options->why, -errno, strerror(errno));
 	r = nvrm_finder_new(b->finder_n ? b->finder_n : b->n, &b->finder);
 	if (r >= 0)
 		r = nvrm_work_start(b);
-	return r < 0 ? refuse(options, r, strerror(-r)) : 0;
+	return r < 0 ? acting_refuse(options->why, r, strerror(-r)) : 0;
 }
 
 int nvrm_backend_open(struct nvrm *n, const struct nvrm_backend_options *options,
@@ -345,20 +284,19 @@ int nvrm_backend_open(struct nvrm *n, const struct nvrm_backend_options *options
 	if (!b) {
 		nvrm_free(n);
 		nvrm_free(options->finder);
-		return refuse(options, -ENOMEM, strerror(ENOMEM));
+		return acting_refuse(options->why, -ENOMEM, strerror(ENOMEM));
 	}
 	b->base.base = (struct gpu_backend){ .ops = &ops, .caps = caps };
 	b->base.acting = &acting;
 	b->n = n;
 	b->finder_n = options->finder;
 	b->guard = options->guard;
-	b->fd = b->wake_fd = b->slot = -1;
+	b->base.fd = b->base.done.fd = b->wake_fd = b->slot = -1;
 	pthread_mutex_init(&b->lock, NULL);
 	STAILQ_INIT(&b->kept);
 	STAILQ_INIT(&b->orders);
 	STAILQ_INIT(&b->queue);
-	r = mailbox_init(&b->base.done);
-	r = r < 0 ? refuse(options, r, strerror(-r)) : backend_init(b, options);
+	r = backend_init(b, options);
 	if (r < 0)
 		return r;
 	*ret = &steal_ptr(&b)->base.base;

@@ -18,8 +18,6 @@
 #include <pthread.h>
 #include <sys/queue.h>
 
-#include "gpu/helpers/asks.h"
-#include "gpu/helpers/readers.h"
 #include "gpu/nvrm/backend.h"
 #include "gpu/nvrm/machine.h"
 #include "gpu/nvrm/process.h"
@@ -121,10 +119,6 @@ struct backend {
 	struct order_list kept; /* of this turn, until they are submitted */
 	pthread_t thread;
 	bool started;
-
-	int fd; /* orders that are done, and what readers have to say */
-	struct readers *readers; /* NULL: whatever is read cannot hang, and is read here */
-	struct asks *asks;
 
 	pthread_mutex_t lock;
 	struct order_list orders; /* to the worker */
