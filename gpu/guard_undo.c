@@ -2,6 +2,7 @@
 #include <errno.h>
 #include <poll.h>
 #include <sys/ptrace.h>
+#include <sys/socket.h>
 #include <time.h>
 
 #include "gpu/guard_watch.h"
@@ -22,7 +23,10 @@ BARE void guard_hear(int life_fd, struct guard_lent *lent)
 {
 	struct guard_message message = { .slot = GUARD_SLOTS };
 	struct iovec iov = { .iov_base = &message, .iov_len = sizeof(message) };
-	union guard_control control = { 0 };
+	union {
+		struct cmsghdr header;
+		char bytes[CMSG_SPACE(GUARD_MESSAGE_FDS * sizeof(int))];
+	} control = { 0 };
 	struct msghdr header = {
 		.msg_iov = &iov,
 		.msg_iovlen = 1,
@@ -49,20 +53,12 @@ BARE void guard_hear(int life_fd, struct guard_lent *lent)
 	bare_call(SYS_sendto, life_fd, &message, sizeof(message), MSG_NOSIGNAL, NULL, 0);
 }
 
-BARE static bool is_there(int pidfd)
+BARE static bool ends_within(int pidfd, long ns)
 {
 	struct pollfd end = { .fd = pidfd, .events = POLLIN };
-	struct timespec now = { 0 };
+	struct timespec wait = { .tv_nsec = ns };
 
-	return bare_call(SYS_ppoll, &end, 1, &now, NULL, 0) == 0;
-}
-
-BARE static void wait_a_little(int pidfd)
-{
-	struct pollfd end = { .fd = pidfd, .events = POLLIN };
-	struct timespec again = { .tv_nsec = AGAIN_NS };
-
-	bare_call(SYS_ppoll, &end, 1, &again, NULL, 0);
+	return bare_call(SYS_ppoll, &end, 1, &wait, NULL, 0) != 0;
 }
 
 BARE static bool is_due(const struct guard_call *c)
@@ -107,11 +103,11 @@ BARE static void make_calls(const struct guard_undo *undo, const struct guard_le
 	for (uint32_t i = 0; i < undo->n_calls && i < GUARD_CALLS; i++) {
 		const struct guard_call *c = &undo->calls[i];
 
-		while (is_due(c) && is_there(lent->pidfd)) {
+		while (is_due(c) && !ends_within(lent->pidfd, 0)) {
 			make_arg(undo, c, &arg);
 			if (!asks_again(bare_call(SYS_ioctl, lent->fd, c->request, &arg)))
 				break;
-			wait_a_little(lent->pidfd);
+			ends_within(lent->pidfd, AGAIN_NS);
 		}
 	}
 }
@@ -122,10 +118,10 @@ BARE static void make_calls(const struct guard_undo *undo, const struct guard_le
  */
 BARE static bool seize(pid_t target, const struct guard_lent *lent)
 {
-	while (is_there(lent->pidfd)) {
+	while (!ends_within(lent->pidfd, 0)) {
 		if (bare_call(SYS_ptrace, PTRACE_SEIZE, target, 0, 0) >= 0)
-			return is_there(lent->pidfd);
-		wait_a_little(lent->pidfd);
+			return !ends_within(lent->pidfd, 0);
+		ends_within(lent->pidfd, AGAIN_NS);
 	}
 	return false;
 }
@@ -147,7 +143,7 @@ BARE void guard_undo_all(struct guard_page *page, struct guard_lent *lent)
 		if (lent[i].fd < 0 || !any_due(undo))
 			continue;
 		while ((child = bare_call(SYS_clone, 0, 0, 0, 0, 0)) < 0)
-			wait_a_little(lent[i].pidfd); /* too many processes just now */
+			ends_within(lent[i].pidfd, AGAIN_NS); /* too many processes just now */
 		if (child > 0)
 			continue;
 		drop_others(lent, i);

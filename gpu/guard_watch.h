@@ -3,8 +3,6 @@
 #ifndef GPREEMPT_GPU_GUARD_WATCH_H
 #define GPREEMPT_GPU_GUARD_WATCH_H
 
-#include <sys/socket.h>
-
 #include "gpu/guard.h"
 
 #define GUARD_LOOK_NS 50000000ull
@@ -60,11 +58,6 @@ _Noreturn void guard_watch(struct guard_page *page, const struct guard_holder *h
 
 struct guard_message {
 	int32_t slot; /* in the answer: the same, or -errno */
-};
-
-union guard_control {
-	struct cmsghdr header;
-	char bytes[CMSG_SPACE(GUARD_MESSAGE_FDS * sizeof(int))];
 };
 
 struct guard_lent { /* for one slot */

@@ -202,18 +202,15 @@ static void forget_all_but(struct nvrm_finder *f, uint64_t round)
 	}
 }
 
-static int list(struct nvrm_finder *f, uint32_t *ret, size_t max)
-{
-	return f->n->transport->list_numbers(f->n->data, "", &f->position, ret, max);
-}
-
 /* Who is in a list that was read to its end is there, and nobody else. */
 static int list_processes(struct nvrm_finder *f, unsigned int left)
 {
 	uint32_t pids[PAGE];
 
 	while (left > 0) {
-		int n = list(f, pids, MIN(left, PAGE)), r = 0;
+		int n = f->n->transport->list_numbers(f->n->data, "", &f->position, pids,
+						      MIN(left, PAGE));
+		int r = 0;
 
 		for (int i = 0; i < n && r >= 0; i++)
 			r = pids[i] > 0 && pids[i] <= INT32_MAX ? meet(f, (pid_t)pids[i]) : 0;
