@@ -120,12 +120,7 @@ static bool can_be_frozen(const char *group)
 
 bool freezer_group(char ret[FREEZER_PATH_SIZE])
 {
-	char group[FREEZER_PATH_SIZE];
-
-	if (!read_group("self/cgroup", group) || !can_be_frozen(group))
-		return false;
-	memcpy(ret, group, sizeof(group));
-	return true;
+	return read_group("self/cgroup", ret) && can_be_frozen(ret);
 }
 
 int freezer_check(pid_t pid)

@@ -229,13 +229,10 @@ static int check_driver(struct nvrm *n, const struct nvrm_backend_options *optio
 
 	if (r == -ENOENT)
 		return refuse_for(options, -ENODEV, &failure);
-	if (r < 0) {
-		failure.why = NVRM_WHY_DRIVER_UNKNOWN;
-		return refuse_for(options, -EOPNOTSUPP, &failure);
-	}
-	if (nvrm_check_version(&version, &failure) < 0)
-		return refuse_for(options, -EOPNOTSUPP, &failure);
-	return 0;
+	failure.why = NVRM_WHY_DRIVER_UNKNOWN;
+	if (r >= 0)
+		r = nvrm_check_version(&version, &failure);
+	return r < 0 ? refuse_for(options, -EOPNOTSUPP, &failure) : 0;
 }
 
 /* One GPU stands for all: it is the driver that is tried. */

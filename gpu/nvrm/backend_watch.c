@@ -158,40 +158,27 @@ static void begin(struct gpu_watch *w)
 		show(w->proc, w);
 }
 
-static void end(struct gpu_watch *w)
-{
-	struct proc *x = w->proc;
-
-	if (x)
-		x->n_watches--;
-	watch_free(w);
-}
-
-/* What is freed may have to be closed, and the owner does not wait for that. */
-static void put_unwatched(struct backend *b)
-{
-	struct proc *x = LIST_FIRST(&b->procs), *next;
-
-	for (; x; x = next) {
-		next = LIST_NEXT(x, link);
-		nvrm_proc_put(x);
-	}
-}
-
 void nvrm_watch_sweep(struct backend *b)
 {
-	struct gpu_watch *w, *next;
+	struct gpu_watch *w, *next_w;
+	struct proc *x, *next_x;
 
 	pthread_mutex_lock(&b->lock);
-	for (w = LIST_FIRST(&b->watches); w; w = next) {
-		next = LIST_NEXT(w, link);
+	for (w = LIST_FIRST(&b->watches); w; w = next_w) {
+		next_w = LIST_NEXT(w, link);
+		if (w->left && w->proc)
+			w->proc->n_watches--;
 		if (w->left)
-			end(w);
+			watch_free(w);
 		else if (!w->proc && !w->ended)
 			begin(w);
 	}
 	pthread_mutex_unlock(&b->lock);
-	put_unwatched(b);
+	/* What is freed may have to be closed, and the owner does not wait for that. */
+	for (x = LIST_FIRST(&b->procs); x; x = next_x) {
+		next_x = LIST_NEXT(x, link);
+		nvrm_proc_put(x);
+	}
 }
 
 static int follow(struct proc *x, struct nvrm_failure *ret_failure)

@@ -252,17 +252,13 @@ static bool by_others(const struct nvrm_finder *f)
 	return nvrm_answers_fd(f->n) >= 0;
 }
 
-static void set_unseen(struct nvrm_finder *f, struct seen *x, bool unseen)
-{
-	f->n_unseen = f->n_unseen - x->unseen + unseen;
-	x->unseen = unseen;
-}
-
 static void take(struct nvrm_finder *f, struct seen *x, int r, uint64_t now_ns)
 {
 	const struct nvrm_words *w = &x->question->words;
 
-	set_unseen(f, x, r < 0); /* what the process itself is the reason of is no error */
+	f->n_unseen -= x->unseen;
+	x->unseen = r < 0; /* what the process itself is the reason of is no error */
+	f->n_unseen += x->unseen;
 	x->position = r == 0 && w->position != NVRM_LIST_END ? w->position : 0;
 	if (x->position)
 		return;
