@@ -191,15 +191,6 @@ static int search_client(struct nvrm_process *p, struct nvrm_search *s, struct n
 
 /* ---- descriptors ---- */
 
-/* What the process calls the descriptor that is looked at. */
-static void name_descriptor(struct nvrm_client *c, const struct nvrm_copies *copies)
-{
-	const struct borrowed *b = &copies->all[copies->next - 1];
-
-	c->fd_number = b->number;
-	memcpy(c->link, b->link, sizeof(c->link));
-}
-
 /* It may have been given another number since: it is known by the first it has now. */
 static bool is_known(struct nvrm_process *p, const struct nvrm_search *s)
 {
@@ -209,7 +200,7 @@ static bool is_known(struct nvrm_process *p, const struct nvrm_search *s)
 		if (nvrm_whose(p->n, s->fd, c->handle) != NVRM_THIS)
 			continue;
 		if (c->seen != p->looks)
-			name_descriptor(c, &s->copies);
+			c->name = s->copies.all[s->copies.next - 1];
 		c->seen = p->looks;
 		return true;
 	}
@@ -285,13 +276,13 @@ static int keep_client(struct nvrm_process *p, struct nvrm_search *s, struct nvr
 	p->n_clients++;
 	*c = (struct nvrm_client){
 		.fd = steal_fd(&s->fd),
+		.name = s->copies.all[s->copies.next - 1],
 		.handle = s->number,
 		.objects = s->listing.objects,
 		.guard_slot = -1,
 		.seen = p->looks,
 		.looked = p->looks,
 	};
-	name_descriptor(c, &s->copies);
 	s->listing = (struct nvrm_listing){ 0 };
 	return 0;
 }
@@ -471,8 +462,8 @@ int nvrm_discover(struct nvrm_process *p, struct nvrm_search *s, struct nvrm_que
 static bool is_closed(const struct nvrm_client *c, const struct nvrm_words *w)
 {
 	for (uint32_t i = 0; i < w->n; i++)
-		if (w->copies[i].number == c->fd_number)
-			return strncmp(w->copies[i].link, c->link, sizeof(c->link)) != 0;
+		if (w->copies[i].number == c->name.number)
+			return strncmp(w->copies[i].link, c->name.link, BORROW_LINK) != 0;
 	return false; /* it came after the question */
 }
 
@@ -490,7 +481,7 @@ int nvrm_has_closed(struct nvrm_process *p, struct nvrm_question *q)
 		nvrm_question_about(p->n, q, p->pid,
 				    &(struct nvrm_words){ .what = NVRM_ASK_LINKS });
 		for (size_t i = 0; i < p->n_clients; i++)
-			q->words.copies[q->words.n++].number = p->clients[i].fd_number;
+			q->words.copies[q->words.n++] = p->clients[i].name;
 	}
 	r = nvrm_ask(p->n, q);
 	for (size_t i = 0; r == 0 && i < p->n_clients; i++)

@@ -347,24 +347,19 @@ int nvrm_process_look(struct nvrm_process *p, unsigned int *left, struct nvrm_fa
 	return r;
 }
 
-static void wait_for_answer(struct nvrm *n)
-{
-	struct pollfd answer = { .fd = nvrm_answers_fd(n), .events = POLLIN };
-
-	poll(&answer, 1, HEAR_MS);
-	n->transport->hear(n->data);
-}
-
 int nvrm_process_refresh(struct nvrm_process *p, struct nvrm_failure *ret_failure)
 {
 	int r;
 
 	do {
+		struct pollfd answer = { .fd = nvrm_answers_fd(p->n), .events = POLLIN };
 		unsigned int left = UINT_MAX;
 
 		r = nvrm_process_look(p, &left, ret_failure);
-		if (r == -EINPROGRESS && nvrm_process_waits(p))
-			wait_for_answer(p->n);
+		if (r == -EINPROGRESS && nvrm_process_waits(p)) {
+			poll(&answer, 1, HEAR_MS);
+			p->n->transport->hear(p->n->data);
+		}
 	} while (r == -EINPROGRESS);
 	return r;
 }

@@ -44,8 +44,7 @@ struct nvrm_group {
 
 struct nvrm_client {
 	int fd;
-	uint32_t fd_number; /* what it is in the process, */
-	char link[BORROW_LINK]; /* and what that points to, cut off */
+	struct borrowed name; /* its number in the process, and what that points to */
 	uint32_t handle;
 	struct nvrm_objects objects;
 	uint32_t swept; /* handles below this were looked at once more */

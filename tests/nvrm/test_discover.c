@@ -423,7 +423,7 @@ static void a_file_that_has_another_number_is_no_trouble(void **state)
 
 	fake_rm_job(r->fake, JOB);
 	p = rig_open(r, JOB);
-	fake_rm_move_file(r->fake, JOB, (int)p->clients[0].fd_number);
+	fake_rm_move_file(r->fake, JOB, (int)p->clients[0].name.number);
 	assert_int_equal(nvrm_process_refresh(p, &r->failure), 0);
 	fake_rm_forget_calls(r->fake);
 	assert_int_equal(nvrm_process_refresh(p, &r->failure), 0);
