@@ -26,7 +26,7 @@ static void backend_free(struct backend *b)
 	readers_free(b->readers);
 	gkfd_look_room_free(b->room);
 	closep(&b->fd);
-	mailbox_destroy(&b->done);
+	mailbox_destroy(&b->base.done);
 	gkfd_free(b->k);
 	free(b);
 }
@@ -42,8 +42,7 @@ static void backend_close(struct gpu_backend *base)
 
 	while (!LIST_EMPTY(&b->watches))
 		watch_free(LIST_FIRST(&b->watches));
-	b->acting->close(b);
-	targets_free(b);
+	acting_end(&b->base);
 	backend_free(b);
 }
 
@@ -170,10 +169,10 @@ static int backend_take(struct gpu_backend *base, struct gpu_done *ret)
 {
 	struct backend *b = backend_of(base);
 
-	if (orders_take(b, ret) == 1)
+	if (acting_take(base, ret) == 1)
 		return 1;
 	run_helpers(b);
-	return orders_take(b, ret);
+	return acting_take(base, ret);
 }
 
 static const char *backend_problem(struct gpu_backend *base)
@@ -193,8 +192,8 @@ static const char *backend_problem(struct gpu_backend *base)
 	.answer = backend_answer, .pidfd = backend_pidfd, .watch = watch_new, \
 	.unwatch = watch_free, .refresh = watch_refresh, .queues = watch_queues, \
 	.look = look_at, .looked = look_result, .blind = look_blind, \
-	.problem = backend_problem, .attach = backend_attach, .suspend = backend_suspend, \
-	.resume = backend_resume, .release = backend_release, .fd = backend_fd, \
+	.problem = backend_problem, .attach = acting_attach, .suspend = acting_suspend, \
+	.resume = acting_resume, .release = acting_release, .fd = backend_fd, \
 	.take = backend_take
 /* clang-format on */
 
@@ -329,7 +328,7 @@ static int open_device(struct backend *b, const struct gkfd_backend_options *opt
 static int open_readers(struct backend *b, const struct gkfd_backend_options *options)
 {
 	const struct proc_source source = { read_proc, b->k };
-	int r = mailbox_init(&b->done);
+	int r = mailbox_init(&b->base.done);
 
 	if (r >= 0 && options->by_readers) {
 		r = readers_new(&(struct readers_options){ 0 }, &b->readers);
@@ -360,7 +359,7 @@ static int begin(struct backend *b, const struct gkfd_backend_options *options)
 	if (r >= 0 && b->fd < 0)
 		r = -errno;
 	if (r >= 0)
-		r = poll_also(b, PART_ORDERS, b->done.fd);
+		r = poll_also(b, PART_ORDERS, b->base.done.fd);
 	if (r >= 0 && b->readers)
 		r = poll_also(b, PART_READERS, readers_fd(b->readers));
 	if (r >= 0 && b->mqds.readers)
@@ -373,14 +372,14 @@ static int begin(struct backend *b, const struct gkfd_backend_options *options)
 static void choose_acting(struct backend *b)
 {
 	if (b->ext) {
-		b->base.ops = &ops_with_ext;
-		b->acting = &acting_by_ext;
+		b->base.base.ops = &ops_with_ext;
+		b->base.acting = &acting_by_ext;
 	} else if (b->holder_program >= 0) {
-		b->base.ops = &ops_with_holders;
-		b->acting = &acting_by_holders;
+		b->base.base.ops = &ops_with_holders;
+		b->base.acting = &acting_by_holders;
 	} else {
-		b->base.ops = &ops_with_threads;
-		b->acting = &acting_by_threads;
+		b->base.base.ops = &ops_with_threads;
+		b->base.acting = &acting_by_threads;
 	}
 }
 
@@ -397,7 +396,7 @@ int gkfd_backend_open(struct gkfd *k, const struct gkfd_backend_options *options
 	b->k = k;
 	b->way = options->way;
 	b->guard = options->guard;
-	b->fd = b->holder_program = b->holders_fd = b->done.fd = -1;
+	b->fd = b->holder_program = b->holders_fd = b->base.done.fd = -1;
 	b->own_pid = options->by_holders ? 0 : own_pid(k);
 	r = open_readers(b, options);
 	if (r >= 0)
@@ -407,8 +406,8 @@ int gkfd_backend_open(struct gkfd *k, const struct gkfd_backend_options *options
 	if (r < 0)
 		return r;
 	choose_acting(b);
-	b->base.caps = caps_of(b);
-	*ret = &steal_ptr(&b)->base;
+	b->base.base.caps = caps_of(b);
+	*ret = &steal_ptr(&b)->base.base;
 	return 0;
 }
 
@@ -416,5 +415,5 @@ struct gkfd_target *gkfd_backend_target(struct gpu_target *t)
 {
 	const struct backend *b = ((struct target_base *)t)->b;
 
-	return b->acting == &acting_by_threads ? act_target(t) : NULL;
+	return b->base.acting == &acting_by_threads ? act_target(t) : NULL;
 }

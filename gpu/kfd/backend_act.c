@@ -12,15 +12,20 @@ struct gpu_target {
 	struct gkfd_target *target;
 };
 
+struct posted {
+	struct order order;
+	struct tracer_order at_thread;
+};
+
 /* ---- on the target's thread ---- */
 
-static void run(struct tracer_order *base)
+static void run(struct tracer_order *at_thread)
 {
-	struct order *o = (struct order *)base;
+	struct order *o = &container_of(at_thread, struct posted, at_thread)->order;
 	struct gkfd_target *target = o->t->target;
 
 	target_run(target, &o->what, o->called_ns, &o->done);
-	order_deliver(o);
+	acting_deliver(o);
 	target_settle(target);
 }
 
@@ -30,7 +35,7 @@ static void on_ended(void *user, const struct gpu_done *done)
 	struct order *o = steal_ptr(&t->base.ended);
 
 	o->done = *done;
-	order_deliver(o);
+	acting_deliver(o);
 }
 
 static void on_gone(void *user)
@@ -39,7 +44,7 @@ static void on_gone(void *user)
 	struct order *o = steal_ptr(&t->base.release);
 
 	o->done.done_ns = gkfd_now_ns(t->base.b->k);
-	order_deliver(o);
+	acting_deliver(o);
 }
 
 static const struct target_hooks hooks = { .ended = on_ended, .gone = on_gone };
@@ -69,6 +74,7 @@ static void act_end(struct gpu_target *t)
 /* A release is done when the thread is gone, whoever asked for that. */
 static int act_post(struct gpu_target *t, struct order *o)
 {
+	struct posted *p = (struct posted *)o;
 	int r = o->done.verb == GPU_ATTACH ? tracer_launch(t->target->tracer) : 0;
 
 	if (r < 0)
@@ -79,8 +85,8 @@ static int act_post(struct gpu_target *t, struct order *o)
 		target_leave(t->target);
 		return 0;
 	}
-	o->base.run = run;
-	tracer_post(t->target->tracer, &o->base);
+	p->at_thread.run = run;
+	tracer_post(t->target->tracer, &p->at_thread);
 	return 0;
 }
 
@@ -107,6 +113,7 @@ struct gkfd_target *act_target(struct gpu_target *t)
 
 const struct acting acting_by_threads = {
 	.target_size = sizeof(struct gpu_target),
+	.order_size = sizeof(struct posted),
 	.begin = act_begin,
 	.end = act_end,
 	.post = act_post,

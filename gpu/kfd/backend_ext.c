@@ -71,7 +71,7 @@ static void ext_end(struct gpu_target *t)
 {
 	if (t->base.b->readers)
 		readers_cancel(t->base.b->readers, &t->borrow);
-	orders_free(&t->early);
+	acting_forget(&t->early);
 	for (uint32_t i = 0; i < t->n_fds; i++)
 		closep(&t->fds[i]);
 	closep(&t->pidfd);
@@ -154,6 +154,7 @@ static void ext_close(struct backend *b)
 
 const struct acting acting_by_ext = {
 	.target_size = sizeof(struct gpu_target),
+	.order_size = sizeof(struct order),
 	.begin = ext_begin,
 	.end = ext_end,
 	.post = ext_post,
@@ -165,9 +166,9 @@ void ext_free(struct ext *x)
 	if (!x)
 		return;
 	ext_work_stop(x);
-	orders_free(&x->kept);
-	orders_free(&x->orders);
-	orders_free(&x->queue);
+	acting_forget(&x->kept);
+	acting_forget(&x->orders);
+	acting_forget(&x->queue);
 	closep(&x->wake_fd);
 	pthread_cond_destroy(&x->ticked);
 	pthread_mutex_destroy(&x->lock);

@@ -48,6 +48,7 @@ struct gpu_target {
 	bool exact; /* who lost it is told, and a queue that is gone is not forgotten in silence */
 	uint64_t driver_ns; /* then the driver lets it go, if nobody renews that */
 	uint64_t renew_ns; /* when to, if until_ns is later */
+	uint32_t entry, n_entries; /* of the order that is run: its part of the call */
 };
 
 struct ext {

@@ -116,7 +116,7 @@ static void refuse(struct order *o, int error, enum gkfd_why why, const char *st
 	struct gkfd_failure fail;
 
 	gkfd_fail(&fail, error, why, step);
-	o->n_entries = 0;
+	o->t->n_entries = 0;
 	ext_explain(o, error, &fail);
 }
 
@@ -126,7 +126,7 @@ static void fill_suspend(struct ext *x, struct order *o, struct ext_call *c)
 	uint64_t hold_ns = ext_hold_ns(x, until(o), gkfd_now_ns(x->b->k));
 	int r;
 
-	o->entry = c->n_unmap;
+	o->t->entry = c->n_unmap;
 	if (hold_ns == 0) {
 		refuse(o, -ETIMEDOUT, GKFD_WHY_TOO_LATE, "hold");
 		return;
@@ -137,12 +137,12 @@ static void fill_suspend(struct ext *x, struct order *o, struct ext_call *c)
 		       r == -E2BIG ? GKFD_WHY_TOO_MANY_QUEUES : GKFD_WHY_SYSTEM, "hold");
 		return;
 	}
-	o->n_entries = o->what.ids ? (uint32_t)o->what.n : 1;
-	for (uint32_t i = 0; i < o->n_entries; i++)
-		x->entries[o->entry + i] =
+	o->t->n_entries = o->what.ids ? (uint32_t)o->what.n : 1;
+	for (uint32_t i = 0; i < o->t->n_entries; i++)
+		x->entries[o->t->entry + i] =
 			gkfd_ext_entry(t->base.pid, t->start_ticks,
 				       o->what.ids ? o->what.ids[i] : KFD_GPREEMPT_ALL_QUEUES);
-	c->n_unmap += o->n_entries;
+	c->n_unmap += o->t->n_entries;
 	c->hold_ns = c->hold_ns ? MIN(c->hold_ns, hold_ns) : hold_ns;
 	c->grace_kclk = MAX(c->grace_kclk, o->what.grace_kclk);
 }
@@ -151,21 +151,22 @@ static void fill_resume(struct ext *x, struct order *o, struct ext_call *c)
 {
 	int n;
 
-	o->entry = c->n_unmap + c->n_map;
-	n = ext_scopes_remove(o->t, &o->what, &x->entries[o->entry], x->max_entries - o->entry);
+	o->t->entry = c->n_unmap + c->n_map;
+	n = ext_scopes_remove(o->t, &o->what, &x->entries[o->t->entry],
+			      x->max_entries - o->t->entry);
 	if (n < 0) {
 		refuse(o, n, n == -ESRCH ? GKFD_WHY_EXITED : GKFD_WHY_SYSTEM, "resume");
 		return;
 	}
-	o->n_entries = (uint32_t)n;
-	c->n_map += o->n_entries;
+	o->t->n_entries = (uint32_t)n;
+	c->n_map += o->t->n_entries;
 }
 
 static bool is_refused(struct order *o)
 {
 	if (o->t->attached)
 		return false;
-	o->n_entries = 0;
+	o->t->n_entries = 0;
 	if (o->done.verb != GPU_RELEASE)
 		ext_explain(o, o->t->refused, &o->t->refusal);
 	return true;
@@ -247,7 +248,7 @@ static void explain(struct ext *x, struct order *o, int r, const struct kfd_gpre
 		explain_preemption(o, -EIO, e);
 		return;
 	}
-	r = ext_explain_entry(o->t, e ? e : &x->entries[o->entry], r, &fail);
+	r = ext_explain_entry(o->t, e ? e : &x->entries[o->t->entry], r, &fail);
 	ext_explain(o, r, &fail);
 }
 
@@ -266,13 +267,13 @@ static void judge(struct ext *x, struct order *o, const struct ext_call *c)
 	const struct kfd_gpreempt_entry *e = NULL;
 	int r = MIN(c->r, 0);
 
-	if (!o->n_entries)
+	if (!o->t->n_entries)
 		return;
 	o->done.began_ns = c->began_ns;
 	o->done.done_ns = c->done_ns;
 	o->done.took_ns = c->took_ns;
-	for (uint32_t i = 0; r == 0 && i < o->n_entries; i++) {
-		e = &x->entries[o->entry + i];
+	for (uint32_t i = 0; r == 0 && i < o->t->n_entries; i++) {
+		e = &x->entries[o->t->entry + i];
 		o->done.queues += e->queues;
 		r = entry_result(o, e);
 	}
@@ -287,7 +288,7 @@ static void held(struct order *o, const struct ext_call *c)
 	struct gpu_target *t = o->t;
 	uint64_t until_ns = until(o), driver_ns = t->driver_ns, renew_ns = t->renew_ns;
 
-	if (!o->n_entries)
+	if (!o->t->n_entries)
 		return;
 	ext_scopes_add(t, &o->what);
 	t->exact = o->what.exact;
@@ -327,7 +328,7 @@ static void settle(struct ext *x, struct order *o, const struct ext_call *c)
 
 	if (o->done.verb == GPU_SUSPEND && r == 0)
 		held(o, c);
-	else if (o->done.verb == GPU_SUSPEND && o->n_entries && r != -ESRCH)
+	else if (o->done.verb == GPU_SUSPEND && o->t->n_entries && r != -ESRCH)
 		undo(x, o);
 	if (o->done.verb == GPU_RELEASE) {
 		ext_untie(t);

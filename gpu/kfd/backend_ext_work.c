@@ -26,7 +26,7 @@ void ext_finish(struct order *o)
 	if (!o->done.began_ns) /* the driver was not asked */
 		o->done.began_ns = o->done.done_ns = gkfd_now_ns(b->k);
 	o->done.holds = o->t->n_scopes > 0;
-	order_deliver(o);
+	acting_deliver(o);
 }
 
 void ext_untie(struct gpu_target *t)

@@ -77,7 +77,7 @@ static void take_done(struct gpu_target *t, const struct gpu_done *done)
 	if (!o)
 		return;
 	o->done = *done;
-	order_deliver(o);
+	acting_deliver(o);
 }
 
 /* Whatever was asked is answered by @result. */
@@ -209,7 +209,7 @@ static int post(struct gpu_target *t, struct order *o)
 	if (o->what.n > HOLDER_IDS_MAX)
 		return -EINVAL;
 	if (o->what.n)
-		memcpy(message.ids, o->ids, o->what.n * sizeof(*o->ids));
+		memcpy(message.ids, o->what.ids, o->what.n * sizeof(*o->what.ids));
 	if (r >= 0)
 		r = send_order(&t->helper, &message);
 	if (r < 0)
@@ -233,7 +233,7 @@ static int holders_post(struct gpu_target *t, struct order *o)
 	if (!t->gone)
 		forget_holder(t, false);
 	o->done.began_ns = o->done.done_ns = gkfd_now_ns(t->base.b->k);
-	order_deliver(o);
+	acting_deliver(o);
 	return 0;
 }
 
@@ -243,7 +243,7 @@ static void holders_end(struct gpu_target *t)
 {
 	if (t->helper.pid && !t->gone)
 		forget_holder(t, false);
-	orders_free(&t->sent);
+	acting_forget(&t->sent);
 }
 
 /* Those that may hang count as well: it takes long to be sure. */
@@ -399,6 +399,7 @@ void holders_free(struct backend *b)
 
 const struct acting acting_by_holders = {
 	.target_size = sizeof(struct gpu_target),
+	.order_size = sizeof(struct order),
 	.begin = holders_begin,
 	.end = holders_end,
 	.post = holders_post,

@@ -6,6 +6,7 @@
 #include <pthread.h>
 #include <sys/queue.h>
 
+#include "gpu/acting.h"
 #include "gpu/helpers/asks.h"
 #include "gpu/helpers/drop.h"
 #include "gpu/helpers/readers.h"
@@ -13,41 +14,6 @@
 #include "gpu/kfd/debugfs.h"
 #include "gpu/kfd/look.h"
 #include "gpu/kfd/tracer.h"
-#include "gpu/mailbox.h"
-
-/* One order and what came of it; travels to whoever does it and back. */
-struct order {
-	struct tracer_order base; /* to a target's thread; its mail, back */
-	STAILQ_ENTRY(order) link; /* on its way to the worker (backend_ext.h), or at a holder */
-	struct gpu_target *t;
-	struct gpu_done done;
-	struct gpu_hold what; /* its ids are those below */
-	uint64_t called_ns;
-	uint32_t entry, n_entries; /* its part of the worker's call */
-	uint32_t ids[];
-};
-
-STAILQ_HEAD(order_list, order);
-
-/* What every kind of struct gpu_target begins with. */
-struct target_base {
-	LIST_ENTRY(target_base) link;
-	struct backend *b;
-	pid_t pid;
-	/* There from the beginning: they cannot fail. NULL: told, or on its way. */
-	struct order *ended, *release;
-};
-
-/* How it is acted on targets: by threads of ours, by holders, or by the worker. */
-struct acting {
-	size_t target_size;
-	/* A target that has nothing but its base is to be attached; end() also where it failed. */
-	int (*begin)(struct gpu_target *t, const struct gpu_attach *request);
-	void (*end)(struct gpu_target *t);
-	/* Takes the order over, unless it fails, as a release does not. The first one attaches. */
-	int (*post)(struct gpu_target *t, struct order *o);
-	void (*close)(struct backend *b); /* lets everybody go, and waits for it */
-};
 
 struct mqds { /* every process's, as they were read last */
 	struct readers *readers; /* their own, as in struct backend */
@@ -59,18 +25,15 @@ struct mqds { /* every process's, as they were read last */
 };
 
 struct backend {
-	struct gpu_backend base;
+	struct acting_backend base; /* acting: by threads of ours, by holders, or by the worker */
 	struct gkfd *k;
 	enum gkfd_way way;
 	struct ext *ext; /* level K3, and no way; NULL: not */
 	struct guard *guard;
 	pid_t own_pid; /* as the device knows this process */
-	const struct acting *acting;
-	LIST_HEAD(, target_base) targets;
 	LIST_HEAD(, gpu_watch) watches;
 
-	struct mailbox done; /* orders */
-	int fd; /* that, and what helpers have to say */
+	int fd; /* orders that are done, and what helpers have to say */
 
 	int holder_program; /* -1: targets have threads of ours */
 	int holders_fd;
@@ -128,23 +91,9 @@ struct gpu_watch {
 	int result; /* of the last look */
 };
 
-/* ---- backend_order.c: targets and orders, of every kind ---- */
-
 #define for_each_target(b, t) \
-	for (struct gpu_target *t = (struct gpu_target *)LIST_FIRST(&(b)->targets); t; \
+	for (struct gpu_target *t = (struct gpu_target *)LIST_FIRST(&(b)->base.targets); t; \
 	     t = (struct gpu_target *)LIST_NEXT((struct target_base *)t, link))
-
-int backend_attach(struct gpu_backend *base, const struct gpu_attach *request, uint64_t cookie,
-		   struct gpu_target **ret);
-int backend_suspend(struct gpu_target *t, const struct gpu_hold *hold, uint64_t cookie);
-int backend_resume(struct gpu_target *t, const uint32_t *ids, size_t n, uint64_t cookie);
-int backend_release(struct gpu_target *t, uint64_t cookie);
-void targets_free(struct backend *b); /* once nobody does anything for them any more */
-bool target_is_held(struct backend *b, pid_t pid); /* something of it is off the GPU, by us */
-void order_deliver(struct order *o); /* what came of it is for the owner to take */
-void orders_free(struct order_list *list);
-/* gpu_ops.take, but for what makes something to take; frees the target with its release. */
-int orders_take(struct backend *b, struct gpu_done *ret);
 
 /* ---- backend_act.c ---- */
 

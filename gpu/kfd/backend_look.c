@@ -16,7 +16,11 @@ static struct gpu_watch *watch_of(struct readers_task *t)
 
 static bool is_held(const struct gpu_watch *w)
 {
-	return target_is_held(w->b, w->pid);
+	const struct gpu_ops *ops = w->b->base.base.ops;
+
+	for_each_target(w->b, t) if (((struct target_base *)t)->pid == w->pid &&
+				     ops->holds(t)) return true;
+	return false;
 }
 
 /* ---- what a reader is told, and tells ---- */
