@@ -2,10 +2,8 @@
 #include "gpu/kfd/backend_ext.h"
 
 #include <errno.h>
-#include <string.h>
 #include <sys/eventfd.h>
 
-#include "gpu/helpers/borrow.h"
 #include "util/array.h"
 #include "util/macros.h"
 
@@ -14,17 +12,6 @@
 static struct gpu_target *target_of(struct readers_task *task)
 {
 	return (struct gpu_target *)((char *)task - offsetof(struct gpu_target, borrow));
-}
-
-static size_t write_borrow(struct readers_task *task, uint32_t reader, void *to, size_t max)
-{
-	const struct borrow_request request = { .rdev = target_of(task)->base.b->ext->device,
-						.most = READER_FDS };
-
-	if (max < sizeof(request))
-		return SIZE_MAX;
-	memcpy(to, &request, sizeof(request));
-	return sizeof(request);
 }
 
 static void borrowed(struct readers_task *task, struct readers_answer *answer)
@@ -47,7 +34,8 @@ static int begin_borrow(struct gpu_target *t)
 		.service = READER_BORROW,
 		.pid = t->base.pid,
 		.wants_fds = true,
-		.write = write_borrow,
+		.request = &t->base.b->ext->wanted,
+		.len = sizeof(t->base.b->ext->wanted),
 		.done = borrowed,
 	};
 	r = readers_user_of(t->base.pid, &t->borrow.user);
@@ -191,6 +179,7 @@ int ext_new(struct backend *b, struct ext **ret)
 {
 	_cleanup_(ext_freep) struct ext *x = NULL;
 	struct kfd_gpreempt_version version;
+	dev_t device = 0;
 	int r = gkfd_ext_open(b->k, &version);
 
 	if (r < 0)
@@ -209,9 +198,10 @@ int ext_new(struct backend *b, struct ext **ret)
 	if (version.abilities & KFD_GPREEMPT_CAN_VICTIMS_ONLY)
 		x->flags = KFD_GPREEMPT_VICTIMS_ONLY;
 	x->borrows = b->readers && !(version.abilities & KFD_GPREEMPT_IS_ADMIN);
-	r = x->borrows ? gkfd_syscall_device(b->k->data, &x->device) : 0;
+	r = x->borrows ? gkfd_syscall_device(b->k->data, &device) : 0;
 	if (r < 0)
 		return r;
+	x->wanted = (struct borrow_request){ .rdev = device, .most = READER_FDS };
 	STAILQ_INIT(&x->kept);
 	STAILQ_INIT(&x->orders);
 	STAILQ_INIT(&x->queue);

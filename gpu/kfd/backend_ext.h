@@ -13,6 +13,7 @@
 #ifndef GPREEMPT_GPU_KFD_BACKEND_EXT_H
 #define GPREEMPT_GPU_KFD_BACKEND_EXT_H
 
+#include "gpu/helpers/borrow.h"
 #include "gpu/kfd/backend_internal.h"
 #include "gpu/kfd/ext.h"
 
@@ -56,7 +57,7 @@ struct ext {
 	uint32_t max_entries;
 	uint32_t flags; /* of every batch */
 	bool borrows; /* the right to a process is proved by a descriptor of its own */
-	dev_t device; /* of the driver, for that */
+	struct borrow_request wanted; /* for that: of the driver */
 	pthread_t thread;
 	bool started;
 	int wake_fd;

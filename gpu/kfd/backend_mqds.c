@@ -37,8 +37,8 @@ void mqds_done(struct backend *b)
 static void read_here(struct backend *b)
 {
 	struct gkfd_mqds list = { 0 };
-	int r = b->mqds.q.by_ext ? gkfd_ext_mqds(b->k, b->own_pid, &list) :
-				   gkfd_mqds_read(b->k, &list);
+	int r = b->mqds.q.request.by_ext ? gkfd_ext_mqds(b->k, b->own_pid, &list) :
+					   gkfd_mqds_read(b->k, &list);
 
 	gkfd_mqds_answer_is(&b->mqds.q, r, &list);
 }

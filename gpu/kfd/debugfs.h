@@ -67,7 +67,7 @@ int gkfd_mqds_serve(struct gkfd *k, const void *request, size_t len, struct read
 /* For its owner, who posts the task. */
 struct gkfd_mqds_question {
 	struct readers_task task;
-	bool by_ext;
+	struct gkfd_mqds_request request;
 	unsigned int left; /* the owner sets it to 1; 0: it is answered */
 	int result;
 	struct gkfd_mqds list; /* empty after a failure */

@@ -42,17 +42,6 @@ static int take(const void *answer, size_t len, struct gkfd_mqds *ret)
 	return 0;
 }
 
-static size_t write_request(struct readers_task *t, uint32_t reader, void *to, size_t max)
-{
-	const struct gkfd_mqds_question *q = container_of(t, struct gkfd_mqds_question, task);
-	const struct gkfd_mqds_request request = { .by_ext = q->by_ext };
-
-	if (max < sizeof(request))
-		return SIZE_MAX;
-	memcpy(to, &request, sizeof(request));
-	return sizeof(request);
-}
-
 void gkfd_mqds_answer_is(struct gkfd_mqds_question *q, int result, struct gkfd_mqds *list)
 {
 	gkfd_mqds_done(&q->list);
@@ -76,9 +65,10 @@ void gkfd_mqds_question_init(struct gkfd_mqds_question *q, bool by_ext)
 	*q = (struct gkfd_mqds_question){
 		.task = { .service = READER_MQDS,
 			  .user = READERS_SYSTEM,
-			  .write = write_request,
+			  .request = &q->request,
+			  .len = sizeof(q->request),
 			  .done = answered },
-		.by_ext = by_ext,
+		.request = { .by_ext = by_ext },
 	};
 }
 
@@ -89,19 +79,16 @@ void gkfd_mqds_question_init(struct gkfd_mqds_question *q, bool by_ext)
 int gkfd_mqds_ask(struct gkfd *k, struct gkfd_mqds *ret)
 {
 	struct gkfd_mqds_question q;
-	struct readers *r;
+	int r = -ENOSYS;
 
-	if (k->transport != &gkfd_transport_syscall ||
-	    readers_new(&(struct readers_options){ .patience_ns = PATIENCE_NS }, &r) < 0)
-		return gkfd_mqds_read(k, ret);
 	gkfd_mqds_question_init(&q, false);
-	q.left = 1;
-	q.result = -ETIMEDOUT;
-	readers_post(r, &q.task);
-	readers_wait(r, PATIENCE_NS, &q.left);
-	readers_cancel(r, &q.task);
-	readers_free(r);
-	if (q.result >= 0)
+	if (k->transport == &gkfd_transport_syscall)
+		r = readers_once(&q.task, PATIENCE_NS, PATIENCE_NS);
+	if (r < 0 && r != -ETIMEDOUT)
+		return gkfd_mqds_read(k, ret);
+	if (r >= 0)
+		r = q.result;
+	if (r >= 0)
 		*ret = q.list;
-	return q.result;
+	return r;
 }
