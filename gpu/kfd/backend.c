@@ -22,11 +22,8 @@ static void backend_free(struct backend *b)
 		holders_free(b);
 	ext_free(b->ext);
 	mqds_done(b);
-	asks_free(b->asks);
-	readers_free(b->readers);
+	acting_done(&b->base);
 	gkfd_look_room_free(b->room);
-	closep(&b->fd);
-	mailbox_destroy(&b->base.done);
 	gkfd_free(b->k);
 	free(b);
 }
@@ -108,21 +105,6 @@ static int read_proc(void *user, const char *path, char **ret_text, size_t *ret_
 	return gkfd_read_file(user, GKFD_TREE_PROC, path, ret_text, ret_len);
 }
 
-static int backend_owner(struct gpu_backend *base, pid_t pid, uid_t *ret)
-{
-	return asks_owner(backend_of(base)->asks, pid, ret);
-}
-
-static int backend_ask(struct gpu_backend *base, pid_t pid, uint32_t files)
-{
-	return asks_ask(backend_of(base)->asks, pid, files);
-}
-
-static bool backend_answer(struct gpu_backend *base, struct proc_files *ret)
-{
-	return asks_answer(backend_of(base)->asks, ret);
-}
-
 static int backend_pidfd(struct gpu_backend *base, pid_t pid)
 {
 	struct gkfd *k = backend_of(base)->k;
@@ -130,18 +112,13 @@ static int backend_pidfd(struct gpu_backend *base, pid_t pid)
 	return k->transport->trace->pidfd(k->data, pid);
 }
 
-static int backend_fd(struct gpu_backend *base)
-{
-	return backend_of(base)->fd;
-}
-
-enum part { PART_ORDERS, PART_READERS, PART_MQDS, PART_HOLDERS, PARTS };
+enum part { PART_MQDS = ACTING_OTHERS, PART_HOLDERS, PARTS };
 
 /* A bit for each part that has something to say. */
 static uint32_t who_speaks(const struct backend *b)
 {
 	struct epoll_event events[PARTS];
-	int n = epoll_wait(b->fd, events, PARTS, 0);
+	int n = epoll_wait(b->base.fd, events, PARTS, 0);
 	uint32_t parts = 0;
 
 	for (int i = 0; i < n; i++)
@@ -159,7 +136,7 @@ static void run_helpers(struct backend *b)
 {
 	uint32_t speaks = who_speaks(b);
 
-	run_readers(b->readers, speaks & 1u << PART_READERS);
+	run_readers(b->base.readers, speaks & 1u << ACTING_READERS);
 	run_readers(b->mqds.readers, speaks & 1u << PART_MQDS);
 	if (b->holder_program >= 0)
 		holders_run(b, speaks & 1u << PART_HOLDERS);
@@ -188,12 +165,12 @@ static const char *backend_problem(struct gpu_backend *base)
 /* clang-format off */
 #define SAME \
 	.close = backend_close, .now_ns = backend_now_ns, .nodes = backend_nodes, \
-	.processes = backend_processes, .owner = backend_owner, .ask = backend_ask, \
-	.answer = backend_answer, .pidfd = backend_pidfd, .watch = watch_new, \
+	.processes = backend_processes, .owner = acting_owner, .ask = acting_ask, \
+	.answer = acting_answer, .pidfd = backend_pidfd, .watch = watch_new, \
 	.unwatch = watch_free, .refresh = watch_refresh, .queues = watch_queues, \
 	.look = look_at, .looked = look_result, .blind = look_blind, \
 	.problem = backend_problem, .attach = acting_attach, .suspend = acting_suspend, \
-	.resume = acting_resume, .release = acting_release, .fd = backend_fd, \
+	.resume = acting_resume, .release = acting_release, .fd = acting_fd, \
 	.take = backend_take
 /* clang-format on */
 
@@ -242,13 +219,6 @@ static struct gpu_caps caps_of(const struct backend *b)
 	};
 }
 
-static int refuse(const struct gkfd_backend_options *options, int error, const char *why)
-{
-	if (options->why)
-		snprintf(options->why, GPU_WHY_SIZE, "%s", why);
-	return error;
-}
-
 static pid_t own_pid(struct gkfd *k)
 {
 	_cleanup_free_ char *text = NULL;
@@ -285,7 +255,7 @@ static int open_ext(struct backend *b, const struct gkfd_backend_options *option
 	r = ext_new(b, &b->ext);
 	if (r >= 0 || (r == -ENODEV && options->ext == GKFD_EXT_IF_PRESENT))
 		return 0;
-	refuse(options, r, ext_problem(r));
+	acting_refuse(options->why, r, ext_problem(r));
 	if (options->ext == GKFD_EXT_IF_PRESENT)
 		return 0;
 	return r == -ENODEV ? -EOPNOTSUPP : r; /* the GPUs are there */
@@ -298,10 +268,11 @@ static int open_driver(struct backend *b, const struct gkfd_backend_options *opt
 	int r = options->by_holders ? holders_open(b) : gkfd_open_device(b->k);
 
 	if (r == -ENOENT && options->by_holders && b->holder_program < 0)
-		return refuse(options, r, "the program " HOLDER_PROGRAM " is not installed");
+		return acting_refuse(options->why, r,
+				     "the program " HOLDER_PROGRAM " is not installed");
 	if (r < 0) {
 		snprintf(why, sizeof(why), "opening the GPU driver: %s", strerror(-r));
-		return refuse(options, r, why);
+		return acting_refuse(options->why, r, why);
 	}
 	if (options->named_only) /* attaching says it better */
 		return 0;
@@ -309,7 +280,7 @@ static int open_driver(struct backend *b, const struct gkfd_backend_options *opt
 		return 0;
 	snprintf(why, sizeof(why), "the GPU driver is too old: KFD %u.%u, need %s", b->k->major,
 		 b->k->minor, pauses ? "1.7" : "1.13");
-	return refuse(options, -EOPNOTSUPP, why);
+	return acting_refuse(options->why, -EOPNOTSUPP, why);
 }
 
 static int open_device(struct backend *b, const struct gkfd_backend_options *options)
@@ -317,37 +288,23 @@ static int open_device(struct backend *b, const struct gkfd_backend_options *opt
 	int r;
 
 	if (!options->named_only && !gkfd_pids_are_global(b->k))
-		return refuse(options, -EOPNOTSUPP,
-			      "in a pid namespace of its own a program cannot tell whose the "
-			      "queues are: start it on the host, or with --pid=host");
+		return acting_refuse(
+			options->why, -EOPNOTSUPP,
+			"in a pid namespace of its own a program cannot tell whose the "
+			"queues are: start it on the host, or with --pid=host");
 	r = open_ext(b, options);
 	return r < 0 || b->ext ? r : open_driver(b, options);
 }
 
-/* What is read of processes, by helpers or here. */
 static int open_readers(struct backend *b, const struct gkfd_backend_options *options)
 {
 	const struct proc_source source = { read_proc, b->k };
-	int r = mailbox_init(&b->base.done);
+	int r = acting_open(&b->base, options->by_readers, &source, options->why);
 
-	if (r >= 0 && options->by_readers) {
-		r = readers_new(&(struct readers_options){ 0 }, &b->readers);
-		if (r == -ENOPKG)
-			return refuse(options, r,
-				      "the program " READER_PROGRAM " is not installed");
-	}
-	if (r >= 0)
-		r = asks_new(b->readers, &source, &b->asks);
-	if (r >= 0)
-		r = gkfd_look_room_new(&b->room);
-	return r < 0 ? refuse(options, r, strerror(-r)) : 0;
-}
-
-static int poll_also(const struct backend *b, enum part part, int fd)
-{
-	struct epoll_event e = { .events = EPOLLIN, .data.u32 = part };
-
-	return fd >= 0 && epoll_ctl(b->fd, EPOLL_CTL_ADD, fd, &e) < 0 ? -errno : 0;
+	if (r < 0)
+		return r;
+	r = gkfd_look_room_new(&b->room);
+	return r < 0 ? acting_refuse(options->why, r, strerror(-r)) : 0;
 }
 
 /* Once it is known who acts. */
@@ -355,18 +312,11 @@ static int begin(struct backend *b, const struct gkfd_backend_options *options)
 {
 	int r = mqds_init(b);
 
-	b->fd = epoll_create1(EPOLL_CLOEXEC);
-	if (r >= 0 && b->fd < 0)
-		r = -errno;
-	if (r >= 0)
-		r = poll_also(b, PART_ORDERS, b->base.done.fd);
-	if (r >= 0 && b->readers)
-		r = poll_also(b, PART_READERS, readers_fd(b->readers));
 	if (r >= 0 && b->mqds.readers)
-		r = poll_also(b, PART_MQDS, readers_fd(b->mqds.readers));
-	if (r >= 0)
-		r = poll_also(b, PART_HOLDERS, b->holders_fd);
-	return r < 0 ? refuse(options, r, strerror(-r)) : 0;
+		r = acting_poll(&b->base, PART_MQDS, readers_fd(b->mqds.readers));
+	if (r >= 0 && b->holders_fd >= 0)
+		r = acting_poll(&b->base, PART_HOLDERS, b->holders_fd);
+	return r < 0 ? acting_refuse(options->why, r, strerror(-r)) : 0;
 }
 
 static void choose_acting(struct backend *b)
@@ -391,12 +341,12 @@ int gkfd_backend_open(struct gkfd *k, const struct gkfd_backend_options *options
 
 	if (!b) {
 		gkfd_free(k);
-		return refuse(options, -ENOMEM, strerror(ENOMEM));
+		return acting_refuse(options->why, -ENOMEM, strerror(ENOMEM));
 	}
 	b->k = k;
 	b->way = options->way;
 	b->guard = options->guard;
-	b->fd = b->holder_program = b->holders_fd = b->base.done.fd = -1;
+	b->base.fd = b->holder_program = b->holders_fd = b->base.done.fd = -1;
 	b->own_pid = options->by_holders ? 0 : own_pid(k);
 	r = open_readers(b, options);
 	if (r >= 0)

@@ -40,7 +40,7 @@ static int begin_borrow(struct gpu_target *t)
 	};
 	r = readers_user_of(t->base.pid, &t->borrow.user);
 	if (r >= 0)
-		readers_post(t->base.b->readers, &t->borrow);
+		readers_post(t->base.b->base.readers, &t->borrow);
 	return r;
 }
 
@@ -57,8 +57,8 @@ static int ext_begin(struct gpu_target *t, const struct gpu_attach *request)
 
 static void ext_end(struct gpu_target *t)
 {
-	if (t->base.b->readers)
-		readers_cancel(t->base.b->readers, &t->borrow);
+	if (t->base.b->base.readers)
+		readers_cancel(t->base.b->base.readers, &t->borrow);
 	acting_forget(&t->early);
 	for (uint32_t i = 0; i < t->n_fds; i++)
 		closep(&t->fds[i]);
@@ -197,7 +197,7 @@ int ext_new(struct backend *b, struct ext **ret)
 	x->max_entries = version.max_entries;
 	if (version.abilities & KFD_GPREEMPT_CAN_VICTIMS_ONLY)
 		x->flags = KFD_GPREEMPT_VICTIMS_ONLY;
-	x->borrows = b->readers && !(version.abilities & KFD_GPREEMPT_IS_ADMIN);
+	x->borrows = b->base.readers && !(version.abilities & KFD_GPREEMPT_IS_ADMIN);
 	r = x->borrows ? gkfd_syscall_device(b->k->data, &device) : 0;
 	if (r < 0)
 		return r;

@@ -229,7 +229,7 @@ static void explain_preemption(struct order *o, int r, const struct kfd_gpreempt
 int ext_explain_entry(struct gpu_target *t, const struct kfd_gpreempt_entry *e, int r,
 		      struct gkfd_failure *fail)
 {
-	if (!t->base.b->readers)
+	if (!t->base.b->base.readers)
 		return gkfd_ext_explain(t->base.b->k, e, r, fail);
 	if (r == -ESRCH)
 		return gkfd_fail(fail, r, GKFD_WHY_EXITED, "call");

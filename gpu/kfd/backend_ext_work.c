@@ -15,8 +15,8 @@
 void ext_explain(struct order *o, int r, const struct gkfd_failure *failure)
 {
 	o->done.result = r;
-	gkfd_failure_describe(o->t->base.b->readers ? NULL : o->t->base.b->k, r, o->t->base.pid,
-			      failure, &o->done.why);
+	gkfd_failure_describe(o->t->base.b->base.readers ? NULL : o->t->base.b->k, r,
+			      o->t->base.pid, failure, &o->done.why);
 }
 
 void ext_finish(struct order *o)

@@ -25,7 +25,8 @@ struct mqds { /* every process's, as they were read last */
 };
 
 struct backend {
-	struct acting_backend base; /* acting: by threads of ours, by holders, or by the worker */
+	/* By threads of ours, by holders, or by the worker; fd tells of all helpers. */
+	struct acting_backend base;
 	struct gkfd *k;
 	enum gkfd_way way;
 	struct ext *ext; /* level K3, and no way; NULL: not */
@@ -33,15 +34,10 @@ struct backend {
 	pid_t own_pid; /* as the device knows this process */
 	LIST_HEAD(, gpu_watch) watches;
 
-	int fd; /* orders that are done, and what helpers have to say */
-
 	int holder_program; /* -1: targets have threads of ours */
 	int holders_fd;
 	LIST_HEAD(, former) former; /* holders */
 	struct drops sockets; /* theirs */
-
-	struct readers *readers; /* NULL: whatever is read cannot hang, and is read here */
-	struct asks *asks;
 
 	/* looking */
 	struct gkfd_look_room *room; /* where there are no readers */

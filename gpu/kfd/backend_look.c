@@ -89,7 +89,7 @@ int look_init(struct gpu_watch *w)
 {
 	int r;
 
-	if (!w->b->readers)
+	if (!w->b->base.readers)
 		return 0;
 	w->task = (struct readers_task){
 		.service = READER_LOOK,
@@ -103,8 +103,8 @@ int look_init(struct gpu_watch *w)
 
 void look_changed(struct gpu_watch *w)
 {
-	if (w->b->readers)
-		readers_cancel(w->b->readers, &w->task);
+	if (w->b->base.readers)
+		readers_cancel(w->b->base.readers, &w->task);
 	if (w->awaited)
 		w->b->awaited--;
 	w->awaited = w->looked = false;
@@ -115,7 +115,7 @@ void look_changed(struct gpu_watch *w)
 void look_done(struct gpu_watch *w)
 {
 	look_changed(w);
-	if (w->b->readers)
+	if (w->b->base.readers)
 		w->b->look_ids[w->id] = false;
 }
 
@@ -137,12 +137,12 @@ static void begin(struct gpu_watch *w)
 	w->looked = false;
 	if (!w->q.n_known) {
 		finish(w, 0);
-	} else if (!b->readers) {
+	} else if (!b->base.readers) {
 		look_here(w);
 	} else {
 		w->awaited = true;
 		b->awaited++;
-		readers_post(b->readers, &w->task);
+		readers_post(b->base.readers, &w->task);
 	}
 }
 
@@ -153,7 +153,7 @@ void look_at(struct gpu_backend *base, struct gpu_watch *const *watches, size_t 
 	for (size_t i = 0; i < n; i++)
 		begin(watches[i]);
 	if (b->awaited)
-		readers_wait(b->readers, WAIT_NS, &b->awaited);
+		readers_wait(b->base.readers, WAIT_NS, &b->awaited);
 	for (size_t i = 0; i < n; i++)
 		watches[i]->awaited = false;
 	b->awaited = 0;

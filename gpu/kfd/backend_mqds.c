@@ -23,7 +23,7 @@ int mqds_init(struct backend *b)
 
 	gkfd_mqds_question_init(&m->q, b->ext);
 	/* What a transport of its own makes up cannot hang. */
-	if (!b->readers || b->k->transport != &gkfd_transport_syscall)
+	if (!b->base.readers || b->k->transport != &gkfd_transport_syscall)
 		return 0;
 	return readers_new(&options, &m->readers);
 }
