@@ -2,6 +2,7 @@
 #include "gpu/acting.h"
 
 #include <errno.h>
+#include <signal.h>
 #include <string.h>
 #include <sys/epoll.h>
 
@@ -249,4 +250,18 @@ int acting_ask(struct gpu_backend *base, pid_t pid, uint32_t files)
 bool acting_answer(struct gpu_backend *base, struct proc_files *ret)
 {
 	return asks_answer(((struct acting_backend *)base)->asks, ret);
+}
+
+int acting_thread(pthread_t *ret, const char *name, void *(*run)(void *arg), void *arg)
+{
+	sigset_t all, before;
+	int r;
+
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &before);
+	r = pthread_create(ret, NULL, run, arg);
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	if (r == 0 && name)
+		pthread_setname_np(*ret, name);
+	return -r;
 }

@@ -83,6 +83,8 @@ int acting_refuse(char *ret_why, int error, const char *why);
 /* fd is readable, with that as its data, also when @fd is. */
 enum acting_part { ACTING_ORDERS, ACTING_READERS, ACTING_OTHERS };
 int acting_poll(const struct acting_backend *b, uint32_t part, int fd);
+/* A thread that acts. All signals are for others. @name: what people see, or NULL. */
+int acting_thread(pthread_t *ret, const char *name, void *(*run)(void *arg), void *arg);
 
 void acting_deliver(struct order *o); /* what came of it is for the owner to take */
 void acting_forget(struct order_list *list);

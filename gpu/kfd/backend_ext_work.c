@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The worker's thread: what is ordered, who ended, and what has to be renewed. */
 #include <errno.h>
-#include <signal.h>
 #include <sys/eventfd.h>
 
 #include "gpu/kfd/backend_ext.h"
@@ -233,17 +232,10 @@ static void *work(void *arg)
 
 int ext_work_start(struct ext *x)
 {
-	sigset_t all, before;
-	int r;
+	int r = acting_thread(&x->thread, "gpreempt-k3", work, x);
 
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &before);
-	r = pthread_create(&x->thread, NULL, work, x);
-	pthread_sigmask(SIG_SETMASK, &before, NULL);
 	x->started = r == 0;
-	if (x->started)
-		pthread_setname_np(x->thread, "gpreempt-k3");
-	return -r;
+	return r;
 }
 
 void ext_work_stop(struct ext *x)

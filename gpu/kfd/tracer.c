@@ -8,6 +8,7 @@
 #include <sys/ptrace.h>
 #include <sys/wait.h>
 
+#include "gpu/acting.h"
 #include "gpu/kfd/tracer.h"
 #include "util/macros.h"
 
@@ -283,15 +284,10 @@ int tracer_new(struct gkfd *k, pid_t pid, const struct tracer_ops *ops, void *us
 /* A thread that takes no signals: those are for the host program's own. */
 int tracer_launch(struct tracer *tr)
 {
-	sigset_t all, before;
-	int r;
+	int r = acting_thread(&tr->thread, NULL, thread_main, tr);
 
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &before);
-	r = pthread_create(&tr->thread, NULL, thread_main, tr);
-	pthread_sigmask(SIG_SETMASK, &before, NULL);
 	tr->has_thread = r == 0;
-	return -r;
+	return r;
 }
 
 void tracer_post(struct tracer *tr, struct tracer_order *order)

@@ -5,7 +5,6 @@
  * contexts that come later, the guard.
  */
 #include <errno.h>
-#include <signal.h>
 #include <sys/eventfd.h>
 #include <time.h>
 
@@ -312,17 +311,10 @@ static void *work(void *arg)
 
 int nvrm_work_start(struct backend *b)
 {
-	sigset_t all, before;
-	int r;
+	int r = acting_thread(&b->thread, "gpreempt-nvrm", work, b);
 
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &before);
-	r = pthread_create(&b->thread, NULL, work, b);
-	pthread_sigmask(SIG_SETMASK, &before, NULL);
 	b->started = r == 0;
-	if (b->started)
-		pthread_setname_np(b->thread, "gpreempt-nvrm");
-	return -r;
+	return r;
 }
 
 void nvrm_work_stop(struct backend *b)
