@@ -361,7 +361,7 @@ const struct gpol_ops *scheduler_policy(const struct scheduler *s)
 
 /* ---- beginning and end ---- */
 
-static int allocate(struct scheduler *s)
+static int make_engine(struct scheduler *s)
 {
 	const struct engine_limits limits = {
 		.gpus = GPU_NODES_MAX,
@@ -370,23 +370,8 @@ static int allocate(struct scheduler *s)
 	};
 
 	s->engine_memory = calloc(1, engine_bytes(&limits));
-	s->table = calloc(SCHEDULER_MAX_PROCESSES, sizeof(struct process *));
-	s->by_index = calloc(SCHEDULER_MAX_JOBS, sizeof(struct job *));
-	s->requests = calloc(CLASS_REQUESTS_MAX, sizeof(*s->requests));
-	s->pids = calloc(SCHEDULER_MAX_LISTED, sizeof(*s->pids));
-	s->refused.before = calloc(SCHEDULER_MAX_LISTED, sizeof(*s->pids));
-	s->refused.now = calloc(SCHEDULER_MAX_LISTED, sizeof(*s->pids));
-	s->watches = calloc(SCHEDULER_MAX_PROCESSES, sizeof(*s->watches));
-	s->samples = calloc(SCHEDULER_MAX_QUEUES, sizeof(*s->samples));
-	s->actions = calloc(SCHEDULER_MAX_JOBS, sizeof(*s->actions));
-	s->ids = calloc(SCHEDULER_MAX_QUEUES, sizeof(*s->ids));
-	s->ticket_memory = calloc(2 * SCHEDULER_MAX_JOBS, sizeof(*s->ticket_memory));
-	if (!s->engine_memory || !s->table || !s->by_index || !s->requests || !s->pids ||
-	    !s->refused.before || !s->refused.now || !s->watches || !s->samples || !s->actions ||
-	    !s->ids || !s->ticket_memory)
+	if (!s->engine_memory)
 		return -ENOMEM;
-	for (size_t i = 0; i < 2 * SCHEDULER_MAX_JOBS; i++)
-		SLIST_INSERT_HEAD(&s->free_tickets, &s->ticket_memory[i], link);
 	s->engine = engine_init(s->engine_memory, &limits, &s->engine_config);
 	return s->engine ? 0 : -EINVAL;
 }
@@ -416,10 +401,14 @@ int scheduler_new(const struct scheduler_parts *parts, const struct config *conf
 	TAILQ_INIT(&s->leaving);
 	TAILQ_INIT(&s->newcomers);
 	SLIST_INIT(&s->free_tickets);
+	for (size_t i = 0; i < ARRAY_SIZE(s->ticket_memory); i++)
+		SLIST_INSERT_HEAD(&s->free_tickets, &s->ticket_memory[i], link);
+	s->refused.before = s->refused.pids[0];
+	s->refused.now = s->refused.pids[1];
 	s->epoll = epoll_create1(EPOLL_CLOEXEC);
 	if (s->b)
 		configure_engine(s);
-	r = s->epoll < 0 ? -errno : allocate(s);
+	r = s->epoll < 0 ? -errno : make_engine(s);
 	if (r < 0) {
 		scheduler_free(s);
 		return r;
@@ -481,16 +470,5 @@ void scheduler_free(struct scheduler *s)
 	if (s->epoll >= 0)
 		close(s->epoll);
 	free(s->engine_memory);
-	free(s->table);
-	free(s->by_index);
-	free(s->requests);
-	free(s->pids);
-	free(s->refused.before);
-	free(s->refused.now);
-	free(s->watches);
-	free(s->samples);
-	free(s->actions);
-	free(s->ids);
-	free(s->ticket_memory);
 	free(s);
 }

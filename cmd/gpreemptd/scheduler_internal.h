@@ -187,6 +187,7 @@ struct gpu {
 };
 
 struct refused { /* processes for which there is no room; of the last scan, and of this one */
+	pid_t pids[2][SCHEDULER_MAX_LISTED];
 	pid_t *before, *now; /* ascending */
 	size_t n_before, n;
 	size_t at; /* in the former, as this scan goes on */
@@ -230,18 +231,18 @@ struct scheduler {
 
 	struct gpu gpus[GPU_NODES_MAX];
 	uint32_t n_gpus;
-	struct process **table; /* by pid, ascending */
+	struct process *table[SCHEDULER_MAX_PROCESSES]; /* by pid, ascending */
 	size_t n_processes;
 	struct newcomers newcomers;
 	struct processes leaving;
 	struct jobs jobs;
-	struct job **by_index; /* of an engine job */
+	struct job *by_index[SCHEDULER_MAX_JOBS]; /* of an engine job */
 	uint32_t n_jobs, n_queues;
 	uint64_t keys;
 	uint32_t gangs;
 	bool told_limit;
 
-	struct class_entry *requests;
+	struct class_entry requests[CLASS_REQUESTS_MAX];
 	size_t n_requests;
 	uint64_t request_numbers;
 
@@ -261,13 +262,13 @@ struct scheduler {
 	int guard_slot; /* -1: not armed */
 	bool guard_polled;
 
-	pid_t *pids; /* of a scan */
+	pid_t pids[SCHEDULER_MAX_LISTED]; /* of a scan */
 	struct refused refused;
-	struct gpu_watch **watches; /* that are looked at together */
-	struct engine_sample *samples;
-	struct engine_action *actions;
-	uint32_t *ids;
-	struct ticket *ticket_memory;
+	struct gpu_watch *watches[SCHEDULER_MAX_PROCESSES]; /* that are looked at together */
+	struct engine_sample samples[SCHEDULER_MAX_QUEUES];
+	struct engine_action actions[SCHEDULER_MAX_JOBS];
+	uint32_t ids[SCHEDULER_MAX_QUEUES];
+	struct ticket ticket_memory[2 * SCHEDULER_MAX_JOBS];
 	struct tickets free_tickets;
 
 	struct scheduler_figures figures;
@@ -279,7 +280,7 @@ static inline const struct gpu_ops *ops(const struct scheduler *s)
 }
 
 #define for_each_process(s, p) \
-	for (struct process **p##_at = (s)->table, *p; \
+	for (struct process *const *p##_at = (s)->table, *p; \
 	     p##_at < (s)->table + (s)->n_processes && (p = *p##_at); p##_at++)
 #define for_each_job(p, j) \
 	for (struct job *j = SLIST_FIRST(&(p)->jobs); j; j = SLIST_NEXT(j, sibling))
