@@ -39,15 +39,6 @@ static const struct wire_event_kind events[] = {
 	[GPREEMPT_EVENT_SEES] = { "sees", WIRE_TO_NEIGHBOURS },
 };
 
-static const char *const types[] = {
-	[WIRE_STATUS] = "status",	[WIRE_GPUS] = "gpus",		[WIRE_JOBS] = "jobs",
-	[WIRE_POLICY] = "policy",	[WIRE_CLASS] = "class",		[WIRE_HINT] = "hint",
-	[WIRE_HINT_PAGE] = "hint-page", [WIRE_SUBSCRIBE] = "subscribe", [WIRE_METRICS] = "metrics",
-	[WIRE_PAUSE] = "pause",		[WIRE_CONTINUE] = "continue",	[WIRE_REARM] = "rearm",
-	[WIRE_RELEASE] = "release",	[WIRE_RELOAD] = "reload",	[WIRE_TRIP] = "trip",
-	[WIRE_EVENT] = "event",		[WIRE_ERROR] = "error",
-};
-
 const struct wire_event_kind *wire_event_kind(uint32_t kind)
 {
 	return kind < ARRAY_SIZE(events) && events[kind].name ? &events[kind] : NULL;
@@ -56,11 +47,6 @@ const struct wire_event_kind *wire_event_kind(uint32_t kind)
 const char *wire_class_name(uint32_t job_class)
 {
 	return job_class < ARRAY_SIZE(classes) ? classes[job_class] : NULL;
-}
-
-const char *wire_type_name(uint32_t type)
-{
-	return type < ARRAY_SIZE(types) ? types[type] : NULL;
 }
 
 int wire_class_parse(const char *name, uint32_t *ret)

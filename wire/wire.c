@@ -8,31 +8,53 @@
 
 #define PRIORITY_MAX 255u
 
+/* What is said with a type: in requests, and in the answers to them. */
+static const struct type {
+	const char *name;
+	size_t bytes; /* of a request; 0: it is none */
+	const struct wire_record *record; /* NULL: answers are no lists of records */
+	uint64_t from_max; /* of a wire_request */
+	const char *beyond; /* what is wrong with a larger one; NULL: it should be zero */
+} types[] = {
+	[WIRE_STATUS] = { "status", sizeof(struct wire_request), &wire_status_record },
+	[WIRE_GPUS] = { "gpus", sizeof(struct wire_request), &wire_gpu_record, UINT64_MAX },
+	[WIRE_JOBS] = { "jobs", sizeof(struct wire_request), &wire_job_record, UINT64_MAX },
+	[WIRE_POLICY] = { "policy", sizeof(struct wire_policy), &wire_policy_record },
+	[WIRE_CLASS] = { "class", sizeof(struct wire_class) },
+	[WIRE_HINT] = { "hint", sizeof(struct wire_hint) },
+	[WIRE_HINT_PAGE] = { "hint-page", sizeof(struct wire_hint) },
+	[WIRE_SUBSCRIBE] = { "subscribe", sizeof(struct wire_request) },
+	[WIRE_METRICS] = { "metrics", sizeof(struct wire_request), NULL, UINT64_MAX },
+	[WIRE_PAUSE] = { "pause", sizeof(struct wire_request) },
+	[WIRE_CONTINUE] = { "continue", sizeof(struct wire_request) },
+	[WIRE_REARM] = { "rearm", sizeof(struct wire_request), NULL, UINT32_MAX, "no such GPU" },
+	[WIRE_RELEASE] = { "release", sizeof(struct wire_request), NULL, INT32_MAX, "no such pid" },
+	[WIRE_RELOAD] = { "reload", sizeof(struct wire_request) },
+	[WIRE_TRIP] = { "trip", sizeof(struct wire_request), NULL, UINT32_MAX, "no such GPU" },
+	[WIRE_EVENT] = { "event", 0, &wire_event_record },
+	[WIRE_ERROR] = { "error" },
+};
+
+static const struct type *type_of(uint32_t type)
+{
+	static const struct type none;
+
+	return type < ARRAY_SIZE(types) ? &types[type] : &none;
+}
+
 size_t wire_request_bytes(uint32_t type)
 {
-	switch (type) {
-	case WIRE_STATUS:
-	case WIRE_GPUS:
-	case WIRE_JOBS:
-	case WIRE_SUBSCRIBE:
-	case WIRE_METRICS:
-	case WIRE_PAUSE:
-	case WIRE_CONTINUE:
-	case WIRE_REARM:
-	case WIRE_RELEASE:
-	case WIRE_RELOAD:
-	case WIRE_TRIP:
-		return sizeof(struct wire_request);
-	case WIRE_POLICY:
-		return sizeof(struct wire_policy);
-	case WIRE_CLASS:
-		return sizeof(struct wire_class);
-	case WIRE_HINT:
-	case WIRE_HINT_PAGE:
-		return sizeof(struct wire_hint);
-	default:
-		return 0;
-	}
+	return type_of(type)->bytes;
+}
+
+const struct wire_record *wire_record_of(uint32_t type)
+{
+	return type_of(type)->record;
+}
+
+const char *wire_type_name(uint32_t type)
+{
+	return type_of(type)->name;
 }
 
 #define IS_TEXT(field) wire_is_text(field, sizeof(field))
@@ -99,19 +121,11 @@ static const char *check_hint(const struct wire_hint *h)
 
 static const char *check_from(const struct wire_request *r)
 {
-	switch (r->h.type) {
-	case WIRE_GPUS:
-	case WIRE_JOBS:
-	case WIRE_METRICS:
+	const struct type *type = type_of(r->h.type);
+
+	if (r->from <= type->from_max)
 		return NULL;
-	case WIRE_REARM:
-	case WIRE_TRIP:
-		return r->from > UINT32_MAX ? "no such GPU" : NULL;
-	case WIRE_RELEASE:
-		return r->from > INT32_MAX ? "no such pid" : NULL;
-	default:
-		return r->from ? "bytes that mean nothing are not zero" : NULL;
-	}
+	return type->beyond ? type->beyond : "bytes that mean nothing are not zero";
 }
 
 static const char *check_body(const union wire_any_request *r)
@@ -176,24 +190,6 @@ int wire_check_request(const void *buf, size_t len, union wire_any_request *ret,
 }
 
 /* ---- answers ---- */
-
-const struct wire_record *wire_record_of(uint32_t type)
-{
-	switch (type) {
-	case WIRE_STATUS:
-		return &wire_status_record;
-	case WIRE_GPUS:
-		return &wire_gpu_record;
-	case WIRE_JOBS:
-		return &wire_job_record;
-	case WIRE_POLICY:
-		return &wire_policy_record;
-	case WIRE_EVENT:
-		return &wire_event_record;
-	default:
-		return NULL;
-	}
-}
 
 /* Room for any record. */
 union any_record {
