@@ -7,8 +7,8 @@
 
 #include "util/macros.h"
 
-/* How many bytes the character at @s has; 0: it is none. Overlong and surrogate forms are none. */
-static size_t utf8_length(const unsigned char *s)
+/* Overlong and surrogate forms are none. */
+size_t text_utf8_bytes(const unsigned char *s)
 {
 	size_t n = s[0] < 0x80 ? 1 : s[0] < 0xc2 ? 0 : s[0] < 0xe0 ? 2 : s[0] < 0xf0 ? 3 : 4;
 
@@ -34,7 +34,7 @@ void text_clean(char *text)
 	unsigned char *s = (unsigned char *)text;
 
 	while (*s) {
-		size_t n = utf8_length(s);
+		size_t n = text_utf8_bytes(s);
 		bool bad = n == 0 || is_control(s);
 
 		n = n ? n : 1;

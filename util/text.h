@@ -6,6 +6,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
+/* How many bytes the character of UTF-8 at @s has; 0: it is none. */
+size_t text_utf8_bytes(const unsigned char *s);
+
 /* One line of valid UTF-8 that moves no cursor: what is not is replaced, in place. */
 void text_clean(char *text);
 

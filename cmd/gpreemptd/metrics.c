@@ -11,13 +11,13 @@
 static void counter(FILE *out, const char *name, const char *help, uint64_t value)
 {
 	prom_family(out, name, "counter", help);
-	prom_count(out, name, NULL, value);
+	prom_number(out, name, NULL, value, 1);
 }
 
 static void gauge(FILE *out, const char *name, const char *help, uint64_t value)
 {
 	prom_family(out, name, "gauge", help);
-	prom_count(out, name, NULL, value);
+	prom_number(out, name, NULL, value, 1);
 }
 
 /* ---- fields of records ---- */
@@ -37,23 +37,13 @@ struct rows {
 	uint64_t done; /* fields, a bit each */
 };
 
-static void put_value(FILE *out, const struct wire_field *f, const struct prom_label *labels,
-		      uint64_t value)
+/* How many of its parts make one of what is told. */
+static uint64_t one_of(const struct wire_field *f)
 {
-	switch (f->form) {
-	case WIRE_FORM_NS:
-		prom_seconds(out, f->metric, labels, value);
-		break;
-	case WIRE_FORM_US:
-		prom_seconds(out, f->metric, labels, value * NSEC_PER_USEC);
-		break;
-	case WIRE_FORM_PERMILLE:
-		prom_permille(out, f->metric, labels, (uint32_t)value);
-		break;
-	default:
-		prom_count(out, f->metric, labels, value);
-		break;
-	}
+	return f->form == WIRE_FORM_NS	     ? NSEC_PER_SEC :
+	       f->form == WIRE_FORM_US	     ? NSEC_PER_SEC / NSEC_PER_USEC :
+	       f->form == WIRE_FORM_PERMILLE ? 1000 :
+					       1;
 }
 
 /* One field of all entries. What has the same name as the field before is of its family. */
@@ -73,7 +63,7 @@ static void write_field(FILE *out, struct rows *rows, const struct wire_field *f
 
 		labels.all[n] = (struct prom_label){ f->label, f->value };
 		if (!(f->flags & WIRE_SEEN) || !wire_is_unseen(rows->record, f, entry))
-			put_value(out, f, labels.all, wire_value(f, entry));
+			prom_number(out, f->metric, labels.all, wire_value(f, entry), one_of(f));
 	}
 }
 
@@ -106,7 +96,7 @@ static void write_state(FILE *out, const struct gpreempt_daemon_status *s)
 	};
 
 	prom_family(out, "gpreempt_info", "gauge", "What runs: always 1.");
-	prom_count(out, "gpreempt_info", info, 1);
+	prom_number(out, "gpreempt_info", info, 1, 1);
 	write_fields(out, &rows, "paused kernel modelled");
 	gauge(out, "gpreempt_blind", "1 while work of some jobs, or of all, goes unseen.",
 	      s->blind[0] != '\0');
@@ -142,41 +132,6 @@ static void write_control(FILE *out, const struct control_figures *f)
 
 /* ---- each GPU and each job ---- */
 
-static int collect_gpus(struct scheduler *s, struct gpreempt_daemon_gpu **ret, size_t *ret_n)
-{
-	uint32_t total;
-
-	*ret = calloc(GPU_NODES_MAX, sizeof(**ret));
-	if (!*ret)
-		return -ENOMEM;
-	*ret_n = scheduler_gpus(s, 0, *ret, GPU_NODES_MAX, &total);
-	return 0;
-}
-
-/* Grows by whole answers; what comes or goes meanwhile cannot: it is one thread. */
-#define MANY 64u
-
-static int collect_jobs(struct scheduler *s, struct gpreempt_daemon_job **ret, size_t *ret_n)
-{
-	_cleanup_free_ struct gpreempt_daemon_job *jobs = NULL;
-	uint64_t from = 0;
-	size_t n = 0, got;
-	uint32_t total;
-
-	do {
-		struct gpreempt_daemon_job *grown = reallocarray(jobs, n + MANY, sizeof(*jobs));
-
-		if (!grown)
-			return -ENOMEM;
-		jobs = grown;
-		got = scheduler_jobs(s, &from, SCHEDULER_ANYBODY, jobs + n, MANY, &total);
-		n += got;
-	} while (got == MANY);
-	*ret = steal_ptr(&jobs);
-	*ret_n = n;
-	return 0;
-}
-
 static size_t label_gpu(const void *entry, struct labels *ret)
 {
 	const struct gpreempt_daemon_gpu *g = entry;
@@ -195,7 +150,7 @@ static void write_gpus(FILE *out, const struct gpreempt_daemon_gpu *gpus, size_t
 	for (size_t i = 0; i < n; i++) {
 		labels.all[label_gpu(&gpus[i], &labels)] =
 			(struct prom_label){ "name", gpus[i].name };
-		prom_count(out, "gpreempt_gpu_info", labels.all, 1);
+		prom_number(out, "gpreempt_gpu_info", labels.all, 1, 1);
 	}
 	write_fields(out, &rows, "tripped trips");
 	write_rest(out, &rows);
@@ -232,15 +187,20 @@ static void write_jobs(FILE *out, const struct gpreempt_daemon_job *jobs, size_t
 int metrics_write(struct scheduler *s, const struct control *control, char **ret_text,
 		  size_t *ret_len)
 {
-	_cleanup_free_ struct gpreempt_daemon_gpu *gpus = NULL;
 	_cleanup_free_ struct gpreempt_daemon_job *jobs = NULL;
+	struct gpreempt_daemon_gpu gpus[GPU_NODES_MAX];
 	struct gpreempt_daemon_status status = { .size = sizeof(status) };
-	size_t n_gpus, n_jobs;
+	uint64_t from = 0;
+	uint32_t n_gpus, n_jobs;
 	struct stream text;
 	int r;
 
-	if (collect_gpus(s, &gpus, &n_gpus) < 0 || collect_jobs(s, &jobs, &n_jobs) < 0)
+	scheduler_gpus(s, 0, gpus, GPU_NODES_MAX, &n_gpus);
+	scheduler_jobs(s, &from, SCHEDULER_ANYBODY, NULL, 0, &n_jobs);
+	jobs = calloc(n_jobs + 1, sizeof(*jobs));
+	if (!jobs)
 		return -ENOMEM;
+	scheduler_jobs(s, &from, SCHEDULER_ANYBODY, jobs, n_jobs, &n_jobs);
 	r = stream_open(&text);
 	if (r < 0)
 		return r;

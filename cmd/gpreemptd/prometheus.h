@@ -16,11 +16,9 @@ struct prom_label {
 
 /* Once for each name, before its lines. */
 void prom_family(FILE *out, const char *name, const char *type, const char *help);
-/* @labels may be NULL. */
-void prom_count(FILE *out, const char *name, const struct prom_label *labels, uint64_t value);
-/* Nanoseconds, as seconds. */
-void prom_seconds(FILE *out, const char *name, const struct prom_label *labels, uint64_t ns);
-void prom_permille(FILE *out, const char *name, const struct prom_label *labels, uint32_t permille);
+/* @value counts parts of @one, a power of ten: of nanoseconds, say. @labels may be NULL. */
+void prom_number(FILE *out, const char *name, const struct prom_label *labels, uint64_t value,
+		 uint64_t one);
 /* With its head. */
 void prom_histogram(FILE *out, const char *name, const char *help, const struct histogram *h);
 
