@@ -70,10 +70,8 @@ void client_send_event(struct client *client, const struct gpreempt_event *event
 static void tell_missed(struct client *client)
 {
 	struct gpreempt_event event = { .kind = GPREEMPT_EVENT_MISSED, .count = client->missed };
-	struct timespec ts;
 
-	clock_gettime(CLOCK_REALTIME, &ts);
-	event.time_ns = (uint64_t)ts.tv_sec * NSEC_PER_SEC + (uint64_t)ts.tv_nsec;
+	event.time_ns = clock_ns(CLOCK_REALTIME);
 	snprintf(event.text, sizeof(event.text), "%llu events were lost: they were not read",
 		 (unsigned long long)client->missed);
 	if (send_event(client, &event) == -EAGAIN)

@@ -6,29 +6,13 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
-#include <time.h>
 
 #include "cmd/gpreemptd/control_internal.h"
 
 #define BACKLOG 256
-#define ACCURACY_US 1 /* sd-event would wake up to a quarter of a second late */
 #define ACCEPTS_AT_ONCE 16
 
-uint64_t control_now_ns(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (uint64_t)ts.tv_sec * NSEC_PER_SEC + (uint64_t)ts.tv_nsec;
-}
-
 /* ---- timers ---- */
-
-static void set_timer(sd_event_source *timer, uint64_t at_ns)
-{
-	sd_event_source_set_time(timer, at_ns / NSEC_PER_USEC + 1);
-	sd_event_source_set_enabled(timer, SD_EVENT_ONESHOT);
-}
 
 void control_refill_later(struct control *c)
 {
@@ -36,7 +20,7 @@ void control_refill_later(struct control *c)
 
 	sd_event_source_get_enabled(c->refill, &enabled);
 	if (enabled == SD_EVENT_OFF)
-		set_timer(c->refill, control_now_ns() + REFILL_NS);
+		timer_set_after(c->refill, REFILL_NS);
 }
 
 static int on_refill(sd_event_source *source, uint64_t usec, void *user)
@@ -66,13 +50,13 @@ void control_be_patient(struct control *c)
 		if (client->waits)
 			until_ns = MIN(until_ns, client->waits_until_ns);
 	if (until_ns != UINT64_MAX)
-		set_timer(c->patience, until_ns);
+		timer_set(c->patience, until_ns);
 }
 
 static int on_patience(sd_event_source *source, uint64_t usec, void *user)
 {
 	struct control *c = user;
-	uint64_t now_ns = control_now_ns();
+	uint64_t now_ns = monotonic_ns();
 
 	for (struct client *client = c->clients; client; client = client->next)
 		if (client->waits && client->waits_until_ns <= now_ns)
@@ -202,23 +186,14 @@ static int never_wait(int fd)
 	return flags < 0 || fcntl(fd, F_SETFL, flags | O_NONBLOCK) < 0 ? -errno : 0;
 }
 
-static int add_timer(struct control *c, sd_event_time_handler_t handler, sd_event_source **ret)
-{
-	int r;
-
-	r = sd_event_add_time(c->parts.loop, ret, CLOCK_MONOTONIC, UINT64_MAX, ACCURACY_US, handler,
-			      c);
-	return r < 0 ? r : sd_event_source_set_enabled(*ret, SD_EVENT_OFF);
-}
-
 static int add_sources(struct control *c)
 {
 	int r;
 
-	r = add_timer(c, on_refill, &c->refill);
+	r = timer_add(c->parts.loop, on_refill, c, &c->refill);
 	if (r < 0)
 		return r;
-	r = add_timer(c, on_patience, &c->patience);
+	r = timer_add(c->parts.loop, on_patience, c, &c->patience);
 	if (r < 0)
 		return r;
 	r = sd_event_add_io(c->parts.loop, &c->listener, c->fd, EPOLLIN, on_listener, c);

@@ -6,6 +6,7 @@
 #define GPREEMPT_CMD_GPREEMPTD_CONTROL_INTERNAL_H
 
 #include "cmd/gpreemptd/control.h"
+#include "cmd/gpreemptd/timer.h"
 #include "wire/wire.h"
 #include "gpu/helpers/drop.h"
 
@@ -64,7 +65,6 @@ struct control {
 
 /* ---- control.c ---- */
 
-uint64_t control_now_ns(void); /* CLOCK_MONOTONIC */
 void control_refill_later(struct control *c); /* looks again at who ran out of tokens */
 void control_be_patient(struct control *c); /* until somebody has waited too long for a pause */
 

@@ -7,12 +7,12 @@
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <systemd/sd-daemon.h>
-#include <time.h>
 
 #include "cmd/gpreemptd/clean_up.h"
 #include "cmd/gpreemptd/daemon_internal.h"
 #include "gpu/freezer.h"
 #include "util/advice.h"
+#include "util/clock.h"
 
 #define SOCKET_NAME "control.sock"
 #define JOURNAL_NAME "journal"
@@ -379,14 +379,6 @@ static void stop(struct daemon *d)
 	free(d->metrics_path);
 }
 
-static uint64_t realtime_ns(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_REALTIME, &ts);
-	return (uint64_t)ts.tv_sec * NSEC_PER_SEC + (uint64_t)ts.tv_nsec;
-}
-
 static void tell_start(const struct daemon *d)
 {
 	const struct gpu_backend *b = device_backend(d->device);
@@ -401,7 +393,7 @@ enum status daemon_run(const struct daemon_options *options)
 	struct daemon d = {
 		.options = options,
 		.dir = { .lock_fd = -1 },
-		.started_ns = realtime_ns(),
+		.started_ns = clock_ns(CLOCK_REALTIME),
 	};
 	enum status status;
 	int r;

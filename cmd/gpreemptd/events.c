@@ -3,9 +3,9 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 
 #include "cmd/gpreemptd/events.h"
+#include "util/clock.h"
 
 struct events {
 	events_sink_fn sink;
@@ -17,14 +17,6 @@ struct events {
 	uint64_t n_told;
 	struct gpreempt_event past[EVENTS_KEPT]; /* a ring */
 };
-
-static uint64_t clock_ns(clockid_t clock)
-{
-	struct timespec ts;
-
-	clock_gettime(clock, &ts);
-	return (uint64_t)ts.tv_sec * NSEC_PER_SEC + (uint64_t)ts.tv_nsec;
-}
 
 int events_new(struct events **ret)
 {

@@ -3,37 +3,17 @@
 #include <signal.h>
 #include <string.h>
 #include <sys/epoll.h>
-#include <time.h>
 
 #include "cmd/gpreemptd/daemon_internal.h"
+#include "cmd/gpreemptd/timer.h"
 #include "wire/wire.h"
 
-#define ACCURACY_US 1 /* sd-event would wake up to a quarter of a second late */
 #define DEVICE_CHECK_NS (3 * NSEC_PER_SEC)
 #define ENDING_NS GUARD_DRIVER_CALL_NS /* what a call of the driver may take */
 #define LEAVING_NS (5 * NSEC_PER_SEC)
 #define LEAVING_LOOK_NS (10 * NSEC_PER_MSEC)
 /* Nobody on the socket comes before the GPUs. */
 #define PRIORITY_GPUS (SD_EVENT_PRIORITY_NORMAL - 10)
-
-static uint64_t monotonic_ns(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (uint64_t)ts.tv_sec * NSEC_PER_SEC + (uint64_t)ts.tv_nsec;
-}
-
-static void set_timer(sd_event_source *timer, uint64_t at_ns)
-{
-	sd_event_source_set_time(timer, at_ns / NSEC_PER_USEC + (at_ns % NSEC_PER_USEC != 0));
-	sd_event_source_set_enabled(timer, SD_EVENT_ONESHOT);
-}
-
-static void set_timer_after(sd_event_source *timer, uint64_t ns)
-{
-	set_timer(timer, monotonic_ns() + ns);
-}
 
 /* ---- the scheduler's turns ---- */
 
@@ -55,7 +35,7 @@ static void look_whether_left(struct daemon *d)
 			 LEAVING_NS / NSEC_PER_SEC);
 		end_leaving(d, -EBUSY);
 	} else {
-		set_timer_after(d->leaving, LEAVING_LOOK_NS);
+		timer_set_after(d->leaving, LEAVING_LOOK_NS);
 	}
 }
 
@@ -104,7 +84,7 @@ static void turn(struct daemon *d)
 	if (wake_ns == UINT64_MAX)
 		sd_event_source_set_enabled(d->turn, SD_EVENT_OFF);
 	else
-		set_timer_after(d->turn, wake_ns > now_ns ? wake_ns - now_ns : 0);
+		timer_set_after(d->turn, wake_ns > now_ns ? wake_ns - now_ns : 0);
 	if (scheduler_is_idle(d->scheduler))
 		idle(d);
 }
@@ -125,7 +105,7 @@ static void turn_soon(void *user)
 {
 	struct daemon *d = user;
 
-	set_timer(d->turn, 0);
+	timer_set(d->turn, 0);
 }
 
 /* ---- pausing, and devices that come and go ---- */
@@ -208,7 +188,7 @@ static int on_device_check(sd_event_source *source, uint64_t usec, void *user)
 		look_for_device(d);
 	else if (!d->paused && !d->ending)
 		check_device(d);
-	set_timer_after(d->device_check, DEVICE_CHECK_NS);
+	timer_set_after(d->device_check, DEVICE_CHECK_NS);
 	return 0;
 }
 
@@ -264,7 +244,7 @@ static int on_ending(sd_event_source *source, const struct signalfd_siginfo *inf
 	notify_tell(d->notify, "STOPPING=1");
 	d->ending = true;
 	scheduler_pause(d->scheduler);
-	set_timer_after(d->patience, ENDING_NS);
+	timer_set_after(d->patience, ENDING_NS);
 	turn_soon(d);
 	return 0;
 }
@@ -298,7 +278,7 @@ static int on_metrics(sd_event_source *source, uint64_t usec, void *user)
 	struct daemon *d = user;
 
 	loop_write_metrics(d);
-	set_timer_after(d->metrics, d->config->metrics_ns);
+	timer_set_after(d->metrics, d->config->metrics_ns);
 	return 0;
 }
 
@@ -307,17 +287,15 @@ static int on_summary(sd_event_source *source, uint64_t usec, void *user)
 	struct daemon *d = user;
 
 	events_summarise(d->events);
-	set_timer_after(d->summary, EVENTS_SUMMARY_NS);
+	timer_set_after(d->summary, EVENTS_SUMMARY_NS);
 	return 0;
 }
 
 static void status(void *user, struct gpreempt_daemon_status *ret)
 {
 	const struct daemon *d = user;
-	struct timespec now;
 
-	clock_gettime(CLOCK_REALTIME, &now);
-	ret->now_ns = (uint64_t)now.tv_sec * NSEC_PER_SEC + (uint64_t)now.tv_nsec;
+	ret->now_ns = clock_ns(CLOCK_REALTIME);
 	ret->pid = getpid();
 	ret->started_ns = d->started_ns;
 	if (d->guard && guard_alive(d->guard))
@@ -333,15 +311,6 @@ const struct control_ops daemon_control_ops = {
 	.pause = pause_all,
 	.resume = continue_all,
 };
-
-static int add_timer(struct daemon *d, sd_event_time_handler_t handler, int64_t priority,
-		     sd_event_source **ret)
-{
-	int r;
-
-	r = sd_event_add_time(d->loop, ret, CLOCK_MONOTONIC, 0, ACCURACY_US, handler, d);
-	return r < 0 ? r : sd_event_source_set_priority(*ret, priority);
-}
 
 static int add_signals(struct daemon *d)
 {
@@ -366,26 +335,34 @@ static int watch_scheduler(struct daemon *d)
 
 int loop_begin(struct daemon *d)
 {
-	int r;
+	const struct {
+		sd_event_time_handler_t handler;
+		int64_t priority;
+		sd_event_source **timer;
+	} timers[] = {
+		{ on_turn, PRIORITY_GPUS, &d->turn },
+		{ on_metrics, SD_EVENT_PRIORITY_IDLE, &d->metrics },
+		{ on_summary, SD_EVENT_PRIORITY_IDLE, &d->summary },
+		{ on_device_check, SD_EVENT_PRIORITY_NORMAL, &d->device_check },
+		{ on_patience, SD_EVENT_PRIORITY_NORMAL, &d->patience },
+		{ on_leaving, SD_EVENT_PRIORITY_NORMAL, &d->leaving },
+	};
+	int r = add_signals(d);
 
-	r = add_signals(d);
 	if (r >= 0)
 		r = watch_scheduler(d);
-	if (r >= 0)
-		r = add_timer(d, on_turn, PRIORITY_GPUS, &d->turn);
-	if (r >= 0)
-		r = add_timer(d, on_metrics, SD_EVENT_PRIORITY_IDLE, &d->metrics);
-	if (r >= 0)
-		r = add_timer(d, on_summary, SD_EVENT_PRIORITY_IDLE, &d->summary);
-	if (r >= 0)
-		r = add_timer(d, on_device_check, SD_EVENT_PRIORITY_NORMAL, &d->device_check);
-	if (r >= 0)
-		r = add_timer(d, on_patience, SD_EVENT_PRIORITY_NORMAL, &d->patience);
-	if (r >= 0)
-		r = sd_event_source_set_enabled(d->patience, SD_EVENT_OFF);
-	if (r >= 0)
-		r = add_timer(d, on_leaving, SD_EVENT_PRIORITY_NORMAL, &d->leaving);
-	return r < 0 ? r : 0;
+	for (size_t i = 0; i < ARRAY_SIZE(timers) && r >= 0; i++) {
+		r = timer_add(d->loop, timers[i].handler, d, timers[i].timer);
+		if (r >= 0)
+			r = sd_event_source_set_priority(*timers[i].timer, timers[i].priority);
+	}
+	if (r < 0)
+		return r;
+	timer_set(d->turn, 0);
+	timer_set(d->metrics, 0);
+	timer_set(d->summary, 0);
+	timer_set(d->device_check, 0);
+	return 0;
 }
 
 void loop_end(struct daemon *d)

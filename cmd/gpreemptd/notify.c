@@ -11,9 +11,11 @@
 #include <sys/un.h>
 #include <systemd/sd-daemon.h>
 
+#include "cmd/gpreemptd/timer.h"
+
 #define TEXT_BYTES 64
 #define UNSENT 8u
-#define AGAIN_US 50000u
+#define AGAIN_NS (50 * NSEC_PER_MSEC)
 
 struct notify {
 	int fd; /* -1: nobody is to be told */
@@ -22,7 +24,7 @@ struct notify {
 	char unsent[UNSENT][TEXT_BYTES]; /* the oldest first */
 	unsigned int n_unsent;
 	sd_event_source *again, *watchdog;
-	uint64_t watchdog_us; /* between two signs of life */
+	uint64_t watchdog_ns; /* between two signs of life */
 };
 
 /* False: not now. What will never be taken counts as taken. */
@@ -45,22 +47,13 @@ static void send_unsent(struct notify *n)
 	}
 }
 
-static void set_timer(sd_event_source *timer, uint64_t after_us)
-{
-	uint64_t now_us = 0;
-
-	sd_event_now(sd_event_source_get_event(timer), CLOCK_MONOTONIC, &now_us);
-	sd_event_source_set_time(timer, now_us + after_us);
-	sd_event_source_set_enabled(timer, SD_EVENT_ONESHOT);
-}
-
 static int on_again(sd_event_source *source, uint64_t usec, void *user)
 {
 	struct notify *n = user;
 
 	send_unsent(n);
 	if (n->n_unsent)
-		set_timer(n->again, AGAIN_US);
+		timer_set_after(n->again, AGAIN_NS);
 	return 0;
 }
 
@@ -77,7 +70,7 @@ void notify_tell(struct notify *n, const char *fmt, ...)
 	va_end(ap);
 	send_unsent(n);
 	if (n->n_unsent)
-		set_timer(n->again, AGAIN_US);
+		timer_set_after(n->again, AGAIN_NS);
 }
 
 /* One that is not taken is as good as the next. */
@@ -87,7 +80,7 @@ static int on_watchdog(sd_event_source *source, uint64_t usec, void *user)
 
 	if (!n->n_unsent)
 		send_text(n, "WATCHDOG=1");
-	set_timer(n->watchdog, n->watchdog_us);
+	timer_set_after(n->watchdog, n->watchdog_ns);
 	return 0;
 }
 
@@ -109,15 +102,6 @@ static int find_address(struct notify *n)
 	return 0;
 }
 
-static int add_timer(sd_event *loop, struct notify *n, sd_event_time_handler_t handler,
-		     sd_event_source **ret)
-{
-	int r;
-
-	r = sd_event_add_time(loop, ret, CLOCK_MONOTONIC, 0, 1, handler, n);
-	return r < 0 ? r : sd_event_source_set_enabled(*ret, SD_EVENT_OFF);
-}
-
 static int begin_watchdog(sd_event *loop, struct notify *n)
 {
 	uint64_t us = 0;
@@ -125,8 +109,8 @@ static int begin_watchdog(sd_event *loop, struct notify *n)
 
 	if (sd_watchdog_enabled(0, &us) <= 0)
 		return 0;
-	n->watchdog_us = us / 4;
-	r = add_timer(loop, n, on_watchdog, &n->watchdog);
+	n->watchdog_ns = us / 4 * NSEC_PER_USEC;
+	r = timer_add(loop, on_watchdog, n, &n->watchdog);
 	return r < 0 ? r : on_watchdog(n->watchdog, 0, n);
 }
 
@@ -140,7 +124,7 @@ int notify_new(sd_event *loop, struct notify **ret)
 	n->fd = -1;
 	if (find_address(n) >= 0) {
 		n->fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-		r = n->fd < 0 ? -errno : add_timer(loop, n, on_again, &n->again);
+		r = n->fd < 0 ? -errno : timer_add(loop, on_again, n, &n->again);
 		if (r >= 0)
 			r = begin_watchdog(loop, n);
 	}

@@ -4,10 +4,10 @@
 #include <stdarg.h>
 #include <string.h>
 #include <sys/epoll.h>
-#include <time.h>
 
 #include "cmd/gpreemptd/rules_internal.h"
 #include "cmd/gpreemptd/scheduler_internal.h"
+#include "util/clock.h"
 #include "wire/wire.h"
 
 #define CHECK_NS NSEC_PER_SEC /* for another program in the same process */
@@ -273,14 +273,6 @@ void processes_take_answers(struct scheduler *s)
 
 /* ---- coming and going ---- */
 
-static uint64_t realtime_ns(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_REALTIME, &ts);
-	return (uint64_t)ts.tv_sec * NSEC_PER_SEC + (uint64_t)ts.tv_nsec;
-}
-
 static void poll_exit(struct scheduler *s, struct process *p)
 {
 	struct epoll_event e = { .events = EPOLLIN, .data.u64 = (uint64_t)p->pid };
@@ -303,7 +295,7 @@ static struct process *process_new(struct scheduler *s, pid_t pid, int pidfd,
 	p->look_ns = p->period_ns = NEVER;
 	p->n_looked = NOT_LOOKED;
 	p->identified_ns = p->checked_ns = s->now_ns;
-	p->seen_realtime_ns = realtime_ns();
+	p->seen_realtime_ns = clock_ns(CLOCK_REALTIME);
 	SLIST_INIT(&p->jobs);
 	SLIST_INIT(&p->tickets);
 	return p;

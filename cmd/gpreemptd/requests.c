@@ -253,7 +253,7 @@ static int answer_hint(struct client *client, const union wire_any_request *r)
 	int error;
 
 	if (r->hint.ahead_ns)
-		at_ns = control_now_ns() + MIN(r->hint.ahead_ns, AHEAD_MAX_NS);
+		at_ns = monotonic_ns() + MIN(r->hint.ahead_ns, AHEAD_MAX_NS);
 	error = scheduler_hint(s, pid, at_ns, r->hint.for_ns);
 	if (error < 0)
 		return hint_error(client, &r->h, pid, error);
@@ -283,7 +283,7 @@ static int begin_pause(struct client *client, const union wire_any_request *r)
 		return answer_error(client, r->h.seq, EBUSY, NULL, "a pause is on its way already");
 	client->waits = true;
 	client->waits_seq = r->h.seq;
-	client->waits_until_ns = control_now_ns() + PAUSE_WAIT_NS;
+	client->waits_until_ns = monotonic_ns() + PAUSE_WAIT_NS;
 	control_be_patient(c);
 	c->parts.ops->pause(c->parts.user);
 	return 0;

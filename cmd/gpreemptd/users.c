@@ -5,7 +5,7 @@
 
 static void fill(struct user *user)
 {
-	uint64_t now_ns = control_now_ns();
+	uint64_t now_ns = monotonic_ns();
 
 	user->tokens_ns = MIN(user->tokens_ns + (now_ns - user->filled_ns), FULL_NS);
 	user->filled_ns = now_ns;
@@ -46,7 +46,7 @@ struct user *user_get(struct control *c, uid_t uid)
 		.next = c->users,
 		.uid = uid,
 		.tokens_ns = FULL_NS,
-		.filled_ns = control_now_ns(),
+		.filled_ns = monotonic_ns(),
 	};
 	c->users = user;
 	return user;
