@@ -15,31 +15,12 @@
 
 #define LARGE_BYTES (256 << 10)
 
-enum {
-	OPTION_DEVICE = 256,
-	OPTION_LEVEL,
-	OPTION_CONFIG,
-	OPTION_RUN_DIR,
-	OPTION_CHECK,
-	OPTION_CLEAN_UP,
-};
-
-static const struct option options[] = {
-	{ "device", required_argument, NULL, OPTION_DEVICE },
-	{ "level", required_argument, NULL, OPTION_LEVEL },
-	{ "config", required_argument, NULL, OPTION_CONFIG },
-	{ "run-dir", required_argument, NULL, OPTION_RUN_DIR },
-	{ "check-config", no_argument, NULL, OPTION_CHECK },
-	{ "clean-up", no_argument, NULL, OPTION_CLEAN_UP },
-	{ "verbose", no_argument, NULL, 'v' },
-	{ "version", no_argument, NULL, 'V' },
-	{ "help", no_argument, NULL, 'h' },
-	{ 0 },
-};
+#define WITH_VALUE 256 /* of an option: this and its place among the values */
 
 struct command_line {
 	struct daemon_options daemon;
-	bool check, clean_up, verbose, help, version;
+	int check, clean_up;
+	bool verbose, help, version;
 };
 
 static const char help_text[] =
@@ -76,43 +57,33 @@ static enum status usage(const char *what, const char *which)
 /* STATUS_DONE: *ret is what was meant. */
 static enum status parse(int argc, char **argv, struct command_line *ret)
 {
+	const char **const values[] = { &ret->daemon.device, &ret->daemon.level,
+					&ret->daemon.config_file, &ret->daemon.run_dir };
+	const struct option options[] = {
+		{ "device", required_argument, NULL, WITH_VALUE },
+		{ "level", required_argument, NULL, WITH_VALUE + 1 },
+		{ "config", required_argument, NULL, WITH_VALUE + 2 },
+		{ "run-dir", required_argument, NULL, WITH_VALUE + 3 },
+		{ "check-config", no_argument, &ret->check, true },
+		{ "clean-up", no_argument, &ret->clean_up, true },
+		{ "verbose", no_argument, NULL, 'v' },
+		{ "version", no_argument, NULL, 'V' },
+		{ "help", no_argument, NULL, 'h' },
+		{ 0 },
+	};
 	int c;
 
 	opterr = 0;
 	while ((c = getopt_long(argc, argv, ":vVh", options, NULL)) != -1) {
-		switch (c) {
-		case OPTION_DEVICE:
-			ret->daemon.device = optarg;
-			break;
-		case OPTION_LEVEL:
-			ret->daemon.level = optarg;
-			break;
-		case OPTION_CONFIG:
-			ret->daemon.config_file = optarg;
-			break;
-		case OPTION_RUN_DIR:
-			ret->daemon.run_dir = optarg;
-			break;
-		case OPTION_CHECK:
-			ret->check = true;
-			break;
-		case OPTION_CLEAN_UP:
-			ret->clean_up = true;
-			break;
-		case 'v':
-			ret->verbose = true;
-			break;
-		case 'V':
-			ret->version = true;
-			break;
-		case 'h':
-			ret->help = true;
-			break;
-		case ':':
+		ret->verbose |= c == 'v';
+		ret->version |= c == 'V';
+		ret->help |= c == 'h';
+		if (c >= WITH_VALUE)
+			*values[c - WITH_VALUE] = optarg;
+		if (c == ':')
 			return usage("a value is missing for option", argv[optind - 1]);
-		default:
+		if (c == '?')
 			return usage("unknown option", argv[optind - 1]);
-		}
 	}
 	return STATUS_DONE;
 }
