@@ -66,15 +66,16 @@ static int begin_rule(struct reading *in, const char *name)
 	struct rule *grown;
 
 	if (!is_name(name))
-		return config_wrong(&in->reader, name,
-				    "a rule's name is of 1 to %u letters, digits, '_', '.', '-'",
-				    RULE_NAME - 1u);
+		return inifile_wrong(in->reader.ini, name,
+				     "a rule's name is of 1 to %u letters, digits, '_', '.', '-'",
+				     RULE_NAME - 1u);
 	for (size_t i = 0; i < rules->n; i++) {
 		if (!strcmp(rules->rules[i].name, name))
-			return config_wrong(&in->reader, name, "there are two rules '%s'", name);
+			return inifile_wrong(in->reader.ini, name, "there are two rules '%s'",
+					     name);
 	}
 	if (rules->n == CONFIG_MAX_RULES)
-		return config_wrong(&in->reader, name, "more than %u rules", CONFIG_MAX_RULES);
+		return inifile_wrong(in->reader.ini, name, "more than %u rules", CONFIG_MAX_RULES);
 	grown = realloc(rules->rules, (rules->n + 1) * sizeof(*grown));
 	if (!grown)
 		return in->error = -ENOMEM;
@@ -112,38 +113,39 @@ static int take_section(void *user, struct inifile *ini, const char *name)
 		if (strcmp(config_sections[i].name, name))
 			continue;
 		if (in->sections_seen & (1ull << i))
-			return config_wrong(&in->reader, name, "there are two sections [%s]", name);
+			return inifile_wrong(ini, name, "there are two sections [%s]", name);
 		in->sections_seen |= 1ull << i;
 		in->section = &config_sections[i];
 		return 0;
 	}
 	config_hint_section(&in->reader, name);
-	return config_wrong(&in->reader, name, "there is no section [%.40s]", name);
+	return inifile_wrong(ini, name, "there is no section [%.40s]", name);
 }
 
 static int take_pair(void *user, struct inifile *ini, const char *name, const char *value)
 {
 	struct reading *in = user;
 	const struct config_section *section = in->section;
+	const struct config_key *key;
+	uint64_t bit;
 	int r;
 
 	in->reader.ini = ini;
 	if (!section)
-		return config_wrong(&in->reader, name, "'%.40s' is in no section", name);
-	for (size_t i = 0; i < section->n; i++) {
-		if (strcmp(section->keys[i].name, name))
-			continue;
-		if (in->keys_seen & (1ull << i))
-			return config_wrong(&in->reader, name, "'%s' is there twice", name);
-		in->keys_seen |= 1ull << i;
-		r = config_set(&in->reader, &section->keys[i], value,
-			       in->rule ? (void *)in->rule : (void *)&in->config);
-		if (r < 0 && r != -EINVAL)
-			in->error = r;
-		return r;
+		return inifile_wrong(ini, name, "'%.40s' is in no section", name);
+	key = config_find_key(section, name);
+	if (!key) {
+		config_hint_key(&in->reader, section, name);
+		return inifile_wrong(ini, name, "[%s] has no key '%.40s'", section->name, name);
 	}
-	config_hint_key(&in->reader, section, name);
-	return config_wrong(&in->reader, name, "[%s] has no key '%.40s'", section->name, name);
+	bit = 1ull << (key - section->keys);
+	if (in->keys_seen & bit)
+		return inifile_wrong(ini, name, "'%s' is there twice", name);
+	in->keys_seen |= bit;
+	r = config_set(&in->reader, key, value, in->rule ? (void *)in->rule : (void *)&in->config);
+	if (r < 0 && r != -EINVAL)
+		in->error = r;
+	return r;
 }
 
 static int mistake_of_file(struct config_mistake *m, const char *text, const char *hint)
@@ -172,18 +174,13 @@ static int check_whole(const struct config *c, struct config_mistake *m)
 	return 0;
 }
 
-static void config_donep(struct config *c)
-{
-	config_done(c);
-}
-
 int config_parse(const char *text, size_t len, struct config *ret,
 		 struct config_mistake *ret_mistake)
 {
 	static const struct inifile_ops ops = { take_section, take_pair };
 	struct inifile_mistake wrong = { 0 };
 	struct reading in = { 0 };
-	_cleanup_(config_donep) struct config parsed = { 0 };
+	_cleanup_(config_done) struct config parsed = { 0 };
 	int r;
 
 	set_defaults(&in.config);

@@ -9,17 +9,6 @@
 
 #define WORD_MAX 32u
 
-int config_wrong(struct config_reader *r, const char *at, const char *fmt, ...)
-{
-	char text[sizeof(((struct config_mistake *)0)->text)];
-	va_list ap;
-
-	va_start(ap, fmt);
-	vsnprintf(text, sizeof(text), fmt, ap);
-	va_end(ap);
-	return inifile_wrong(r->ini, at, "%s", text);
-}
-
 void config_hint(struct config_reader *r, const char *fmt, ...)
 {
 	va_list ap;
@@ -52,14 +41,18 @@ static size_t distance(const char *a, const char *b)
 	return row[n];
 }
 
-static bool is_near(const char *wrong, const char *right, size_t *best)
-{
-	size_t d = distance(wrong, right), most = strlen(right) > 5 ? 3 : 2;
+/* Of what was written: the nearest of the names there are. */
+struct guess {
+	const char *wrong, *meant; /* NULL: none is near */
+	size_t distance;
+};
 
-	if (d > most || d >= *best)
-		return false;
-	*best = d;
-	return true;
+static void consider(struct guess *g, const char *right)
+{
+	size_t d = distance(g->wrong, right), most = strlen(right) > 5 ? 3 : 2;
+
+	if (d <= most && (!g->meant || d < g->distance))
+		*g = (struct guess){ g->wrong, right, d };
 }
 
 /* "keys of [hint]: expires" */
@@ -78,39 +71,29 @@ static void hint_all(struct config_reader *r, const struct config_section *secti
 void config_hint_key(struct config_reader *r, const struct config_section *section,
 		     const char *name)
 {
-	const char *meant = NULL;
-	size_t best = SIZE_MAX;
+	const struct config_section *other = config_sections;
+	struct guess g = { name };
 
-	for (size_t i = 0; i < section->n; i++) {
-		if (is_near(name, section->keys[i].name, &best))
-			meant = section->keys[i].name;
-	}
-	if (meant) {
-		config_hint(r, "did you mean '%s'?", meant);
-		return;
-	}
-	for (const struct config_section *s = config_sections; s->name; s++) {
-		for (size_t i = 0; i < s->n; i++) {
-			if (!strcmp(s->keys[i].name, name)) {
-				config_hint(r, "that is a key of [%s]", s->name);
-				return;
-			}
-		}
-	}
-	hint_all(r, section);
+	for (size_t i = 0; i < section->n; i++)
+		consider(&g, section->keys[i].name);
+	while (other->name && !config_find_key(other, name))
+		other++;
+	if (g.meant)
+		config_hint(r, "did you mean '%s'?", g.meant);
+	else if (other->name)
+		config_hint(r, "that is a key of [%s]", other->name);
+	else
+		hint_all(r, section);
 }
 
 void config_hint_section(struct config_reader *r, const char *name)
 {
-	const char *meant = NULL;
-	size_t best = SIZE_MAX;
+	struct guess g = { name };
 
-	for (const struct config_section *s = config_sections; s->name; s++) {
-		if (is_near(name, s->name, &best))
-			meant = s->name;
-	}
-	if (meant)
-		config_hint(r, "did you mean [%s]?", meant);
+	for (const struct config_section *s = config_sections; s->name; s++)
+		consider(&g, s->name);
+	if (g.meant)
+		config_hint(r, "did you mean [%s]?", g.meant);
 	else if (!strncmp(name, "rule", 4))
 		config_hint(r, "a rule has a name: [rule NAME]");
 	else

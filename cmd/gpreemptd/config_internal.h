@@ -12,13 +12,11 @@
 #define CONFIG_MAX_RULES 256
 
 enum config_kind {
-	CONFIG_U8,
-	CONFIG_U32,
-	CONFIG_U64,
+	CONFIG_NUMBER, /* of @size bytes */
 	CONFIG_BOOL,
 	CONFIG_POLICY, /* const struct gpol_ops * */
 	CONFIG_LOG_LEVEL, /* enum log_level */
-	CONFIG_NAME, /* char[], @max bytes of it with the NUL */
+	CONFIG_NAME, /* char[] of @size bytes with the NUL */
 	CONFIG_TEXT, /* char *, allocated */
 	CONFIG_CONTAINER, /* the same, hexadecimal digits */
 	CONFIG_DEFAULT_CLASS, /* of struct verdict, as CONFIG_CLASS */
@@ -36,10 +34,10 @@ enum config_kind {
 struct config_key {
 	const char *name;
 	enum config_kind kind;
-	enum unit_kind unit; /* of numbers */
-	size_t offset; /* into struct config, or struct rule */
-	uint64_t min, max; /* of numbers */
+	size_t offset, size; /* in struct config, or struct rule */
 	unsigned int classes; /* CONFIG_ONLY_* */
+	enum unit_kind unit; /* of numbers, as those below */
+	uint64_t min, max;
 };
 
 struct config_section {
@@ -51,6 +49,9 @@ struct config_section {
 extern const struct config_section config_sections[]; /* ends without a name */
 extern const struct config_section config_rule; /* "rule NAME" */
 
+/* NULL: it has no such key. */
+const struct config_key *config_find_key(const struct config_section *section, const char *name);
+
 /* Where a mistake is told; to be returned by those who find one. */
 struct config_reader {
 	struct inifile *ini;
@@ -58,15 +59,14 @@ struct config_reader {
 	unsigned int hint_line;
 };
 
-/* Each -EINVAL. The hint goes with the mistake told next. */
-int config_wrong(struct config_reader *r, const char *at, const char *fmt, ...) _printf_(3, 4);
+/* Goes with the mistake told next. */
 void config_hint(struct config_reader *r, const char *fmt, ...) _printf_(2, 3);
 /* Hints at the key of @section that @name looks like, or at all there are. */
 void config_hint_key(struct config_reader *r, const struct config_section *section,
 		     const char *name);
 void config_hint_section(struct config_reader *r, const char *name);
 
-/* Puts @value where @key says, into @object. -EINVAL after config_wrong(), -ENOMEM. */
+/* Puts @value where @key says, into @object. -EINVAL after inifile_wrong(), -ENOMEM. */
 int config_set(struct config_reader *r, const struct config_key *key, const char *value,
 	       void *object);
 /* All of a rule that began at @line was read, and @keys of its table: does it make sense? */

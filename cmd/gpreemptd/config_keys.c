@@ -1,26 +1,24 @@
 /* SPDX-License-Identifier: MIT */
 /* Every key there is, with its bounds. */
 #include <stddef.h>
+#include <string.h>
 
 #include "cmd/gpreemptd/config_internal.h"
 #include "util/macros.h"
 
-#define DURATION(key, field, low, high) \
+/* What follows the field are the members of struct config_key behind its size. */
+#define KEY(object, key, type, field, ...) \
 	{ \
-		key, CONFIG_U64, UNIT_DURATION, offsetof(struct config, field), low, high \
+		.name = key, .kind = type, .offset = offsetof(struct object, field), \
+		.size = sizeof(((struct object *)0)->field), ##__VA_ARGS__ \
 	}
-#define COUNT(key, field, low, high) \
-	{ \
-		key, CONFIG_U32, UNIT_COUNT, offsetof(struct config, field), low, high \
-	}
-#define SHARE(key, field) \
-	{ \
-		key, CONFIG_U32, UNIT_SHARE, offsetof(struct config, field), 0, 1000 \
-	}
-#define OTHER(key, type, field) \
-	{ \
-		.name = key, .kind = type, .offset = offsetof(struct config, field) \
-	}
+#define OTHER(key, type, field) KEY(config, key, type, field)
+#define NUMBER(key, field, unit, low, high) \
+	KEY(config, key, CONFIG_NUMBER, field, 0, unit, low, high)
+#define DURATION(key, field, low, high) NUMBER(key, field, UNIT_DURATION, low, high)
+#define COUNT(key, field, low, high) NUMBER(key, field, UNIT_COUNT, low, high)
+#define SHARE(key, field) NUMBER(key, field, UNIT_SHARE, 0, 1000)
+#define RULE(key, type, field, ...) KEY(rule, key, type, field, ##__VA_ARGS__)
 
 #define US NSEC_PER_USEC
 #define MS NSEC_PER_MSEC
@@ -66,8 +64,7 @@ static const struct config_key kernel_keys[] = {
 };
 
 static const struct config_key control_keys[] = {
-	{ "group", CONFIG_NAME, UNIT_COUNT, offsetof(struct config, group), 0,
-	  sizeof(((struct config *)0)->group) },
+	OTHER("group", CONFIG_NAME, group),
 	COUNT("clients", clients, 1, 1024),
 	COUNT("clients_per_user", clients_per_uid, 1, 1024),
 	COUNT("requests_per_second", requests_per_s, 1, 1000000),
@@ -105,15 +102,6 @@ const struct config_section config_sections[] = {
 	{ 0 },
 };
 
-#define RULE(key, type, field) \
-	{ \
-		.name = key, .kind = type, .offset = offsetof(struct rule, field) \
-	}
-#define RULE_NUMBER(key, type, unit, field, low, high, classes) \
-	{ \
-		key, type, unit, offsetof(struct rule, field), low, high, classes \
-	}
-
 static const struct config_key rule_keys[] = {
 	{ .name = "user", .kind = CONFIG_USER },
 	{ .name = "uid", .kind = CONFIG_UID, .max = UINT32_MAX - 1 },
@@ -124,20 +112,27 @@ static const struct config_key rule_keys[] = {
 	RULE("path", CONFIG_TEXT, path),
 	{ .name = "environment", .kind = CONFIG_ENVIRONMENT },
 	RULE("class", CONFIG_CLASS, verdict),
-	RULE_NUMBER("priority", CONFIG_U8, UNIT_COUNT, verdict.priority, 0, UINT8_MAX, 0),
-	{ "latency_critical", CONFIG_BOOL, UNIT_COUNT, offsetof(struct rule, verdict.critical), 0,
-	  0, CONFIG_ONLY_ONLINE },
-	RULE_NUMBER("target", CONFIG_U64, UNIT_DURATION, verdict.target_ns, 1 * US, 60 * S,
-		    CONFIG_ONLY_ONLINE),
-	{ "gang", CONFIG_NAME, UNIT_COUNT, offsetof(struct rule, verdict.gang), 0,
-	  sizeof(((struct verdict *)0)->gang), CONFIG_ONLY_OFFLINE },
-	RULE_NUMBER("weight", CONFIG_U32, UNIT_COUNT, verdict.weight, 1, 1000, CONFIG_ONLY_OFFLINE),
-	RULE_NUMBER("minimum", CONFIG_U32, UNIT_SHARE, verdict.min_permille, 0, 1000,
-		    CONFIG_ONLY_OFFLINE),
-	RULE_NUMBER("longest_wait", CONFIG_U64, UNIT_DURATION, verdict.wait_bound_ns, 10 * MS,
-		    60 * S, CONFIG_ONLY_OFFLINE),
+	RULE("priority", CONFIG_NUMBER, verdict.priority, 0, UNIT_COUNT, 0, UINT8_MAX),
+	RULE("latency_critical", CONFIG_BOOL, verdict.critical, CONFIG_ONLY_ONLINE),
+	RULE("target", CONFIG_NUMBER, verdict.target_ns, CONFIG_ONLY_ONLINE, UNIT_DURATION, 1 * US,
+	     60 * S),
+	RULE("gang", CONFIG_NAME, verdict.gang, CONFIG_ONLY_OFFLINE),
+	RULE("weight", CONFIG_NUMBER, verdict.weight, CONFIG_ONLY_OFFLINE, UNIT_COUNT, 1, 1000),
+	RULE("minimum", CONFIG_NUMBER, verdict.min_permille, CONFIG_ONLY_OFFLINE, UNIT_SHARE, 0,
+	     1000),
+	RULE("longest_wait", CONFIG_NUMBER, verdict.wait_bound_ns, CONFIG_ONLY_OFFLINE,
+	     UNIT_DURATION, 10 * MS, 60 * S),
 	RULE("lazy", CONFIG_BOOL, verdict.lazy),
 	RULE("auto_deactivate", CONFIG_BOOL, verdict.auto_deactivate),
 };
 
 const struct config_section config_rule = SECTION("rule NAME", rule_keys);
+
+const struct config_key *config_find_key(const struct config_section *section, const char *name)
+{
+	for (size_t i = 0; i < section->n; i++) {
+		if (!strcmp(section->keys[i].name, name))
+			return &section->keys[i];
+	}
+	return NULL;
+}

@@ -5,15 +5,6 @@
 
 #include "cmd/gpreemptd/config_internal.h"
 
-static bool has_key(const char *name, uint64_t keys)
-{
-	for (size_t i = 0; i < config_rule.n; i++) {
-		if (!strcmp(config_rule.keys[i].name, name))
-			return keys & (1ull << i);
-	}
-	return false;
-}
-
 /* A key that says nothing of this class was meant for another. */
 static const char *idle_key(const struct rule *rule, uint64_t keys)
 {
@@ -37,10 +28,11 @@ static int wrong_rule(struct config_reader *r, unsigned int line, const char *te
 int config_check_rule(struct config_reader *r, const struct rule *rule, uint64_t keys,
 		      unsigned int line)
 {
+	const struct config_key *class = config_find_key(&config_rule, "class");
 	const char *key = idle_key(rule, keys);
 	char text[120];
 
-	if (!has_key("class", keys))
+	if (!(keys & 1ull << (class - config_rule.keys)))
 		return wrong_rule(r, line, "the rule gives no class",
 				  "class = online, offline or none");
 	if (!rule_is_trusted(rule) && !rule->command && !rule->path && !rule->variable)

@@ -20,16 +20,16 @@ static int set_number(struct config_reader *r, const struct config_key *key, con
 	const char *wrong = unit_parse(key->unit, text, &value);
 
 	if (wrong)
-		return config_wrong(r, text, "'%.40s' %s", text, wrong);
+		return inifile_wrong(r->ini, text, "'%.40s' %s", text, wrong);
 	if (value < key->min || value > key->max) {
 		config_hint(r, "%s may be from %s to %s", key->name,
 			    unit_text(key->unit, key->min, low),
 			    unit_text(key->unit, key->max, high));
-		return config_wrong(r, text, "'%.40s' is out of range", text);
+		return inifile_wrong(r->ini, text, "'%.40s' is out of range", text);
 	}
-	if (key->kind == CONFIG_U8)
+	if (key->size == sizeof(uint8_t))
 		*(uint8_t *)field = (uint8_t)value;
-	else if (key->kind == CONFIG_U32)
+	else if (key->size == sizeof(uint32_t))
 		*(uint32_t *)field = (uint32_t)value;
 	else
 		*(uint64_t *)field = value;
@@ -39,7 +39,7 @@ static int set_number(struct config_reader *r, const struct config_key *key, con
 static int set_bool(struct config_reader *r, const char *text, bool *field)
 {
 	if (strcmp(text, "yes") && strcmp(text, "no"))
-		return config_wrong(r, text, "'%.40s' is neither yes nor no", text);
+		return inifile_wrong(r->ini, text, "'%.40s' is neither yes nor no", text);
 	*field = !strcmp(text, "yes");
 	return 0;
 }
@@ -58,7 +58,7 @@ static int set_policy(struct config_reader *r, const char *text, const struct gp
 		n += (size_t)snprintf(names + n, sizeof(names) - n, "%s%s", i ? ", " : "",
 				      gpol_all[i]->name);
 	config_hint(r, "there are %s", names);
-	return config_wrong(r, text, "there is no policy '%.40s'", text);
+	return inifile_wrong(r->ini, text, "there is no policy '%.40s'", text);
 }
 
 static int set_log_level(struct config_reader *r, const char *text, enum log_level *field)
@@ -80,7 +80,7 @@ static int set_log_level(struct config_reader *r, const char *text, enum log_lev
 		return 0;
 	}
 	config_hint(r, "levels are error, warning, info and debug");
-	return config_wrong(r, text, "there is no level '%.40s'", text);
+	return inifile_wrong(r->ini, text, "there is no level '%.40s'", text);
 }
 
 static int set_class(struct config_reader *r, const struct config_key *key, const char *text,
@@ -92,13 +92,13 @@ static int set_class(struct config_reader *r, const struct config_key *key, cons
 	if (error == 0 && job_class == JOB_ONLINE && key->kind == CONFIG_DEFAULT_CLASS) {
 		config_hint(r,
 			    "it would let every user of the machine preempt; write a [rule NAME]");
-		return config_wrong(r, text, "nobody is online by default");
+		return inifile_wrong(r->ini, text, "nobody is online by default");
 	}
 	if (error < 0) {
 		config_hint(r, "classes are %s",
 			    key->kind == CONFIG_CLASS ? "online, offline and none" :
 							"offline and none");
-		return config_wrong(r, text, "there is no class '%.40s'", text);
+		return inifile_wrong(r->ini, text, "there is no class '%.40s'", text);
 	}
 	verdict->job_class = (enum job_class)job_class;
 	return 0;
@@ -117,7 +117,7 @@ static int set_container(struct config_reader *r, const char *text, char **field
 
 	if (len < CONTAINER_MIN || len > CONTAINER_MAX || strspn(text, "0123456789abcdef") != len) {
 		config_hint(r, "its first %u hexadecimal digits or more", CONTAINER_MIN);
-		return config_wrong(r, text, "'%.70s' is not the id of a container", text);
+		return inifile_wrong(r->ini, text, "'%.70s' is not the id of a container", text);
 	}
 	return set_text(text, field);
 }
@@ -125,12 +125,12 @@ static int set_container(struct config_reader *r, const char *text, char **field
 static int set_name(struct config_reader *r, const struct config_key *key, const char *text,
 		    char *field)
 {
-	if (strlen(text) >= key->max)
-		return config_wrong(r, text, "'%.40s...' is longer than %u characters", text,
-				    (unsigned int)key->max - 1);
+	if (strlen(text) >= key->size)
+		return inifile_wrong(r->ini, text, "'%.40s...' is longer than %u characters", text,
+				     (unsigned int)key->size - 1);
 	if (text[strcspn(text, " \t")])
-		return config_wrong(r, text, "'%.40s' has a blank in it", text);
-	memset(field, 0, key->max);
+		return inifile_wrong(r->ini, text, "'%.40s' has a blank in it", text);
+	memset(field, 0, key->size);
 	memcpy(field, text, strlen(text));
 	return 0;
 }
@@ -142,15 +142,16 @@ static int set_user(struct config_reader *r, const struct config_key *key, const
 	uint64_t uid = 0;
 
 	if (rule->has_uid)
-		return config_wrong(r, text, "a rule has one user: 'user' or 'uid'");
+		return inifile_wrong(r->ini, text, "a rule has one user: 'user' or 'uid'");
 	if (key->kind == CONFIG_UID) {
 		if (unit_parse(UNIT_COUNT, text, &uid) || uid > key->max)
-			return config_wrong(r, text, "'%.40s' is not the number of a user", text);
+			return inifile_wrong(r->ini, text, "'%.40s' is not the number of a user",
+					     text);
 	} else {
 		user = getpwnam(text);
 		if (!user) {
 			config_hint(r, "where users come from the network, say 'uid'");
-			return config_wrong(r, text, "there is no user '%.40s'", text);
+			return inifile_wrong(r->ini, text, "there is no user '%.40s'", text);
 		}
 		uid = user->pw_uid;
 	}
@@ -169,7 +170,7 @@ static int set_group(struct config_reader *r, const char *text, struct rule *rul
 	} else if (group) {
 		rule->gid = group->gr_gid;
 	} else {
-		return config_wrong(r, text, "there is no group '%.40s'", text);
+		return inifile_wrong(r->ini, text, "there is no group '%.40s'", text);
 	}
 	rule->has_gid = true;
 	return 0;
@@ -182,7 +183,7 @@ static int set_environment(struct config_reader *r, const char *text, struct rul
 
 	if (n == 0 || text[n] != '=' || memchr(text, ' ', n)) {
 		config_hint(r, "such as environment = SLURM_JOB_PARTITION=batch*");
-		return config_wrong(r, text, "'%.60s' is not NAME=PATTERN", text);
+		return inifile_wrong(r->ini, text, "'%.60s' is not NAME=PATTERN", text);
 	}
 	error = set_text(text, &rule->variable);
 	if (error < 0)
@@ -197,11 +198,9 @@ int config_set(struct config_reader *r, const struct config_key *key, const char
 	void *field = (char *)object + key->offset;
 
 	if (!*value)
-		return config_wrong(r, value, "'%s' has no value", key->name);
+		return inifile_wrong(r->ini, value, "'%s' has no value", key->name);
 	switch (key->kind) {
-	case CONFIG_U8:
-	case CONFIG_U32:
-	case CONFIG_U64:
+	case CONFIG_NUMBER:
 		return set_number(r, key, value, field);
 	case CONFIG_BOOL:
 		return set_bool(r, value, field);

@@ -25,13 +25,13 @@ static void print_value(const struct config_key *key, const struct config *c)
 {
 	const void *field = (const char *)c + key->offset;
 	char text[UNIT_TEXT];
+	uint64_t number;
 
 	switch (key->kind) {
-	case CONFIG_U32:
-		printf("%s", unit_text(key->unit, *(const uint32_t *)field, text));
-		break;
-	case CONFIG_U64:
-		printf("%s", unit_text(key->unit, *(const uint64_t *)field, text));
+	case CONFIG_NUMBER:
+		number = key->size == sizeof(uint32_t) ? *(const uint32_t *)field :
+							 *(const uint64_t *)field;
+		printf("%s", unit_text(key->unit, number, text));
 		break;
 	case CONFIG_BOOL:
 		printf("%s", *(const bool *)field ? "yes" : "no");
