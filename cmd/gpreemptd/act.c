@@ -175,8 +175,8 @@ static void note_leaving(struct scheduler *s, const struct call *c)
 bool act_write_down(struct scheduler *s, struct process *p)
 {
 	if (p->journal_slot < 0)
-		p->journal_slot = journal_add(s->parts.journal, p->pid, p->identity.start_ticks,
-					      s->b->caps.level);
+		p->journal_slot = journal_add(s->parts.journal, p->pid,
+					      p->identity.stat.start_ticks, s->b->caps.level);
 	return p->journal_slot >= 0;
 }
 
@@ -283,7 +283,7 @@ static void tell_let_go(struct scheduler *s, struct process *p, const struct job
 	};
 
 	process_tell(s, p, &e, "process %d (%s) runs again after %llu us: %s", p->pid,
-		     p->identity.comm, (unsigned long long)(held_ns / NSEC_PER_USEC), how);
+		     p->identity.stat.comm, (unsigned long long)(held_ns / NSEC_PER_USEC), how);
 }
 
 /* Those that are off; of them, unless @all, those that are marked. */
@@ -330,8 +330,8 @@ static void tell_held(struct scheduler *s, struct process *p, const struct job *
 	};
 
 	process_tell(s, p, &e, "process %d (%s) makes room for %d (%s), by policy %s", p->pid,
-		     p->identity.comm, j->because, other ? other->identity.comm : "nobody",
-		     s->engine_config.policy->name);
+		     p->identity.stat.comm, j->because,
+		     other ? other->identity.stat.comm : "nobody", s->engine_config.policy->name);
 }
 
 /* A failure on one GPU says nothing about the others of the call. */

@@ -89,7 +89,7 @@ static void tell_why(struct scheduler *s, struct process *p)
 		     p->tied_as == JOB_ONLINE ?
 			     "process %d (%s) is not given longer turns, %s: %s" :
 			     "process %d (%s) is not attached and runs on, %s: %s",
-		     p->pid, p->identity.comm, until, p->why);
+		     p->pid, p->identity.stat.comm, until, p->why);
 }
 
 void attach_at_once(struct scheduler *s, struct process *p)
@@ -116,7 +116,7 @@ static void attach(struct scheduler *s, struct process *p)
 	int r;
 
 	p->tied_as = p->verdict.job_class;
-	r = ops(s)->attach(s->b, &(struct gpu_attach){ p->pid, p->identity.start_ticks },
+	r = ops(s)->attach(s->b, &(struct gpu_attach){ p->pid, p->identity.stat.start_ticks },
 			   act_cookie(s, p), &p->target);
 	if (r < 0) {
 		p->target = NULL;
@@ -250,5 +250,5 @@ void attach_done(struct scheduler *s, struct process *p, const struct gpu_done *
 		return;
 	process_tell(s, p, &(struct gpreempt_event){ .kind = GPREEMPT_EVENT_ATTACHED },
 		     "process %d (%s) is attached: it can make room for online jobs", p->pid,
-		     p->identity.comm);
+		     p->identity.stat.comm);
 }

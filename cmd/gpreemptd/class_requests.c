@@ -26,7 +26,7 @@ static bool descends(const struct process *p, const struct class_entry *e)
 	if (!e->start_ticks)
 		return false; /* not known yet which process is meant */
 	if (p->pid == e->request.pid)
-		return id->start_ticks == e->start_ticks;
+		return id->stat.start_ticks == e->start_ticks;
 	for (size_t i = 0; i < id->n_ancestors; i++) {
 		if (id->ancestors[i].pid == e->request.pid)
 			return id->ancestors[i].start_ticks == e->start_ticks;
@@ -51,7 +51,7 @@ static bool matches(const struct process *p, const struct class_entry *e)
 	case WIRE_BY_CGROUP:
 		return identity_is_in_cgroup(&p->identity, r->pattern, raises(r));
 	case WIRE_BY_NAME:
-		return match_glob(r->pattern, p->identity.comm);
+		return match_glob(r->pattern, p->identity.stat.comm);
 	case WIRE_BY_CONTAINER:
 		return identity_is_in_container(&p->identity, r->pattern, raises(r));
 	default:
@@ -247,7 +247,7 @@ static int find_subject(struct scheduler *s, const struct class_request *request
 		closep(ret_pidfd);
 		return r;
 	}
-	*ret_start_ticks = p ? p->identity.start_ticks : 0;
+	*ret_start_ticks = p ? p->identity.stat.start_ticks : 0;
 	return 0;
 }
 

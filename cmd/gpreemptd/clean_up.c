@@ -4,7 +4,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "cmd/gpreemptd/rules_internal.h"
+#include "gpu/helpers/proc_files.h"
 #include "gpu/kfd/procs.h"
 #include "gpu/kfd/release.h"
 #include "gpu/nvrm/process.h"
@@ -95,13 +95,13 @@ static bool is_of_nvrm(const struct journal_entry *e)
 static bool lives(struct nvrm *n, const struct journal_entry *e)
 {
 	_cleanup_free_ char *text = NULL;
-	struct identity id = { 0 };
+	struct proc_stat stat;
 	char path[32];
 	size_t len;
 
 	snprintf(path, sizeof(path), "%d/stat", e->pid);
 	return n->transport->read_proc(n->data, path, &text, &len) >= 0 &&
-	       identity_parse_stat(text, len, &id) >= 0 && id.start_ticks == e->start_ticks;
+	       proc_stat_parse(text, len, &stat) >= 0 && stat.start_ticks == e->start_ticks;
 }
 
 static void release_contexts(struct nvrm *n, const struct journal_entry *e,

@@ -16,67 +16,19 @@
 
 /* ---- parsers ---- */
 
-int identity_parse_stat(const char *text, size_t len, struct identity *ret)
+int identity_parse_status(const char *text, struct identity *ret)
 {
-	struct proc_stat stat;
-	int r = proc_stat_parse(text, len, &stat);
+	const char *uids = strstr(text, "\nUid:"), *gids = strstr(text, "\nGid:");
+	uid_t uid;
+	gid_t gid;
 
-	if (r < 0)
-		return r;
-	ret->pid = stat.pid;
-	ret->parent = stat.parent;
-	ret->start_ticks = stat.start_ticks;
-	memcpy(ret->comm, stat.comm, sizeof(ret->comm));
-	return 0;
-}
-
-/* A number of at most ten digits. */
-static bool parse_id(const char *at, const char *end, uint64_t *ret)
-{
-	uint64_t value = 0;
-	int digits = 0;
-
-	for (; at < end && *at >= '0' && *at <= '9' && digits <= 10; at++, digits++)
-		value = value * 10 + (uint64_t)(*at - '0');
-	if (!digits || value > UINT32_MAX)
-		return false;
-	*ret = value;
-	return true;
-}
-
-/* The first number behind @key at the beginning of a line: of four ids, the real one. */
-static bool find_id(const char *text, const char *end, const char *key, uint64_t *ret)
-{
-	size_t n = strlen(key);
-
-	while (text < end) {
-		const char *newline = memchr(text, '\n', (size_t)(end - text));
-		const char *line_end = newline ? newline : end;
-
-		if ((size_t)(line_end - text) > n && !memcmp(text, key, n)) {
-			for (text += n; text < line_end && (*text == ' ' || *text == '\t');)
-				text++;
-			return parse_id(text, line_end, ret);
-		}
-		text = newline ? newline + 1 : end;
-	}
-	return false;
-}
-
-int identity_parse_status(const char *text, size_t len, struct identity *ret)
-{
-	uint64_t uid, gid;
-
-	if (!find_id(text, text + len, "Uid:", &uid) || !find_id(text, text + len, "Gid:", &gid))
+	/* Of four ids the first is the real one. */
+	if (!uids || !gids || sscanf(uids, "\nUid: %u", &uid) != 1 ||
+	    sscanf(gids, "\nGid: %u", &gid) != 1)
 		return -EBADMSG;
-	ret->uid = (uid_t)uid;
-	ret->gid = (gid_t)gid;
+	ret->uid = uid;
+	ret->gid = gid;
 	return 0;
-}
-
-static bool is_hex(char c)
-{
-	return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f');
 }
 
 /* Runtimes call a container's cgroup by its id, with or without words around it. */
@@ -84,10 +36,8 @@ static void find_container(const char *cgroup, char *ret, size_t size)
 {
 	ret[0] = '\0';
 	for (const char *at = cgroup; *at;) {
-		size_t n = 0;
+		size_t n = strspn(at, "0123456789abcdef");
 
-		while (is_hex(at[n]))
-			n++;
 		if (n == CONTAINER_DIGITS) {
 			snprintf(ret, size, "%.*s", (int)n, at);
 			return;
@@ -96,44 +46,41 @@ static void find_container(const char *cgroup, char *ret, size_t size)
 	}
 }
 
-/* The third field of "hierarchy:controllers:path". */
-static bool line_path(const char *line, size_t len, const char **ret, size_t *ret_len)
+/* The third field of "hierarchy:controllers:path"; NULL: it is no path. */
+static const char *path_in(const char *line, size_t len)
 {
-	const char *first = memchr(line, ':', len), *second;
+	const char *first = memchr(line, ':', len), *second = NULL;
 
-	if (!first)
-		return false;
-	second = memchr(first + 1, ':', (size_t)(line + len - first - 1));
-	if (!second || second + 1 >= line + len || second[1] != '/')
-		return false;
-	*ret = second + 1;
-	*ret_len = (size_t)(line + len - second - 1);
-	return true;
+	if (first)
+		second = memchr(first + 1, ':', (size_t)(line + len - first - 1));
+	return second && second[1] == '/' ? second + 1 : NULL;
 }
 
-int identity_parse_cgroup(const char *text, size_t len, struct identity *ret)
+int identity_parse_cgroup(const char *text, struct identity *ret)
 {
-	const char *end = text + len, *best = "/", *path;
-	size_t best_len = 1, path_len, all_len = 0;
-	_cleanup_free_ char *all = calloc(1, len + 2);
+	_cleanup_free_ char *all = calloc(1, strlen(text) + 2);
+	size_t best_len = 1, all_len = 0, n;
+	const char *best = "/";
 	bool decided = false;
 	char *cgroup;
 
-	while (all && text < end) {
-		const char *newline = memchr(text, '\n', (size_t)(end - text));
-		size_t n = (size_t)((newline ? newline : end) - text);
-		bool unified = n > 3 && !memcmp(text, "0::", 3);
+	for (; all && *text; text += n + (text[n] == '\n')) {
+		bool unified = !strncmp(text, "0::", 3);
+		const char *path;
+		size_t len;
 
-		if (line_path(text, n, &path, &path_len) && path_len > 1) {
-			memcpy(all + all_len, path, path_len);
-			all_len += path_len + 1;
-			if (unified || (!decided && path_len > best_len)) {
-				best = path;
-				best_len = path_len;
-				decided = unified;
-			}
+		n = strcspn(text, "\n");
+		path = path_in(text, n);
+		len = path ? (size_t)(text + n - path) : 0;
+		if (len <= 1)
+			continue;
+		memcpy(all + all_len, path, len);
+		all_len += len + 1;
+		if (unified || (!decided && len > best_len)) {
+			best = path;
+			best_len = len;
+			decided = unified;
 		}
-		text = newline ? newline + 1 : end;
 	}
 	cgroup = all ? strndup(best, best_len) : NULL;
 	if (!cgroup)
@@ -207,45 +154,40 @@ static int take_ancestors(const struct proc_files *f, struct identity *id)
 	id->ancestors = calloc(PROC_PARENTS_MAX, sizeof(*id->ancestors));
 	if (!id->ancestors)
 		return -ENOMEM;
-	while (at < end && id->n_ancestors < PROC_PARENTS_MAX) {
-		struct proc_stat stat;
-
-		if (proc_stat_parse(at, strnlen(at, (size_t)(end - at)), &stat) < 0)
-			return 0;
-		id->ancestors[id->n_ancestors++] =
-			(struct ancestor){ .pid = stat.pid, .start_ticks = stat.start_ticks };
+	while (at < end && id->n_ancestors < PROC_PARENTS_MAX &&
+	       proc_stat_parse(at, strnlen(at, (size_t)(end - at)),
+			       &id->ancestors[id->n_ancestors]) >= 0) {
+		id->n_ancestors++;
 		at += strlen(at) + 1;
 	}
 	return 0;
 }
 
-static void identity_donep(struct identity *id)
-{
-	identity_done(id);
-}
-
 uint32_t identity_files(const struct rules *rules)
 {
-	return PROC_BIT(PROC_STAT) | PROC_BIT(PROC_STATUS) | PROC_BIT(PROC_CGROUP) |
-	       PROC_BIT(PROC_EXE) | PROC_BIT(PROC_PARENTS) |
-	       (rules_want_command(rules) ? PROC_BIT(PROC_CMDLINE) : 0) |
-	       (rules_want_environment(rules) ? PROC_BIT(PROC_ENVIRON) : 0);
+	uint32_t files = PROC_BIT(PROC_STAT) | PROC_BIT(PROC_STATUS) | PROC_BIT(PROC_CGROUP) |
+			 PROC_BIT(PROC_EXE) | PROC_BIT(PROC_PARENTS);
+
+	for (size_t i = 0; i < rules->n; i++) {
+		files |= rules->rules[i].command ? PROC_BIT(PROC_CMDLINE) : 0;
+		files |= rules->rules[i].variable ? PROC_BIT(PROC_ENVIRON) : 0;
+	}
+	return files;
 }
 
 int identity_take(const struct proc_files *f, struct identity *ret)
 {
-	_cleanup_(identity_donep) struct identity id = { 0 };
+	_cleanup_(identity_done) struct identity id = { 0 };
 	size_t len;
 	int r;
 
 	if (!f->text[PROC_STAT] || !f->text[PROC_STATUS])
 		return -EBADMSG;
-	r = identity_parse_stat(f->text[PROC_STAT], f->len[PROC_STAT], &id);
+	r = proc_stat_parse(f->text[PROC_STAT], f->len[PROC_STAT], &id.stat);
 	if (r >= 0)
-		r = identity_parse_status(f->text[PROC_STATUS], f->len[PROC_STATUS], &id);
+		r = identity_parse_status(f->text[PROC_STATUS], &id);
 	if (r >= 0) /* a kernel or device may be without them */
-		r = identity_parse_cgroup(f->text[PROC_CGROUP] ? f->text[PROC_CGROUP] : "",
-					  f->len[PROC_CGROUP], &id);
+		r = identity_parse_cgroup(f->text[PROC_CGROUP] ? f->text[PROC_CGROUP] : "", &id);
 	if (r >= 0)
 		r = take_ancestors(f, &id);
 	if (r < 0)

@@ -81,14 +81,14 @@ void native_tell_job(struct scheduler *s, struct process *p)
 	job = job_of(s, p);
 	if (p->native_told && !memcmp(&job, &p->native_job, sizeof(job)))
 		return;
-	r = native(s)->set_job(s->b, p->pid, p->identity.start_ticks, &job);
+	r = native(s)->set_job(s->b, p->pid, p->identity.stat.start_ticks, &job);
 	if (r == -ESRCH)
 		return; /* gone, or another program: the next scan knows */
 	/* What it took it is not told again and again; what it did not, with every scan. */
 	if (r < 0 && r != p->native_error)
 		log_line(LOG_LEVEL_WARNING,
 			 "the kernel's scheduler does not take the class of process %d (%s): %s",
-			 p->pid, p->identity.comm, strerror(-r));
+			 p->pid, p->identity.stat.comm, strerror(-r));
 	p->native_error = r;
 	p->native_told = r >= 0;
 	p->native_job = job;
@@ -99,7 +99,7 @@ int native_hint(struct scheduler *s, struct process *p, uint64_t at_ns, uint64_t
 	uint64_t ahead_ns = at_ns > s->now_ns ? at_ns - s->now_ns : 0;
 
 	native_tell_job(s, p); /* it may be online only now */
-	return native(s)->hint(s->b, p->pid, p->identity.start_ticks, ahead_ns, for_ns);
+	return native(s)->hint(s->b, p->pid, p->identity.stat.start_ticks, ahead_ns, for_ns);
 }
 
 int native_rearm(struct scheduler *s, uint32_t gpu)

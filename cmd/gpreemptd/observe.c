@@ -126,9 +126,9 @@ static void note_blind(struct scheduler *s, struct process *p)
 
 	if (!why) {
 		if (p->blind_told)
-			process_tell(s, p,
-				     &(struct gpreempt_event){ .kind = GPREEMPT_EVENT_JOB_SEEN },
-				     "process %d (%s) is seen again", p->pid, p->identity.comm);
+			process_tell(
+				s, p, &(struct gpreempt_event){ .kind = GPREEMPT_EVENT_JOB_SEEN },
+				"process %d (%s) is seen again", p->pid, p->identity.stat.comm);
 		p->blind_ns = 0;
 		p->blind_told = false;
 		return;
@@ -141,7 +141,7 @@ static void note_blind(struct scheduler *s, struct process *p)
 	if (s->blind[0])
 		return;
 	process_tell(s, p, &(struct gpreempt_event){ .kind = GPREEMPT_EVENT_JOB_BLIND },
-		     "process %d (%s) cannot be looked at: %s", p->pid, p->identity.comm, why);
+		     "process %d (%s) cannot be looked at: %s", p->pid, p->identity.stat.comm, why);
 }
 
 /* ---- looks ---- */

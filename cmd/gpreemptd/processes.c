@@ -23,7 +23,7 @@ void process_tell(struct scheduler *s, const struct process *p, const struct gpr
 	e.pid = p->pid;
 	e.uid = p->identity.uid;
 	e.job_class = (uint16_t)p->verdict.job_class;
-	wire_text_set(e.comm, sizeof(e.comm), p->identity.comm);
+	wire_text_set(e.comm, sizeof(e.comm), p->identity.stat.comm);
 	va_start(ap, fmt);
 	vsnprintf(text, sizeof(text), fmt, ap);
 	va_end(ap);
@@ -187,7 +187,7 @@ void process_judge(struct scheduler *s, struct process *p)
 	s->attach_due = true;
 	if (p->seen_ns && old.job_class != p->verdict.job_class)
 		process_tell(s, p, &(struct gpreempt_event){ .kind = GPREEMPT_EVENT_JOB_CLASSED },
-			     "process %d (%s) is %s now, by %s", p->pid, p->identity.comm,
+			     "process %d (%s) is %s now, by %s", p->pid, p->identity.stat.comm,
 			     wire_class_name(p->verdict.job_class), p->verdict.source);
 }
 
@@ -209,7 +209,7 @@ static void tell_unread(struct scheduler *s, const struct process *p)
 	process_tell(s, p, &(struct gpreempt_event){ .kind = GPREEMPT_EVENT_JOB_BLIND },
 		     "process %d (%s) does not let its command or environment be read: rules that "
 		     "name these do not match it",
-		     p->pid, p->identity.comm);
+		     p->pid, p->identity.stat.comm);
 }
 
 static void identified(struct scheduler *s, struct process *p, struct identity *id)
@@ -234,13 +234,13 @@ void process_answered(struct scheduler *s, struct process *p, const struct proc_
 	if (r >= 0 && files->text[PROC_STATUS])
 		r = identity_take(files, &id);
 	else if (r >= 0)
-		r = identity_parse_stat(files->text[PROC_STAT], files->len[PROC_STAT], &id);
-	if (r == -ESRCH || (r >= 0 && id.start_ticks != p->identity.start_ticks)) {
+		r = proc_stat_parse(files->text[PROC_STAT], files->len[PROC_STAT], &id.stat);
+	if (r == -ESRCH || (r >= 0 && id.stat.start_ticks != p->identity.stat.start_ticks)) {
 		identity_done(&id);
 		process_gone(s, p);
 	} else if (r >= 0 && files->text[PROC_STATUS]) {
 		identified(s, p, &id);
-	} else if (r >= 0 && strcmp(id.comm, p->identity.comm) != 0) {
+	} else if (r >= 0 && strcmp(id.stat.comm, p->identity.stat.comm) != 0) {
 		process_ask(s, p, true);
 	}
 }
@@ -320,7 +320,7 @@ void process_came(struct scheduler *s, pid_t pid, int pidfd, struct identity *id
 	process_judge(s, p);
 	p->seen_ns = s->now_ns;
 	process_tell(s, p, &(struct gpreempt_event){ .kind = GPREEMPT_EVENT_JOB_CAME },
-		     "process %d (%s) uses a GPU: %s, by %s", pid, p->identity.comm,
+		     "process %d (%s) uses a GPU: %s, by %s", pid, p->identity.stat.comm,
 		     wire_class_name(p->verdict.job_class), p->verdict.source);
 	if (p->identity.unread)
 		tell_unread(s, p);
@@ -339,7 +339,7 @@ void process_gone(struct scheduler *s, struct process *p)
 {
 	act_let_go(s, p, "it is gone");
 	process_tell(s, p, &(struct gpreempt_event){ .kind = GPREEMPT_EVENT_JOB_WENT },
-		     "process %d (%s) is gone", p->pid, p->identity.comm);
+		     "process %d (%s) is gone", p->pid, p->identity.stat.comm);
 	process_drop(s, p);
 }
 

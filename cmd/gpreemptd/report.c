@@ -140,7 +140,7 @@ static void describe_process(const struct process *p, struct gpreempt_daemon_job
 	ret->started_ns = p->seen_realtime_ns;
 	ret->target_us = v->target_ns / NSEC_PER_USEC;
 	ret->gang = v->gang[0] || p->n_jobs > 1 ? p->gang : 0;
-	wire_text_set(ret->comm, sizeof(ret->comm), p->identity.comm);
+	wire_text_set(ret->comm, sizeof(ret->comm), p->identity.stat.comm);
 	wire_text_set(ret->source, sizeof(ret->source), v->source);
 	wire_text_set(ret->why, sizeof(ret->why), p->why);
 	set_container(ret, &p->identity);

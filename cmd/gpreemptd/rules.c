@@ -69,7 +69,7 @@ static bool matches_group(const struct rule *rule, const struct identity *id)
 /* By the short name, which any program may give itself, or by all of its arguments. */
 static bool matches_command(const struct rule *rule, const struct identity *id)
 {
-	if (!rule->command || match_glob(rule->command, id->comm))
+	if (!rule->command || match_glob(rule->command, id->stat.comm))
 		return true;
 	return id->command && match_glob(rule->command, id->command);
 }
@@ -88,7 +88,7 @@ static bool matches_environment(const struct rule *rule, const struct identity *
 	return false;
 }
 
-bool rule_matches(const struct rule *rule, const struct identity *id)
+static bool rule_matches(const struct rule *rule, const struct identity *id)
 {
 	if (!rule_is_trusted(rule) && !rule->command && !rule->path && !rule->variable)
 		return false;
@@ -101,24 +101,6 @@ bool rule_matches(const struct rule *rule, const struct identity *id)
 	if (rule->path && !(id->path && match_glob(rule->path, id->path)))
 		return false;
 	return matches_environment(rule, id);
-}
-
-bool rules_want_command(const struct rules *rules)
-{
-	for (size_t i = 0; i < rules->n; i++) {
-		if (rules->rules[i].command)
-			return true;
-	}
-	return false;
-}
-
-bool rules_want_environment(const struct rules *rules)
-{
-	for (size_t i = 0; i < rules->n; i++) {
-		if (rules->rules[i].variable)
-			return true;
-	}
-	return false;
 }
 
 void rules_judge(const struct rules *rules, const struct identity *id, struct verdict *ret)
@@ -136,7 +118,7 @@ void rules_judge(const struct rules *rules, const struct identity *id, struct ve
 	*ret = rules->fallback;
 }
 
-void rule_done(struct rule *rule)
+static void rule_done(struct rule *rule)
 {
 	free(rule->cgroup);
 	free(rule->container);
@@ -144,7 +126,6 @@ void rule_done(struct rule *rule)
 	free(rule->path);
 	free(rule->variable);
 	free(rule->value);
-	*rule = (struct rule){ 0 };
 }
 
 void rules_done(struct rules *rules)

@@ -29,25 +29,18 @@ struct verdict {
 	char source[32]; /* "rule NAME", "request", "default" */
 };
 
-struct ancestor {
-	pid_t pid;
-	uint64_t start_ticks;
-};
-
 /* What is known of a process; texts are the process's own and may be anything. */
 struct identity {
-	pid_t pid, parent;
-	uint64_t start_ticks; /* with the pid, names one process of this boot */
+	struct proc_stat stat;
 	uid_t uid; /* real: who started it, not what a set-uid program makes of it */
 	gid_t gid;
-	char comm[16];
 	char *cgroup; /* the path, "/": none; the unified hierarchy, else the longest of any */
 	char *cgroups; /* those of all hierarchies, NUL between them, an empty one last; or NULL */
 	char container[72]; /* the first 64 hex digits in it, else empty */
 	char *path; /* of the program; NULL: not known, as those below */
 	char *command; /* the arguments, with blanks between them */
 	char *environment; /* NUL between them, an empty one last */
-	struct ancestor *ancestors; /* the nearest first, without init */
+	struct proc_stat *ancestors; /* the nearest first, without init */
 	size_t n_ancestors;
 	uint32_t unread; /* PROC_BITs of what rules ask for and it did not let be read */
 };
@@ -70,8 +63,6 @@ void identity_done(struct identity *id);
 bool identity_is_in_cgroup(const struct identity *id, const char *pattern, bool trusted);
 bool identity_is_in_container(const struct identity *id, const char *digits, bool trusted);
 
-bool rules_want_command(const struct rules *rules);
-bool rules_want_environment(const struct rules *rules);
 void rules_judge(const struct rules *rules, const struct identity *id, struct verdict *ret);
 void rules_done(struct rules *rules);
 

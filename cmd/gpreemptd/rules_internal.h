@@ -21,8 +21,6 @@ struct rule {
 
 /* It asks for something that a user cannot choose. Only such a rule makes anybody online. */
 bool rule_is_trusted(const struct rule *rule);
-bool rule_matches(const struct rule *rule, const struct identity *id);
-void rule_done(struct rule *rule);
 
 /*
  * How much of a cgroup's path was named by the system: below the manager of a user's session the
@@ -31,9 +29,8 @@ void rule_done(struct rule *rule);
 size_t cgroup_trusted_bytes(const char *cgroup);
 
 /* Text of /proc, which may be anything. -EBADMSG; *ret keeps what was known. */
-int identity_parse_stat(const char *text, size_t len, struct identity *ret);
-int identity_parse_status(const char *text, size_t len, struct identity *ret);
+int identity_parse_status(const char *text, struct identity *ret);
 /* cgroup and container. -ENOMEM. */
-int identity_parse_cgroup(const char *text, size_t len, struct identity *ret);
+int identity_parse_cgroup(const char *text, struct identity *ret);
 
 #endif

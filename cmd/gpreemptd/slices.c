@@ -61,7 +61,7 @@ static void tell_failure(struct process *p, const char *why)
 		return;
 	p->slice_told = true;
 	log_line(LOG_LEVEL_WARNING, "process %d (%s) keeps the turns it has on the GPU: %s", p->pid,
-		 p->identity.comm, why);
+		 p->identity.stat.comm, why);
 }
 
 static void ask(struct scheduler *s, struct process *p, enum gpu_slice slice)

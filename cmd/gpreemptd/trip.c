@@ -85,12 +85,12 @@ static void put_asked(FILE *out, const struct scheduler *s, const struct process
 	const struct process *other = c->because ? process_find(s, c->because) : NULL;
 
 	put(out, "  asked: %s process %d (%s) of user %u", verb_name(d->verb), p->pid,
-	    p->identity.comm, p->identity.uid);
+	    p->identity.stat.comm, p->identity.uid);
 	if (c->cookie != d->cookie) /* of these nothing more was asked */
 		return;
 	if (c->because)
 		put(out, "  for: process %d (%s), by policy %s, for %llu us at most", c->because,
-		    other ? other->identity.comm : "gone", s->engine_config.policy->name,
+		    other ? other->identity.stat.comm : "gone", s->engine_config.policy->name,
 		    us(c->longest_ns));
 	put_queues(out, c);
 	put(out, "  waited: %llu us from the decision to the call",
@@ -131,7 +131,7 @@ static void put_jobs(FILE *out, const struct scheduler *s, const struct gpu *g)
 			if (j->on != g || n++ >= MOST_JOBS)
 				continue;
 			put(out, "    process %d (%s) of user %u, %s, %u queue%s, %s%s", p->pid,
-			    p->identity.comm, p->identity.uid,
+			    p->identity.stat.comm, p->identity.uid,
 			    wire_class_name(p->verdict.job_class), j->queues,
 			    j->queues == 1 ? "" : "s", state_of(j),
 			    p->tie == TIE_ATTACHED ? ", attached" : "");

@@ -26,13 +26,13 @@ static void stat_of_a_name_with_brackets_is_read(void **state)
 {
 	static const char text[] = "7 (a) S 9 (b)) R 5 7 7 0 -1 4194304 1 2 3 4 5 6 7 8 20 0 1 0 "
 				   "18446744073709551615 1 2\n";
-	struct identity id = { 0 };
+	struct proc_stat stat;
 
-	assert_int_equal(identity_parse_stat(text, strlen(text), &id), 0);
-	assert_int_equal(id.pid, 7);
-	assert_int_equal(id.parent, 5);
-	assert_string_equal(id.comm, "a) S 9 (b)");
-	assert_true(id.start_ticks == UINT64_MAX);
+	assert_int_equal(proc_stat_parse(text, strlen(text), &stat), 0);
+	assert_int_equal(stat.pid, 7);
+	assert_int_equal(stat.parent, 5);
+	assert_string_equal(stat.comm, "a) S 9 (b)");
+	assert_true(stat.start_ticks == UINT64_MAX);
 }
 
 static void stat_that_is_cut_is_refused(void **state)
@@ -48,11 +48,11 @@ static void stat_that_is_cut_is_refused(void **state)
 		"7 (a) R 5 7 7 0 -1 4194304 1 2 3 4 5 6 7 8 20 0 1 0 18446744073709551616 1\n",
 		"99999999999 (a) R 5 7 7 0 -1 4194304 1 2 3 4 5 6 7 8 20 0 1 0 55 1 2\n",
 	};
-	struct identity id = { .pid = 3 };
+	struct proc_stat stat = { .pid = 3 };
 
 	for (size_t i = 0; i < ARRAY_SIZE(bad); i++)
-		assert_int_equal(identity_parse_stat(bad[i], strlen(bad[i]), &id), -EBADMSG);
-	assert_int_equal(id.pid, 3);
+		assert_int_equal(proc_stat_parse(bad[i], strlen(bad[i]), &stat), -EBADMSG);
+	assert_int_equal(stat.pid, 3);
 }
 
 static void the_real_user_counts_and_not_the_effective_one(void **state)
@@ -60,11 +60,11 @@ static void the_real_user_counts_and_not_the_effective_one(void **state)
 	static const char text[] = "Name:\tUid:\nUid:\t1000\t0\t0\t0\nGid:\t100\t5\t5\t5\n";
 	struct identity id = { 0 };
 
-	assert_int_equal(identity_parse_status(text, strlen(text), &id), 0);
+	assert_int_equal(identity_parse_status(text, &id), 0);
 	assert_int_equal(id.uid, 1000);
 	assert_int_equal(id.gid, 100);
-	assert_int_equal(identity_parse_status("Uid:\t1\n", 7, &id), -EBADMSG);
-	assert_int_equal(identity_parse_status("Uid:\nGid:\t1\n", 12, &id), -EBADMSG);
+	assert_int_equal(identity_parse_status("Name:\ta\nUid:\t1\n", &id), -EBADMSG);
+	assert_int_equal(identity_parse_status("Name:\ta\nUid:\nGid:\t1\n", &id), -EBADMSG);
 	assert_int_equal(id.uid, 1000);
 }
 
@@ -87,7 +87,7 @@ static void cgroups_are_found_in_both_hierarchies(void **state)
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
 		struct identity id = { 0 };
 
-		assert_int_equal(identity_parse_cgroup(cases[i][0], strlen(cases[i][0]), &id), 0);
+		assert_int_equal(identity_parse_cgroup(cases[i][0], &id), 0);
 		assert_string_equal(id.cgroup, cases[i][1]);
 		assert_string_equal(id.container, cases[i][2]);
 		identity_done(&id);
@@ -103,13 +103,13 @@ static void a_process_is_in_the_cgroups_of_all_hierarchies(void **state)
 	static const char theirs[] = "2:freezer:/user@7.service/slurm/uid_1/job_7\n0::/\n";
 	struct identity id = { 0 };
 
-	assert_int_equal(identity_parse_cgroup(text, strlen(text), &id), 0);
+	assert_int_equal(identity_parse_cgroup(text, &id), 0);
 	assert_string_equal(id.cgroup, "/system.slice/slurmd.service");
 	assert_true(identity_is_in_cgroup(&id, "/slurm/uid_1/job_7", true));
 	assert_true(identity_is_in_cgroup(&id, "/a/very", true));
 	assert_true(identity_is_in_cgroup(&id, "/system.slice", true));
 	assert_false(identity_is_in_cgroup(&id, "/slurm/uid_1/job_8", true));
-	assert_int_equal(identity_parse_cgroup(theirs, strlen(theirs), &id), 0);
+	assert_int_equal(identity_parse_cgroup(theirs, &id), 0);
 	assert_true(identity_is_in_cgroup(&id, "*/slurm/uid_1/job_7", false));
 	assert_false(identity_is_in_cgroup(&id, "*/slurm/uid_1/job_7", true));
 	identity_done(&id);
@@ -182,15 +182,15 @@ static void a_process_is_known_by_all_it_shows(void **state)
 	pid_t pid = start_program();
 
 	assert_int_equal(identify(&real, pid, PROC_MEMORY, &id), 0);
-	assert_int_equal(id.pid, pid);
-	assert_int_equal(id.parent, getpid());
+	assert_int_equal(id.stat.pid, pid);
+	assert_int_equal(id.stat.parent, getpid());
 	assert_int_equal(id.uid, getuid());
 	assert_int_equal(id.gid, getgid());
-	assert_string_equal(id.comm, "tail");
+	assert_string_equal(id.stat.comm, "tail");
 	assert_string_equal(id.path, "/usr/bin/tail");
 	assert_string_equal(id.command, "tail -f  /dev/null");
 	assert_string_equal(id.environment, "GPREEMPT_TEST=a b");
-	assert_true(id.start_ticks > 0);
+	assert_true(id.stat.start_ticks > 0);
 	assert_int_equal(id.cgroup[0], '/');
 	assert_true(id.n_ancestors >= 1);
 	assert_int_equal(id.ancestors[0].pid, getpid());
@@ -218,7 +218,7 @@ static int read_passing_pid(void *user, const char *path, char **ret, size_t *re
 		r = asprintf(ret, "7 (a) R 5 7 7 0 -1 4 1 2 3 4 5 6 7 8 20 0 1 0 %d 1\n",
 			     calls_of_stat++ ? 99 : 55);
 	else if (!strcmp(path, "7/status"))
-		r = asprintf(ret, "Uid:\t0\t0\t0\t0\nGid:\t0\t0\t0\t0\n");
+		r = asprintf(ret, "Name:\ta\nUid:\t0\t0\t0\t0\nGid:\t0\t0\t0\t0\n");
 	else
 		return -EACCES;
 	*ret_len = (size_t)r;
@@ -232,7 +232,7 @@ static void a_pid_that_passed_on_while_we_read_is_nobody(void **state)
 
 	calls_of_stat = 0;
 	assert_int_equal(identify(&passing, 7, PROC_MEMORY, &id), -ESRCH);
-	assert_int_equal(id.pid, 0);
+	assert_int_equal(id.stat.pid, 0);
 	assert_int_equal(identify(&passing, 7, PROC_MEMORY, &id), 0); /* the second one stays */
 	assert_string_equal(id.cgroup, "/");
 	assert_null(id.path);

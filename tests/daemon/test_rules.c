@@ -15,10 +15,9 @@
 static struct identity somebody(void)
 {
 	return (struct identity){
-		.pid = 100,
+		.stat = { .pid = 100, .comm = "python3" },
 		.uid = 1000,
 		.gid = 100,
-		.comm = "python3",
 		.cgroup = (char *)(uintptr_t) "/kubepods.slice/pod7.slice/cri-containerd-" ID
 					      ".scope",
 		.container = ID,
@@ -137,7 +136,7 @@ static void each_thing_asked_for_must_be_so(void **state)
 
 static void what_is_not_known_matches_nothing(void **state)
 {
-	struct identity id = { .pid = 1, .uid = 1000 };
+	struct identity id = { .stat.pid = 1, .uid = 1000 };
 
 	assert_string_equal(judged("[rule a]\nclass = offline\npath = *\n", &id), "default");
 	assert_string_equal(judged("[rule a]\nclass = offline\nenvironment = A=*\n", &id),
@@ -195,10 +194,10 @@ static void environments_are_only_wanted_where_a_rule_asks(void **state)
 	struct config c;
 
 	assert_int_equal(config_parse(without, strlen(without), &c, &m), 0);
-	assert_false(rules_want_environment(&c.rules));
+	assert_false(identity_files(&c.rules) & PROC_BIT(PROC_ENVIRON));
 	config_done(&c);
 	assert_int_equal(config_parse(with, strlen(with), &c, &m), 0);
-	assert_true(rules_want_environment(&c.rules));
+	assert_true(identity_files(&c.rules) & PROC_BIT(PROC_ENVIRON));
 	config_done(&c);
 }
 

@@ -40,7 +40,7 @@ static void check_rule(const struct rule *rule)
 
 static void check_config(struct config *c)
 {
-	struct identity id = { .pid = 1, .uid = 7, .comm = "a" };
+	struct identity id = { .stat = { .pid = 1, .comm = "a" }, .uid = 7 };
 	struct verdict v;
 
 	check_engine(&c->engine);

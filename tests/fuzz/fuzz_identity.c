@@ -27,17 +27,22 @@ static void match(const char *text, size_t len)
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t len)
 {
-	const char *text = (const char *)bytes;
+	_cleanup_free_ char *text = calloc(1, len + 1);
 	struct identity id = { 0 };
+	struct proc_stat *stat = &id.stat;
 	size_t digits;
 	int r;
 
-	r = identity_parse_stat(text, len, &id);
+	PROMISE(text);
+	if (len)
+		memcpy(text, bytes, len);
+	r = proc_stat_parse((const char *)bytes, len, stat);
 	PROMISE(r == 0 || r == -EBADMSG);
-	PROMISE(id.pid >= 0 && id.parent >= 0 && memchr(id.comm, '\0', sizeof(id.comm)));
-	r = identity_parse_status(text, len, &id);
+	PROMISE(stat->pid >= 0 && stat->parent >= 0);
+	PROMISE(memchr(stat->comm, '\0', sizeof(stat->comm)));
+	r = identity_parse_status(text, &id);
 	PROMISE(r == 0 || r == -EBADMSG);
-	PROMISE(identity_parse_cgroup(text, len, &id) == 0);
+	PROMISE(identity_parse_cgroup(text, &id) == 0);
 	PROMISE(id.cgroup[0] == '/');
 	digits = strlen(id.container);
 	PROMISE(digits == 0 || digits == 64);
