@@ -98,7 +98,6 @@ void users_free(struct control *c);
 
 void rights_set_group(struct control *c, const char *name);
 void rights_find(struct client *client); /* sets what depends on the group, by its socket */
-bool rights_sees(const struct client *client, uid_t uid); /* everything about this user's jobs */
 uid_t rights_sees_whose(const struct client *client); /* that they are there at all */
 bool rights_sees_event(const struct client *client, const struct gpreempt_event *event);
 void rights_reduce_status(const struct client *client, struct gpreempt_daemon_status *status);

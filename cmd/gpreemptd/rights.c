@@ -55,7 +55,8 @@ void rights_find(struct client *client)
 		client->user->uid == 0 || client->user->uid == geteuid() || client->in_group;
 }
 
-bool rights_sees(const struct client *client, uid_t uid)
+/* Everything about this user's jobs. */
+static bool sees(const struct client *client, uid_t uid)
 {
 	return client->privileged || client->user->uid == uid;
 }
@@ -79,7 +80,7 @@ bool rights_sees_event(const struct client *client, const struct gpreempt_event 
 	case WIRE_TO_NEIGHBOURS:
 		return sees_others(client);
 	default:
-		return event->pid ? rights_sees(client, event->uid) : client->privileged;
+		return event->pid ? sees(client, event->uid) : client->privileged;
 	}
 }
 
@@ -100,7 +101,7 @@ void rights_reduce_gpu(const struct client *client, struct gpreempt_daemon_gpu *
 
 void rights_reduce_job(const struct client *client, struct gpreempt_daemon_job *job)
 {
-	job->detailed = rights_sees(client, job->uid);
+	job->detailed = sees(client, job->uid);
 	if (!job->detailed)
 		wire_hide(&wire_job_record, job);
 }
