@@ -403,7 +403,7 @@ static void lost(struct scheduler *s, struct process *p, const struct gpu_done *
 		return;
 	if (d->verb == GPU_ENDED)
 		act_let_go(s, p, "it is no longer attached");
-	if (process_has_ended(p)) {
+	if (has_ended(p->pidfd)) {
 		process_gone(s, p);
 		return;
 	}

@@ -85,11 +85,9 @@ static void tell_why(struct scheduler *s, struct process *p)
 	else
 		snprintf(until, sizeof(until), "trying again in %llu s",
 			 (unsigned long long)((p->retry_ns - s->now_ns) / NSEC_PER_SEC));
-	process_tell(s, p, &(struct gpreempt_event){ .kind = GPREEMPT_EVENT_NOT_ATTACHED },
-		     p->tied_as == JOB_ONLINE ?
-			     "process %d (%s) is not given longer turns, %s: %s" :
-			     "process %d (%s) is not attached and runs on, %s: %s",
-		     p->pid, p->identity.stat.comm, until, p->why);
+	process_say(s, p, GPREEMPT_EVENT_NOT_ATTACHED, "is not %s, %s: %s",
+		    p->tied_as == JOB_ONLINE ? "given longer turns" : "attached and runs on", until,
+		    p->why);
 }
 
 void attach_at_once(struct scheduler *s, struct process *p)
@@ -130,7 +128,7 @@ static void attach(struct scheduler *s, struct process *p)
 	p->attaching_ns = s->now_ns;
 	s->targets++;
 	s->outstanding++;
-	if (process_has_ended(p))
+	if (has_ended(p->pidfd))
 		attach_let_go(s, p); /* whoever it is that was asked for */
 }
 
@@ -237,7 +235,7 @@ void attach_done(struct scheduler *s, struct process *p, const struct gpu_done *
 		attach_let_go(s, p);
 		return;
 	}
-	if (process_has_ended(p)) { /* whoever it is that was attached */
+	if (has_ended(p->pidfd)) { /* whoever it is that was attached */
 		attach_let_go(s, p);
 		return;
 	}
@@ -248,7 +246,5 @@ void attach_done(struct scheduler *s, struct process *p, const struct gpu_done *
 	jobs_change(s, p);
 	if (p->tied_as == JOB_ONLINE)
 		return;
-	process_tell(s, p, &(struct gpreempt_event){ .kind = GPREEMPT_EVENT_ATTACHED },
-		     "process %d (%s) is attached: it can make room for online jobs", p->pid,
-		     p->identity.stat.comm);
+	process_say(s, p, GPREEMPT_EVENT_ATTACHED, "is attached: it can make room for online jobs");
 }

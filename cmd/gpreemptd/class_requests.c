@@ -4,7 +4,6 @@
  * users who may not do everything are told apart, because they only lower.
  */
 #include <errno.h>
-#include <poll.h>
 #include <string.h>
 
 #include "cmd/gpreemptd/scheduler_internal.h"
@@ -81,8 +80,7 @@ static bool is_cgroup_gone(const struct scheduler *s, struct class_entry *e)
 	return false;
 }
 
-/* @fresh: the number of the request that was made just now; 0: none. */
-static void match(struct scheduler *s, struct process *p, uint64_t fresh)
+void class_requests_match(struct scheduler *s, struct process *p, uint64_t fresh)
 {
 	const uint64_t had = p->by_root.number;
 
@@ -108,11 +106,6 @@ static void match(struct scheduler *s, struct process *p, uint64_t fresh)
 	}
 }
 
-void class_requests_match(struct scheduler *s, struct process *p)
-{
-	match(s, p, 0);
-}
-
 static void forget(struct scheduler *s, size_t at)
 {
 	closep(&s->requests[at].pidfd);
@@ -124,10 +117,8 @@ static void forget(struct scheduler *s, size_t at)
 /* Without a descriptor that tells, it is asked for. */
 static bool is_process_gone(struct scheduler *s, const struct class_entry *e)
 {
-	struct pollfd end = { .fd = e->pidfd, .events = POLLIN };
-
 	if (e->pidfd >= 0)
-		return poll(&end, 1, 0) > 0;
+		return has_ended(e->pidfd);
 	ops(s)->ask(s->b, e->request.pid, PROC_BIT(PROC_STAT));
 	return false;
 }
@@ -163,11 +154,6 @@ static bool is_same(const struct class_request *a, const struct class_request *b
 					     strcmp(a->pattern, b->pattern) == 0);
 }
 
-static void rejudge(struct scheduler *s)
-{
-	for_each_process(s, p) process_judge(s, p);
-}
-
 void class_requests_answered(struct scheduler *s, pid_t pid, uint64_t start_ticks)
 {
 	bool found = false;
@@ -185,7 +171,7 @@ void class_requests_answered(struct scheduler *s, pid_t pid, uint64_t start_tick
 		}
 	}
 	if (found)
-		rejudge(s);
+		processes_judge(s);
 }
 
 void class_requests_done(struct scheduler *s)
@@ -306,7 +292,7 @@ int scheduler_class(struct scheduler *s, const struct class_request *request)
 	}
 	for_each_process(s, p)
 	{
-		match(s, p, number);
+		class_requests_match(s, p, number);
 		if (p->by_root.number != number && p->by_user.number != number)
 			continue;
 		process_judge(s, p);

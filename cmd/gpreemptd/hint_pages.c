@@ -10,21 +10,18 @@
 /* A longer one would keep others off for work that nobody may remember: it is said again. */
 #define HINT_FOR_MAX_NS NSEC_PER_SEC
 
-static int take_native(struct scheduler *s, struct process *p, uint64_t at_ns, uint64_t for_ns)
+static int take_hint(struct scheduler *s, struct process *p, uint64_t at_ns, uint64_t for_ns)
 {
-	int r = native_hint(s, p, at_ns, for_ns);
+	int r;
 
-	s->figures.hints += r >= 0;
-	return r;
-}
-
-int hint_take(struct scheduler *s, struct process *p, uint64_t at_ns, uint64_t for_ns)
-{
 	for_ns = MIN(for_ns, HINT_FOR_MAX_NS);
 	if (at_ns > s->now_ns + HINT_AHEAD_MAX_NS)
 		return -EINVAL;
-	if (s->handed_over)
-		return take_native(s, p, at_ns, for_ns);
+	if (s->handed_over) {
+		r = native_hint(s, p, at_ns, for_ns);
+		s->figures.hints += r >= 0;
+		return r;
+	}
 	s->figures.hints++;
 	for_each_job(p, j) {
 		if (j->engine_job == NO_JOB)
@@ -48,7 +45,7 @@ int scheduler_hint(struct scheduler *s, pid_t pid, uint64_t at_ns, uint64_t for_
 	else if (p->verdict.job_class != JOB_ONLINE)
 		r = -EPERM;
 	else
-		r = hint_take(s, p, at_ns, for_ns);
+		r = take_hint(s, p, at_ns, for_ns);
 	s->figures.hints_refused += r < 0;
 	return r;
 }
@@ -67,7 +64,7 @@ void hint_page_look(struct scheduler *s, struct process *p)
 	p->page_calls = calls;
 	at_ns = __atomic_load_n(&p->page->at_ns, __ATOMIC_RELAXED);
 	for_ns = __atomic_load_n(&p->page->for_ns, __ATOMIC_RELAXED);
-	if (p->verdict.job_class != JOB_ONLINE || hint_take(s, p, at_ns, for_ns) < 0)
+	if (p->verdict.job_class != JOB_ONLINE || take_hint(s, p, at_ns, for_ns) < 0)
 		s->figures.hints_refused++;
 	else
 		s->step_due = true;

@@ -16,7 +16,7 @@ struct gpu *gpu_find(struct scheduler *s, uint32_t gpu)
 	return NULL;
 }
 
-struct gpu *gpu_add(struct scheduler *s, const struct gpu_node *node)
+static struct gpu *gpu_add(struct scheduler *s, const struct gpu_node *node)
 {
 	struct gpu *g = gpu_find(s, node->gpu);
 	uint32_t slots = s->config->ration_slots ? node->slots : 0;
@@ -28,7 +28,6 @@ struct gpu *gpu_add(struct scheduler *s, const struct gpu_node *node)
 		*g = (struct gpu){ 0 };
 	}
 	g->node = *node;
-	g->present = true;
 	return g;
 }
 
@@ -39,8 +38,6 @@ void gpus_read(struct scheduler *s)
 
 	if (n < 0)
 		return;
-	for (uint32_t i = 0; i < s->n_gpus; i++)
-		s->gpus[i].present = false;
 	for (int i = 0; i < MIN(n, GPU_NODES_MAX); i++) {
 		if (nodes[i].gpu)
 			gpu_add(s, &nodes[i]);
@@ -52,7 +49,7 @@ static bool is_online(const struct job *j)
 	return j->process->verdict.job_class == JOB_ONLINE;
 }
 
-static bool is_critical(const struct process *p)
+bool is_critical(const struct process *p)
 {
 	return p->verdict.critical || p->page;
 }
@@ -324,7 +321,7 @@ void job_init(struct scheduler *s, struct process *p, uint32_t gpu, struct job *
 	TAILQ_INSERT_TAIL(&s->jobs, j, link);
 }
 
-static struct job *job_on(struct process *p, uint32_t gpu)
+struct job *job_on(const struct process *p, uint32_t gpu)
 {
 	for_each_job(p, j) {
 		if (j->gpu == gpu)

@@ -24,13 +24,6 @@ static const struct gpu_native_ops *native(const struct scheduler *s)
 	return s->b && s->b->caps.schedules ? ops(s)->native : NULL;
 }
 
-static void tell(struct scheduler *s, uint32_t kind, const char *text)
-{
-	const struct gpreempt_event e = { .kind = kind };
-
-	events_tell(s->parts.events, &e, "%s", text);
-}
-
 static struct gpu_native_config config_of(const struct scheduler *s)
 {
 	const struct engine_config *c = &s->engine_config;
@@ -61,7 +54,7 @@ static struct gpu_native_job job_of(const struct scheduler *s, const struct proc
 	if (v->job_class == JOB_UNMANAGED || p->left_alone || p->free_until_ns > s->now_ns)
 		return job;
 	job.job_class = v->job_class;
-	job.critical = online && (v->critical || p->page);
+	job.critical = online && is_critical(p);
 	job.lazy = v->lazy;
 	job.auto_deactivate = v->auto_deactivate;
 	job.priority = v->priority;
@@ -170,7 +163,7 @@ static void hand_over(struct scheduler *s)
 		native_tell_job(s, p);
 	}
 	s->gpus_due = s->attach_due = true;
-	tell(s, GPREEMPT_EVENT_HANDED_OVER, "the kernel's scheduler decides from here on");
+	tell(s, GPREEMPT_EVENT_HANDED_OVER, 0, "the kernel's scheduler decides from here on");
 }
 
 /* With @off nobody else decides any more: what it holds runs. */
@@ -180,7 +173,7 @@ static void take_back(struct scheduler *s, const char *text, bool off)
 		turn_off(s);
 	s->handed_over = false;
 	s->gpus_due = s->attach_due = s->step_due = true;
-	tell(s, GPREEMPT_EVENT_TAKEN_BACK, text);
+	tell(s, GPREEMPT_EVENT_TAKEN_BACK, 0, text);
 }
 
 static void set_anew(struct scheduler *s)
@@ -226,7 +219,7 @@ static void look_for_another(struct scheduler *s)
 			 "cannot turn off the kernel's scheduler, which an earlier gpreemptd "
 			 "turned on: gpreempt kernel off");
 	else
-		tell(s, GPREEMPT_EVENT_TAKEN_BACK, AGAIN "the configuration says so");
+		tell(s, GPREEMPT_EVENT_TAKEN_BACK, 0, AGAIN "the configuration says so");
 }
 
 void native_follow(struct scheduler *s)

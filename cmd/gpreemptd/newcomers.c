@@ -4,7 +4,6 @@
  * as long as they like; one that does not let itself be read stays here, and is told of.
  */
 #include <errno.h>
-#include <poll.h>
 #include <stdio.h>
 
 #include "cmd/gpreemptd/scheduler_internal.h"
@@ -64,13 +63,6 @@ void newcomer_meet(struct scheduler *s, struct newcomer *c)
 		ops(s)->ask(s->b, c->pid, identity_files(&s->config->rules));
 }
 
-static bool has_ended(const struct newcomer *c)
-{
-	struct pollfd end = { .fd = c->pidfd, .events = POLLIN };
-
-	return c->pidfd >= 0 && poll(&end, 1, 0) > 0;
-}
-
 static void ask_later(struct scheduler *s, struct newcomer *c)
 {
 	uint64_t after_ns = c->retry_after_ns ? c->retry_after_ns : RETRY_FIRST_NS;
@@ -103,7 +95,7 @@ void newcomer_answered(struct scheduler *s, struct newcomer *c, const struct pro
 
 	if (r >= 0)
 		r = identity_take(files, &id);
-	if (r >= 0 && has_ended(c))
+	if (r >= 0 && has_ended(c->pidfd))
 		r = -ESRCH;
 	if (r < 0) {
 		identity_done(&id);

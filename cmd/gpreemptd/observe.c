@@ -19,17 +19,6 @@ static bool is_busy(const struct gpu_sample *g, bool online)
 	return g->state == GPU_BUSY && g->read == g->write;
 }
 
-static struct job *job_of(const struct process *p, struct job *guess, uint32_t gpu)
-{
-	if (guess && guess->gpu == gpu)
-		return guess;
-	for_each_job(p, j) {
-		if (j->gpu == gpu)
-			return j;
-	}
-	return NULL;
-}
-
 static size_t convert(struct scheduler *s, struct process *p, const struct gpu_sample *samples,
 		      size_t n, struct engine_sample *ret)
 {
@@ -44,7 +33,8 @@ static size_t convert(struct scheduler *s, struct process *p, const struct gpu_s
 		const struct gpu_sample *g = &samples[i];
 		bool busy = is_busy(g, online);
 
-		j = job_of(p, j, g->gpu);
+		if (!j || j->gpu != g->gpu)
+			j = job_on(p, g->gpu);
 		if (!j || j->engine_job == NO_JOB)
 			continue;
 		j->marked |= busy || g->read != g->write;
@@ -110,9 +100,7 @@ void observe_sight(struct scheduler *s, int listed)
 			    &(struct gpreempt_event){ .kind = GPREEMPT_EVENT_BLIND },
 			    "work goes unseen: %s", why);
 	} else {
-		events_tell(s->parts.events,
-			    &(struct gpreempt_event){ .kind = GPREEMPT_EVENT_SEES },
-			    "work is seen again");
+		tell(s, GPREEMPT_EVENT_SEES, 0, "work is seen again");
 	}
 }
 
@@ -126,9 +114,7 @@ static void note_blind(struct scheduler *s, struct process *p)
 
 	if (!why) {
 		if (p->blind_told)
-			process_tell(
-				s, p, &(struct gpreempt_event){ .kind = GPREEMPT_EVENT_JOB_SEEN },
-				"process %d (%s) is seen again", p->pid, p->identity.stat.comm);
+			process_say(s, p, GPREEMPT_EVENT_JOB_SEEN, "is seen again");
 		p->blind_ns = 0;
 		p->blind_told = false;
 		return;
@@ -140,8 +126,7 @@ static void note_blind(struct scheduler *s, struct process *p)
 	p->blind_told = true;
 	if (s->blind[0])
 		return;
-	process_tell(s, p, &(struct gpreempt_event){ .kind = GPREEMPT_EVENT_JOB_BLIND },
-		     "process %d (%s) cannot be looked at: %s", p->pid, p->identity.stat.comm, why);
+	process_say(s, p, GPREEMPT_EVENT_JOB_BLIND, "cannot be looked at: %s", why);
 }
 
 /* ---- looks ---- */
@@ -215,35 +200,33 @@ static size_t take_looks(struct scheduler *s, size_t n, bool *complete)
 	return n;
 }
 
-/* Online work where it was quiet: of those in its way it is known no longer what they do. */
-static size_t look_at_stirred(struct scheduler *s, size_t n, bool *complete)
+/* At those that are due, and @again: at nobody twice. From @n samples on, as above. */
+static size_t look(struct scheduler *s, bool all, bool again, size_t n, bool *complete)
 {
 	size_t n_watches = 0;
 
-	gpus_count(s);
 	for_each_process(s, p) {
-		if (p->watch && p->look_ns <= s->now_ns && p->looked_ns != s->now_ns)
-			begin_look(s, p, false, &n_watches);
+		if (p->watch && (all || p->look_ns <= s->now_ns) &&
+		    !(again && p->looked_ns == s->now_ns))
+			begin_look(s, p, all, &n_watches);
 	}
-	ops(s)->look(s->b, s->watches, n_watches);
+	if (n_watches)
+		ops(s)->look(s->b, s->watches, n_watches);
 	return take_looks(s, n, complete);
 }
 
 size_t observe(struct scheduler *s, bool all, bool *ret_complete)
 {
-	size_t n_watches = 0, n;
+	size_t n;
 
 	s->lost = false;
 	*ret_complete = all;
-	for_each_process(s, p) {
-		if (p->watch && (all || p->look_ns <= s->now_ns))
-			begin_look(s, p, all, &n_watches);
+	n = look(s, all, false, 0, ret_complete);
+	/* Online work where it was quiet: what those in its way do is known no longer. */
+	if (s->gpus_due && !all) {
+		gpus_count(s);
+		n = look(s, false, true, n, ret_complete);
 	}
-	if (n_watches)
-		ops(s)->look(s->b, s->watches, n_watches);
-	n = take_looks(s, 0, ret_complete);
-	if (s->gpus_due && !all)
-		n = look_at_stirred(s, n, ret_complete);
 	if (s->lost)
 		drop_lost(s);
 	return n;

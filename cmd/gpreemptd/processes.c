@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
 #include <errno.h>
-#include <poll.h>
 #include <stdarg.h>
 #include <string.h>
 #include <sys/epoll.h>
@@ -171,7 +170,7 @@ void process_judge(struct scheduler *s, struct process *p)
 {
 	struct verdict old = p->verdict;
 
-	class_requests_match(s, p);
+	class_requests_match(s, p, 0);
 	p->verdict = verdict_of(s, p);
 	if (!p->gang || strcmp(old.gang, p->verdict.gang) != 0)
 		p->gang = gang_of(s, p);
@@ -186,9 +185,13 @@ void process_judge(struct scheduler *s, struct process *p)
 	jobs_change(s, p);
 	s->attach_due = true;
 	if (p->seen_ns && old.job_class != p->verdict.job_class)
-		process_tell(s, p, &(struct gpreempt_event){ .kind = GPREEMPT_EVENT_JOB_CLASSED },
-			     "process %d (%s) is %s now, by %s", p->pid, p->identity.stat.comm,
-			     wire_class_name(p->verdict.job_class), p->verdict.source);
+		process_say(s, p, GPREEMPT_EVENT_JOB_CLASSED, "is %s now, by %s",
+			    wire_class_name(p->verdict.job_class), p->verdict.source);
+}
+
+void processes_judge(struct scheduler *s)
+{
+	for_each_process(s, p) process_judge(s, p);
 }
 
 void process_ask(struct scheduler *s, struct process *p, bool all)
@@ -197,19 +200,11 @@ void process_ask(struct scheduler *s, struct process *p, bool all)
 	ops(s)->ask(s->b, p->pid, all ? identity_files(&s->config->rules) : PROC_BIT(PROC_STAT));
 }
 
-bool process_has_ended(const struct process *p)
-{
-	struct pollfd end = { .fd = p->pidfd, .events = POLLIN };
-
-	return p->pidfd >= 0 && poll(&end, 1, 0) > 0;
-}
-
 static void tell_unread(struct scheduler *s, const struct process *p)
 {
-	process_tell(s, p, &(struct gpreempt_event){ .kind = GPREEMPT_EVENT_JOB_BLIND },
-		     "process %d (%s) does not let its command or environment be read: rules that "
-		     "name these do not match it",
-		     p->pid, p->identity.stat.comm);
+	process_say(s, p, GPREEMPT_EVENT_JOB_BLIND,
+		    "does not let its command or environment be read: rules that "
+		    "name these do not match it");
 }
 
 static void identified(struct scheduler *s, struct process *p, struct identity *id)
@@ -226,7 +221,7 @@ static void identified(struct scheduler *s, struct process *p, struct identity *
 }
 
 /* Is it still the same program? If not it is judged anew; so it is now and then in any case. */
-void process_answered(struct scheduler *s, struct process *p, const struct proc_files *files)
+static void process_answered(struct scheduler *s, struct process *p, const struct proc_files *files)
 {
 	struct identity id = { 0 };
 	int r = files->result;
@@ -319,9 +314,8 @@ void process_came(struct scheduler *s, pid_t pid, int pidfd, struct identity *id
 	poll_exit(s, p);
 	process_judge(s, p);
 	p->seen_ns = s->now_ns;
-	process_tell(s, p, &(struct gpreempt_event){ .kind = GPREEMPT_EVENT_JOB_CAME },
-		     "process %d (%s) uses a GPU: %s, by %s", pid, p->identity.stat.comm,
-		     wire_class_name(p->verdict.job_class), p->verdict.source);
+	process_say(s, p, GPREEMPT_EVENT_JOB_CAME, "uses a GPU: %s, by %s",
+		    wire_class_name(p->verdict.job_class), p->verdict.source);
 	if (p->identity.unread)
 		tell_unread(s, p);
 }
@@ -338,8 +332,7 @@ void process_free(struct scheduler *s, struct process *p)
 void process_gone(struct scheduler *s, struct process *p)
 {
 	act_let_go(s, p, "it is gone");
-	process_tell(s, p, &(struct gpreempt_event){ .kind = GPREEMPT_EVENT_JOB_WENT },
-		     "process %d (%s) is gone", p->pid, p->identity.stat.comm);
+	process_say(s, p, GPREEMPT_EVENT_JOB_WENT, "is gone");
 	process_drop(s, p);
 }
 
@@ -386,7 +379,7 @@ static void meet(struct scheduler *s, pid_t pid)
 	struct newcomer *c;
 	uid_t uid;
 
-	if (p && (process_has_ended(p) || check(s, p) == -ESRCH)) {
+	if (p && (has_ended(p->pidfd) || check(s, p) == -ESRCH)) {
 		process_gone(s, p);
 		p = NULL;
 	}

@@ -208,7 +208,7 @@ int scheduler_failed(const struct scheduler *s)
 
 /* ---- what people ask for ---- */
 
-static void tell(struct scheduler *s, uint32_t kind, uint32_t gpu, const char *text)
+void tell(struct scheduler *s, uint32_t kind, uint32_t gpu, const char *text)
 {
 	const struct gpreempt_event e = { .kind = kind, .gpu_id = gpu };
 
@@ -328,8 +328,7 @@ static void configure_engine(struct scheduler *s)
 		.counts_progress = caps->counts_progress,
 		.suspends_first = caps->unit == GPU_UNIT_CONTEXT,
 	};
-	if (s->engine)
-		engine_configure(s->engine, &s->engine_config);
+	engine_configure(s->engine, &s->engine_config);
 	s->gpus_due = s->attach_due = s->step_due = s->native_due = true;
 }
 
@@ -341,8 +340,7 @@ void scheduler_configure(struct scheduler *s, const struct config *config)
 	scheduler_now(s);
 	configure_engine(s);
 	s->native_refused = s->native_looked = false;
-	for_each_process(s, p)
-		process_judge(s, p);
+	processes_judge(s);
 	s->scan_ns = s->now_ns;
 }
 
@@ -393,8 +391,7 @@ int scheduler_new(const struct scheduler_parts *parts, const struct config *conf
 	if (!s)
 		return -ENOMEM;
 	s->parts = *parts;
-	s->b = parts->backend;
-	s->paused = !s->b;
+	s->paused = !parts->backend;
 	take_config(s, config);
 	s->guard_slot = -1;
 	TAILQ_INIT(&s->jobs);
@@ -406,8 +403,6 @@ int scheduler_new(const struct scheduler_parts *parts, const struct config *conf
 	s->refused.before = s->refused.pids[0];
 	s->refused.now = s->refused.pids[1];
 	s->epoll = epoll_create1(EPOLL_CLOEXEC);
-	if (s->b)
-		configure_engine(s);
 	r = s->epoll < 0 ? -errno : make_engine(s);
 	if (r < 0) {
 		scheduler_free(s);
@@ -417,11 +412,10 @@ int scheduler_new(const struct scheduler_parts *parts, const struct config *conf
 		poll_fd(s, guard_fd(parts->guard), THE_GUARD);
 		s->guard_polled = true;
 	}
-	s->scan_ns = s->tick_ns = scheduler_now(s);
-	if (s->b) {
-		poll_fd(s, ops(s)->fd(s->b), THE_BACKEND);
+	scheduler_set_backend(s, parts->backend);
+	if (s->b)
 		gpus_read(s);
-	}
+	s->scan_ns = s->tick_ns = scheduler_now(s);
 	*ret = s;
 	return 0;
 }
@@ -440,8 +434,7 @@ void scheduler_set_backend(struct scheduler *s, struct gpu_backend *b)
 	if (b->caps.slices != s->caps.slices)
 		take_config(s, s->config); /* for other GPUs another policy is best */
 	configure_engine(s);
-	for_each_process(s, p)
-		process_judge(s, p); /* the configuration may be another by now */
+	processes_judge(s); /* the configuration may be another by now */
 }
 
 void scheduler_free(struct scheduler *s)

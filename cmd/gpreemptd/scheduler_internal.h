@@ -22,6 +22,7 @@
 #define GPREEMPT_CMD_GPREEMPTD_SCHEDULER_INTERNAL_H
 
 #include <limits.h>
+#include <poll.h>
 #include <sys/queue.h>
 
 #include "cmd/gpreemptd/scheduler.h"
@@ -171,7 +172,6 @@ TAILQ_HEAD(processes, process);
 
 struct gpu {
 	struct gpu_node node;
-	bool present; /* the driver has it */
 	uint32_t online, offline; /* jobs */
 	uint32_t tied; /* of the offline ones, attached */
 	uint32_t holdable; /* offline jobs that could be preempted now */
@@ -217,7 +217,6 @@ struct scheduler {
 	struct engine *engine;
 	void *engine_memory;
 	uint64_t now_ns; /* never goes back */
-	uint64_t started_realtime_ns;
 	int epoll;
 	int failed;
 	bool paused;
@@ -279,6 +278,14 @@ static inline const struct gpu_ops *ops(const struct scheduler *s)
 	return s->b->ops;
 }
 
+/* As far as that is known. */
+static inline bool has_ended(int pidfd)
+{
+	struct pollfd end = { .fd = pidfd, .events = POLLIN };
+
+	return pidfd >= 0 && poll(&end, 1, 0) > 0;
+}
+
 #define for_each_process(s, p) \
 	for (struct process *const *p##_at = (s)->table, *p; \
 	     p##_at < (s)->table + (s)->n_processes && (p = *p##_at); p##_at++)
@@ -292,6 +299,7 @@ bool scheduler_is_guarded(struct scheduler *s);
 
 /* Alive and at work: for what may take long though each part of it does not. */
 void scheduler_beat(struct scheduler *s);
+void tell(struct scheduler *s, uint32_t kind, uint32_t gpu, const char *text);
 /* Lets go of everybody for good. */
 void scheduler_fail(struct scheduler *s, int error, const char *why);
 
@@ -301,22 +309,25 @@ struct process *process_find(const struct scheduler *s, pid_t pid);
 void processes_scan(struct scheduler *s);
 /* Class and figures anew, after a request or another configuration. */
 void process_judge(struct scheduler *s, struct process *p);
+void processes_judge(struct scheduler *s);
 void process_gone(struct scheduler *s, struct process *p);
 /* The same without a word: it is let go of and forgotten. */
 void process_drop(struct scheduler *s, struct process *p);
 /* Neither its queues nor its end are looked at, until the next scan. */
 void process_look_away(struct scheduler *s, struct process *p);
 void process_free(struct scheduler *s, struct process *p);
-/* Asks who it is, all of it or only whether it is still the same; process_answered() follows. */
+/* Asks who it is, all of it or only whether it is still the same; an answer follows. */
 void process_ask(struct scheduler *s, struct process *p, bool all);
-void process_answered(struct scheduler *s, struct process *p, const struct proc_files *files);
-bool process_has_ended(const struct process *p); /* as far as that is known */
 /* One of whom all is known now. */
 void process_came(struct scheduler *s, pid_t pid, int pidfd, struct identity *identity);
 /* What has been answered by now, of anybody. */
 void processes_take_answers(struct scheduler *s);
 void process_tell(struct scheduler *s, const struct process *p, const struct gpreempt_event *event,
 		  const char *fmt, ...) _printf_(4, 5);
+/* The same where there is no more to tell than a line, which begins with who it is. */
+#define process_say(s, p, event_kind, fmt, ...) \
+	process_tell(s, p, &(struct gpreempt_event){ .kind = event_kind }, "process %d (%s) " fmt, \
+		     (p)->pid, (p)->identity.stat.comm, ##__VA_ARGS__)
 
 /* ---- newcomers.c ---- */
 
@@ -346,7 +357,6 @@ void jobs_leave_alone(struct scheduler *s, struct process *p); /* there is no ro
 
 struct job *job_find(const struct scheduler *s, uint32_t engine_job);
 struct gpu *gpu_find(struct scheduler *s, uint32_t gpu);
-struct gpu *gpu_add(struct scheduler *s, const struct gpu_node *node); /* NULL: too many */
 void gpus_read(struct scheduler *s);
 /* Counts who is on which GPU, and when each process is to be looked at. */
 void gpus_count(struct scheduler *s);
@@ -354,7 +364,9 @@ void gpus_count(struct scheduler *s);
 void gpu_stir(struct scheduler *s, struct gpu *g);
 /* At every scan: which GPUs have been quiet since the last one. */
 void gpus_settle(struct scheduler *s);
+struct job *job_on(const struct process *p, uint32_t gpu); /* NULL: it has none there */
 void job_init(struct scheduler *s, struct process *p, uint32_t gpu, struct job *j);
+bool is_critical(const struct process *p); /* as an online one */
 /* Jobs follow the queues the watch knows. */
 void jobs_follow(struct scheduler *s, struct process *p);
 /* The engine is told what they are now. */
@@ -368,8 +380,8 @@ void jobs_tick(struct scheduler *s);
 
 /* ---- class_requests.c ---- */
 
-/* Writes down in @p what is asked of it. */
-void class_requests_match(struct scheduler *s, struct process *p);
+/* Writes down in @p what is asked of it. @fresh: by the request made just now, or 0. */
+void class_requests_match(struct scheduler *s, struct process *p, uint64_t fresh);
 void class_requests_forget_dead(struct scheduler *s);
 /* A process was asked about: it may be that of a request. @start_ticks 0: there is none. */
 void class_requests_answered(struct scheduler *s, pid_t pid, uint64_t start_ticks);
@@ -416,7 +428,6 @@ uint64_t observe_next(const struct scheduler *s);
 
 void hint_page_look(struct scheduler *s, struct process *p);
 void hint_page_close(struct process *p);
-int hint_take(struct scheduler *s, struct process *p, uint64_t at_ns, uint64_t for_ns);
 
 /* ---- trip.c ---- */
 
