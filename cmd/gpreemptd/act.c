@@ -151,8 +151,8 @@ static void note_detection(struct scheduler *s, struct job *urgent, uint64_t ask
 	urgent->hinted_ns = 0;
 	if (!since_ns)
 		return;
-	urgent->detect_ns = asked_ns - MIN(since_ns, asked_ns);
-	histogram_add(&s->figures.detection, urgent->detect_ns);
+	urgent->sum.detect_ns = asked_ns - MIN(since_ns, asked_ns);
+	histogram_add(&s->figures.detection, urgent->sum.detect_ns);
 }
 
 static void note_leaving(struct scheduler *s, const struct call *c)
@@ -382,7 +382,7 @@ static void suspend_done(struct scheduler *s, struct process *p, const struct gp
 		if (j->marked && !j->returning)
 			job_set(s, j, j->works, true);
 	}
-	s->figures.preemptions += jobs;
+	s->figures.status.preemptions += jobs;
 	tell_held(s, p, last, jobs);
 }
 

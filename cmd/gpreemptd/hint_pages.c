@@ -19,10 +19,10 @@ static int take_hint(struct scheduler *s, struct process *p, uint64_t at_ns, uin
 		return -EINVAL;
 	if (s->handed_over) {
 		r = native_hint(s, p, at_ns, for_ns);
-		s->figures.hints += r >= 0;
+		s->figures.status.hints += r >= 0;
 		return r;
 	}
-	s->figures.hints++;
+	s->figures.status.hints++;
 	for_each_job(p, j) {
 		if (j->engine_job == NO_JOB)
 			continue;
@@ -46,7 +46,7 @@ int scheduler_hint(struct scheduler *s, pid_t pid, uint64_t at_ns, uint64_t for_
 		r = -EPERM;
 	else
 		r = take_hint(s, p, at_ns, for_ns);
-	s->figures.hints_refused += r < 0;
+	s->figures.status.hints_refused += r < 0;
 	return r;
 }
 
@@ -65,7 +65,7 @@ void hint_page_look(struct scheduler *s, struct process *p)
 	at_ns = __atomic_load_n(&p->page->at_ns, __ATOMIC_RELAXED);
 	for_ns = __atomic_load_n(&p->page->for_ns, __ATOMIC_RELAXED);
 	if (p->verdict.job_class != JOB_ONLINE || take_hint(s, p, at_ns, for_ns) < 0)
-		s->figures.hints_refused++;
+		s->figures.status.hints_refused++;
 	else
 		s->step_due = true;
 }

@@ -173,8 +173,8 @@ void job_account(struct scheduler *s, struct job *j)
 	uint64_t passed_ns = s->now_ns - MIN(j->accounted_ns, s->now_ns);
 
 	if (j->off) {
-		j->held_ns += passed_ns;
-		j->stolen_ns += j->works ? passed_ns : 0;
+		j->sum.held_ns += passed_ns;
+		j->sum.stolen_ns += j->works ? passed_ns : 0;
 	}
 	j->accounted_ns = s->now_ns;
 }
@@ -190,8 +190,8 @@ static void note_inversion(struct scheduler *s, struct gpu *g, bool by_us)
 	if (inverted == g->inverted)
 		return;
 	g->inverted = inverted;
-	s->figures.inversions += inverted;
-	s->figures.resolved += !inverted && by_us && g->online_working;
+	s->figures.status.inversions += inverted;
+	s->figures.status.resolved += !inverted && by_us && g->online_working;
 }
 
 void job_set(struct scheduler *s, struct job *j, bool works, bool away)
@@ -216,13 +216,13 @@ void job_set(struct scheduler *s, struct job *j, bool works, bool away)
 
 static void tick(struct job *j, uint64_t ran_ns, uint64_t elapsed_ns)
 {
-	uint64_t shift = MIN(elapsed_ns / NSEC_PER_SEC, HISTORY_SECONDS);
+	uint64_t shift = MIN(elapsed_ns / NSEC_PER_SEC, GPREEMPT_JOB_HISTORY);
 	uint64_t share = (ran_ns - MIN(j->ran_before_ns, ran_ns)) * 1000 / elapsed_ns;
 
-	for (size_t i = HISTORY_SECONDS; i-- > 0;)
-		j->history[i] = i >= shift ? j->history[i - shift] :
-					     (uint8_t)(j->share_permille * 255u / 1000);
-	j->share_permille = (uint16_t)MIN(share, 1000);
+	for (size_t i = GPREEMPT_JOB_HISTORY; i-- > 0;)
+		j->sum.history[i] = i >= shift ? j->sum.history[i - shift] :
+						 (uint8_t)(j->sum.share_permille * 255u / 1000);
+	j->sum.share_permille = (uint32_t)MIN(share, 1000);
 	j->ran_before_ns = ran_ns;
 }
 
@@ -239,7 +239,7 @@ void jobs_tick(struct scheduler *s)
 		if (j->engine_job == NO_JOB ||
 		    engine_job_stats(s->engine, (uint32_t)j->engine_job, &stats) < 0)
 			continue;
-		tick(j, j->ran_ns + stats.ran_ns, elapsed_ns);
+		tick(j, j->sum.ran_ns + stats.ran_ns, elapsed_ns);
 	}
 }
 
@@ -296,10 +296,10 @@ static void leave(struct scheduler *s, struct job *j)
 	if (j->engine_job == NO_JOB)
 		return;
 	if (engine_job_stats(s->engine, (uint32_t)j->engine_job, &stats) == 0) {
-		j->preempted += stats.preempted;
-		j->made_room += stats.made_room;
-		j->ran_ns += stats.ran_ns;
-		j->longest_wait_ns = MAX(j->longest_wait_ns, stats.longest_wait_ns);
+		j->sum.preempted += stats.preempted;
+		j->sum.made_room += stats.made_room;
+		j->sum.ran_ns += stats.ran_ns;
+		j->sum.longest_wait_ns = MAX(j->sum.longest_wait_ns, stats.longest_wait_ns);
 	}
 	engine_remove_job(s->engine, (uint32_t)j->engine_job);
 	s->by_index[ENGINE_INDEX(j->engine_job)] = NULL;

@@ -48,7 +48,6 @@ static bool is_attached(const struct process *p)
 
 static void count_processes(const struct scheduler *s, struct gpreempt_daemon_status *ret)
 {
-	ret->online = ret->offline = ret->held = ret->attached = 0;
 	for_each_process(s, p) {
 		ret->online += p->verdict.job_class == JOB_ONLINE;
 		ret->offline += p->verdict.job_class == JOB_OFFLINE;
@@ -61,6 +60,8 @@ void scheduler_status(struct scheduler *s, struct gpreempt_daemon_status *ret)
 {
 	const struct scheduler_figures *f = &s->figures;
 
+	*ret = f->status;
+	ret->size = sizeof(*ret);
 	ret->paused = s->paused;
 	ret->modelled = s->caps.modelled;
 	ret->guarded = s->parts.guard && !s->failed;
@@ -70,19 +71,10 @@ void scheduler_status(struct scheduler *s, struct gpreempt_daemon_status *ret)
 	ret->jobs = s->n_jobs;
 	ret->queues = s->n_queues;
 	count_processes(s, ret);
-	ret->preemptions = f->preemptions;
-	ret->inversions = f->inversions;
-	ret->resolved = f->resolved;
-	ret->trips = f->trips;
-	ret->hints = f->hints;
-	ret->hints_refused = f->hints_refused;
 	ret->detection = latency(&f->detection);
 	ret->suspend = latency(&f->suspend);
 	ret->resume = latency(&f->resume);
-	ret->steps = f->steps;
 	wire_text_set(ret->policy, sizeof(ret->policy), s->engine_config.policy->name);
-	wire_text_set(ret->backend, sizeof(ret->backend), s->backend_name);
-	wire_text_set(ret->level, sizeof(ret->level), s->level);
 	wire_text_set(ret->blind, sizeof(ret->blind), s->blind);
 }
 
@@ -175,24 +167,18 @@ static void describe(struct scheduler *s, struct job *j, struct gpreempt_daemon_
 	job_account(s, j);
 	if (j->engine_job != NO_JOB)
 		engine_job_stats(s->engine, (uint32_t)j->engine_job, &stats);
-	*ret = (struct gpreempt_daemon_job){
-		.gpu_id = j->gpu,
-		.attached = is_attached(j->process),
-		.held = j->off,
-		.working = j->works,
-		.waiting = stats.waits,
-		.queues = j->queues,
-		.preempted = j->preempted + stats.preempted,
-		.made_room = j->made_room + stats.made_room,
-		.held_ns = j->held_ns,
-		.ran_ns = j->ran_ns + stats.ran_ns,
-		.longest_wait_ns = MAX(j->longest_wait_ns, stats.longest_wait_ns),
-		.stolen_ns = j->stolen_ns,
-		.detect_ns = j->detect_ns,
-		.because = j->because,
-		.share_permille = j->share_permille,
-	};
-	memcpy(ret->history, j->history, sizeof(ret->history));
+	*ret = j->sum;
+	ret->gpu_id = j->gpu;
+	ret->attached = is_attached(j->process);
+	ret->held = j->off;
+	ret->working = j->works;
+	ret->waiting = stats.waits;
+	ret->queues = j->queues;
+	ret->preempted += stats.preempted;
+	ret->made_room += stats.made_room;
+	ret->ran_ns += stats.ran_ns;
+	ret->longest_wait_ns = MAX(ret->longest_wait_ns, stats.longest_wait_ns);
+	ret->because = j->because;
 	describe_process(j->process, ret);
 	if (j->process->blind_told)
 		tell_blind(s, j->process, ret);

@@ -105,7 +105,7 @@ static void take_steps(struct scheduler *s, size_t n_samples, bool complete)
 
 	s->step_due = false;
 	engine_step(s->engine, &step);
-	s->figures.steps++;
+	s->figures.status.steps++;
 	s->wake_ns = step.due_ns;
 	act(s, s->actions, step.n_actions);
 	submit(s);
@@ -315,11 +315,12 @@ static void take_config(struct scheduler *s, const struct config *config)
 
 static void configure_engine(struct scheduler *s)
 {
+	struct gpreempt_daemon_status *status = &s->figures.status;
 	const struct gpu_caps *caps = &s->b->caps;
 
 	s->caps = *caps;
-	snprintf(s->backend_name, sizeof(s->backend_name), "%s", caps->name);
-	snprintf(s->level, sizeof(s->level), "%s", caps->level);
+	wire_text_set(status->backend, sizeof(status->backend), caps->name);
+	wire_text_set(status->level, sizeof(status->level), caps->level);
 	s->engine_config.costs = (struct engine_costs){
 		.suspend_ns = caps->suspend_ns,
 		.resume_ns = caps->resume_ns,

@@ -124,9 +124,8 @@ int scheduler_release(struct scheduler *s, pid_t pid);
 /* ---- what it knows ---- */
 
 struct scheduler_figures { /* since the start */
-	uint64_t steps, scans;
-	uint64_t preemptions, inversions, resolved, trips;
-	uint64_t hints, hints_refused;
+	struct gpreempt_daemon_status status; /* what is counted in it, and the last backend */
+	uint64_t scans;
 	struct histogram detection, suspend, resume, held;
 };
 

@@ -34,7 +34,6 @@
 #define CLASS_REQUESTS_MAX 256u
 #define CLASS_REQUESTS_PER_USER 16u
 #define HINT_AHEAD_MAX_NS NSEC_PER_SEC
-#define HISTORY_SECONDS 14
 #define QUIET_LONG 8u
 
 struct process;
@@ -61,13 +60,11 @@ struct job {
 	pid_t because; /* whom it was held for last; 0: nobody */
 	uint64_t hinted_ns; /* when a hint came that no work followed yet; 0: none */
 
-	/* accounts, as of accounted_ns; of earlier lives in the engine the rest */
-	uint64_t accounted_ns, held_ns, stolen_ns, detect_ns;
 	uint64_t detections; /* that the engine had counted at the last */
-	uint64_t preempted, made_room, ran_ns, longest_wait_ns;
 	uint64_t ran_before_ns; /* at the last tick */
-	uint16_t share_permille;
-	uint8_t history[HISTORY_SECONDS];
+	uint64_t accounted_ns;
+	/* Accounts, as of then; what the engine counts of earlier lives in it; the rest is 0. */
+	struct gpreempt_daemon_job sum;
 };
 
 TAILQ_HEAD(jobs, job);
@@ -209,9 +206,6 @@ struct scheduler {
 	struct scheduler_parts parts;
 	struct gpu_backend *b;
 	struct gpu_caps caps; /* of the last one: what it measured stays what it was */
-	/* of the last one, too */
-	char backend_name[sizeof(((struct gpreempt_daemon_status *)0)->backend)];
-	char level[sizeof(((struct gpreempt_daemon_status *)0)->level)];
 	const struct config *config;
 	struct engine_config engine_config;
 	struct engine *engine;

@@ -214,7 +214,7 @@ static void trip_gpu(struct scheduler *s, struct process *p, struct gpu *g,
 		return;
 	g->tripped = true;
 	g->trips++;
-	s->figures.trips++;
+	s->figures.status.trips++;
 	wire_text_set(g->tripped_by, sizeof(g->tripped_by), why);
 	process_tell(
 		s, p,

@@ -15,9 +15,16 @@ struct scheduler *fake_scheduler(void)
 {
 	static struct scheduler s;
 
-	s.figures = (struct scheduler_figures){ .steps = 1000, .scans = 900,
-					  .preemptions = 7, .inversions = 8, .resolved = 6,
-					  .trips = 1, .hints = 50, .hints_refused = 4 };
+	s.figures = (struct scheduler_figures){
+		.status = { .steps = 1000,
+			    .preemptions = 7,
+			    .inversions = 8,
+			    .resolved = 6,
+			    .trips = 1,
+			    .hints = 50,
+			    .hints_refused = 4 },
+		.scans = 900,
+	};
 	histogram_add(&s.figures.suspend, 1500);
 	histogram_add(&s.figures.suspend, 300 * NSEC_PER_USEC);
 	histogram_add(&s.figures.suspend, 20 * NSEC_PER_SEC);
@@ -45,16 +52,8 @@ const struct control_figures *control_figures(const struct control *c)
 
 void scheduler_status(struct scheduler *s, struct gpreempt_daemon_status *ret)
 {
-	const struct scheduler_figures *f = &s->figures;
-
+	*ret = s->figures.status;
 	ret->modelled = true;
-	ret->steps = f->steps;
-	ret->preemptions = f->preemptions;
-	ret->inversions = f->inversions;
-	ret->resolved = f->resolved;
-	ret->trips = f->trips;
-	ret->hints = f->hints;
-	ret->hints_refused = f->hints_refused;
 	ret->gpus = FAKE_GPUS;
 	ret->jobs = FAKE_JOBS;
 	ret->online = 2;

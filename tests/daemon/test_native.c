@@ -223,7 +223,7 @@ static void hints_are_passed_on(void **state)
 	assert_int_equal(online->native_hints, 1);
 	assert_int_equal(online->native_ahead_ns, 3 * MS);
 	assert_int_equal(online->native_for_ns, 2 * MS);
-	assert_int_equal(scheduler_figures(r->s)->hints, 1);
+	assert_int_equal(scheduler_figures(r->s)->status.hints, 1);
 	assert_int_equal(scheduler_hint(r->s, OFFLINE_PID, 0, 0), -EPERM);
 	rig_end(r);
 }

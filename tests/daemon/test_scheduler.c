@@ -252,12 +252,12 @@ static void inversions_are_seen_and_resolved(void **state)
 
 	rig_pair(r, &online, &offline);
 	f = scheduler_figures(r->s);
-	assert_int_equal(f->inversions, 0);
+	assert_int_equal(f->status.inversions, 0);
 	fake_set_work(online, true);
 	rig_run(r, 20 * MS);
-	assert_int_equal(f->inversions, 1);
-	assert_int_equal(f->resolved, 1);
-	assert_int_equal(f->preemptions, 1);
+	assert_int_equal(f->status.inversions, 1);
+	assert_int_equal(f->status.resolved, 1);
+	assert_int_equal(f->status.preemptions, 1);
 	assert_int_equal(f->suspend.count, 1);
 	assert_int_equal(f->detection.count, 1);
 	rig_end(r);
@@ -275,8 +275,8 @@ static void an_inversion_that_ends_by_itself_is_not_resolved(void **state)
 	rig_run(r, S);
 	fake_set_work(online, false);
 	rig_run(r, S);
-	assert_int_equal(scheduler_figures(r->s)->inversions, 1);
-	assert_int_equal(scheduler_figures(r->s)->resolved, 0);
+	assert_int_equal(scheduler_figures(r->s)->status.inversions, 1);
+	assert_int_equal(scheduler_figures(r->s)->status.resolved, 0);
 	rig_end(r);
 }
 

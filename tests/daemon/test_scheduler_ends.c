@@ -54,7 +54,7 @@ static void a_failed_suspend_trips_its_gpu(void **state)
 	assert_true(is_tripped(r, 0, &gpu));
 	assert_non_null(strstr(gpu.tripped_by, "the test says"));
 	assert_false(is_tripped(r, 1, &gpu));
-	assert_int_equal(scheduler_figures(r->s)->trips, 1);
+	assert_int_equal(scheduler_figures(r->s)->status.trips, 1);
 	rig_end(r);
 }
 

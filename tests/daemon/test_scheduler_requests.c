@@ -380,12 +380,12 @@ static void a_hint_holds_at_once(void **state)
 	uint64_t steps;
 
 	rig_pair(r, &online, &offline);
-	steps = scheduler_figures(r->s)->steps;
+	steps = scheduler_figures(r->s)->status.steps;
 	assert_int_equal(scheduler_hint(r->s, ONLINE_PID, 0, 0), 0);
 	scheduler_act(r->s);
 	assert_int_equal(offline->suspends, 1);
-	assert_int_equal(scheduler_figures(r->s)->steps, steps + 1);
-	assert_int_equal(scheduler_figures(r->s)->hints, 1);
+	assert_int_equal(scheduler_figures(r->s)->status.steps, steps + 1);
+	assert_int_equal(scheduler_figures(r->s)->status.hints, 1);
 	assert_int_equal(scheduler_figures(r->s)->detection.count, 1);
 	assert_true(scheduler_figures(r->s)->detection.max_ns < MS);
 	rig_end(r);
@@ -417,8 +417,8 @@ static void hints_of_others_than_online_jobs_are_refused(void **state)
 	assert_int_equal(scheduler_hint(r->s, ONLINE_PID, r->fake.now_ns + 2 * S, 0), -EINVAL);
 	scheduler_act(r->s);
 	assert_int_equal(offline->suspends, 0);
-	assert_int_equal(scheduler_figures(r->s)->hints, 0);
-	assert_int_equal(scheduler_figures(r->s)->hints_refused, 3);
+	assert_int_equal(scheduler_figures(r->s)->status.hints, 0);
+	assert_int_equal(scheduler_figures(r->s)->status.hints_refused, 3);
 	rig_end(r);
 }
 
@@ -484,7 +484,7 @@ static void garbage_in_a_page_is_no_hint(void **state)
 	memset(page, 0xff, sizeof(*page));
 	rig_run(r, 100 * MS);
 	assert_int_equal(offline->suspends, 0);
-	assert_int_equal(scheduler_figures(r->s)->hints_refused, 1);
+	assert_int_equal(scheduler_figures(r->s)->status.hints_refused, 1);
 	munmap(page, 4096);
 	close(fd);
 	rig_end(r);
