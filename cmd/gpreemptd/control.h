@@ -24,7 +24,7 @@ struct control_ops {
 	void (*status)(void *user,
 		       struct gpreempt_daemon_status *ret); /* the daemon's own fields */
 	void (*pause)(void *user); /* begins; control_let_go() tells when it is done */
-	int (*resume)(void *user, char *ret_why, size_t size); /* after a pause */
+	int (*resume)(void *user, const char **ret_why); /* after a pause */
 };
 
 struct control_parts {

@@ -196,13 +196,13 @@ static enum status start_guard(struct daemon *d)
 
 static enum status open_device(struct daemon *d)
 {
-	const struct device_names names = { d->options->device, d->options->level };
-	char why[GPU_WHY_SIZE] = "";
+	const char *why;
 	int r;
 
-	r = device_new(&names, d->guard, d->options->run_dir, &d->device, why, sizeof(why));
+	r = device_new(d->options, d->guard, &d->device);
 	if (r >= 0)
-		r = device_take_up(d->device, why, sizeof(why));
+		r = device_take_up(d->device);
+	why = device_why(d->device);
 	switch (r) {
 	case 0:
 		return STATUS_DONE;

@@ -18,7 +18,7 @@ enum status { /* of the program, as gpreempt(1) has them */
 
 struct daemon_options {
 	const char *device;
-	const char *level; /* NULL: the highest there is */
+	const char *level; /* "K2" or "K3", of AMD's driver; NULL: the highest it has */
 	const char *config_file; /* NULL: the default one, which need not be there */
 	const char *run_dir;
 };

@@ -29,35 +29,27 @@ struct device {
 	char *socket; /* of a software GPU */
 	struct softgpu_child *model; /* NULL: it is not ours */
 	char tested[sizeof(((struct nvrm_version *)0)->text)]; /* version of NVIDIA's driver */
+	char why[GPU_WHY_SIZE]; /* it failed last */
 };
 
-static void devicep(struct device **d)
+static int out_of_memory(struct device *d)
 {
-	device_close(*d);
-}
-
-/* A software GPU of our own, in the run directory, where jobs look for it. */
-static int start_model(struct device *d, const char *preset, const char *run_dir, char *ret_why,
-		       size_t size)
-{
-	if (asprintf(&d->socket, "%s/%s", run_dir, DEVICE_SOCKET) < 0) {
-		d->socket = NULL;
-		snprintf(ret_why, size, "out of memory");
-		return -ENOMEM;
-	}
-	return softgpu_start(preset, d->socket, &d->model, ret_why, size);
-}
-
-static int name_socket(struct device *d, const char *path, char *ret_why, size_t size)
-{
-	d->socket = strdup(path);
-	if (d->socket)
-		return 0;
-	snprintf(ret_why, size, "out of memory");
+	snprintf(d->why, sizeof(d->why), "out of memory");
 	return -ENOMEM;
 }
 
-static int choose_level(struct device *d, const char *level, char *ret_why, size_t size)
+/* A software GPU of our own, in the run directory, where jobs look for it. */
+static int start_model(struct device *d, const char *preset, const char *run_dir)
+{
+	if (asprintf(&d->socket, "%s/%s", run_dir, DEVICE_SOCKET) < 0) {
+		d->socket = NULL;
+		return out_of_memory(d);
+	}
+	return softgpu_start(preset, d->socket, &d->model, d->why, sizeof(d->why));
+}
+
+/* K1 would outlive its owner and is for single holds. */
+static int choose_level(struct device *d, const char *level)
 {
 	d->leveled = level;
 	d->ext = GKFD_EXT_IF_PRESENT;
@@ -66,12 +58,12 @@ static int choose_level(struct device *d, const char *level, char *ret_why, size
 	d->ext = strcasecmp(level, "K3") == 0 ? GKFD_EXT_ONLY : GKFD_EXT_NEVER;
 	if (d->kind != KIND_NVRM && (d->ext == GKFD_EXT_ONLY || !strcasecmp(level, "K2")))
 		return 0;
-	snprintf(ret_why, size, "no level '%s' for a daemon; AMD's driver has K3 and K2", level);
+	snprintf(d->why, sizeof(d->why), "no level '%s' for a daemon; AMD's driver has K3 and K2",
+		 level);
 	return -EINVAL;
 }
 
-static int choose(struct device *d, const char *name, const char *run_dir, char *ret_why,
-		  size_t size)
+static int choose(struct device *d, const char *name, const char *run_dir)
 {
 	static const char model[] = "model:", soft[] = "soft:";
 
@@ -84,13 +76,15 @@ static int choose(struct device *d, const char *name, const char *run_dir, char 
 		d->kind = KIND_NVRM;
 	if (d->kind != KIND_SOFT)
 		return 0;
-	if (!strncmp(name, soft, strlen(soft)))
-		return name_socket(d, name + strlen(soft), ret_why, size);
+	if (!strncmp(name, soft, strlen(soft))) {
+		d->socket = strdup(name + strlen(soft));
+		return d->socket ? 0 : out_of_memory(d);
+	}
 	if (!strcmp(name, "model"))
-		return start_model(d, NULL, run_dir, ret_why, size);
+		return start_model(d, NULL, run_dir);
 	if (!strncmp(name, model, strlen(model)))
-		return start_model(d, name + strlen(model), run_dir, ret_why, size);
-	snprintf(ret_why, size,
+		return start_model(d, name + strlen(model), run_dir);
+	snprintf(d->why, sizeof(d->why),
 		 "no such device '%s'; there are auto, kfd, nvrm, model[:PRESET] and soft:SOCKET",
 		 name);
 	return -EINVAL;
@@ -119,18 +113,18 @@ static bool is_present(struct gkfd *k)
 	return gkfd_list_dir(k, GKFD_TREE_SYSFS, "topology", &names) >= 0;
 }
 
-static int fail(int error, const char *why, char *ret_why, size_t size)
+static int fail(struct device *d, int error, const char *why)
 {
 	if (error == -ENODEV)
-		snprintf(ret_why, size, "%s", why);
+		snprintf(d->why, sizeof(d->why), "%s", why);
 	else
-		snprintf(ret_why, size, "cannot open the GPUs: %s",
+		snprintf(d->why, sizeof(d->why), "cannot open the GPUs: %s",
 			 why[0] ? why : strerror(-error));
 	return error;
 }
 
-/* -ENODEV: there is no such driver, which @ret_why says. */
-static int take_up_kfd(struct device *d, char *ret_why, size_t size)
+/* -ENODEV: there is no such driver. */
+static int take_up_kfd(struct device *d)
 {
 	_cleanup_(gkfd_freep) struct gkfd *k = NULL;
 	char why[GPU_WHY_SIZE] = "";
@@ -146,14 +140,14 @@ static int take_up_kfd(struct device *d, char *ret_why, size_t size)
 	r = open_gkfd(d, &k);
 	if (r == -ENOENT || r == -ECONNREFUSED) {
 		snprintf(why, sizeof(why), "no software GPU at %s", d->socket);
-		return fail(-ENODEV, why, ret_why, size);
+		return fail(d, -ENODEV, why);
 	}
 	if (r >= 0 && !is_present(k))
-		return fail(-ENODEV, NO_KFD, ret_why, size);
+		return fail(d, -ENODEV, NO_KFD);
 	if (r >= 0)
 		r = gkfd_backend_open(steal_ptr(&k), &options, &d->backend);
 	if (r < 0)
-		return fail(r, why, ret_why, size);
+		return fail(d, r, why);
 	if (why[0])
 		log_line(LOG_LEVEL_WARNING, "level %s, not K3: %s", d->backend->caps.level, why);
 	return 0;
@@ -177,7 +171,7 @@ static int open_nvrm(struct nvrm **ret, char *why, size_t size)
 }
 
 /* The same. A driver that was tried on a context of our own is not tried again. */
-static int take_up_nvrm(struct device *d, char *ret_why, size_t size)
+static int take_up_nvrm(struct device *d)
 {
 	_cleanup_(nvrm_freep) struct nvrm *n = NULL;
 	char why[GPU_WHY_SIZE] = "";
@@ -192,7 +186,7 @@ static int take_up_nvrm(struct device *d, char *ret_why, size_t size)
 	if (r >= 0)
 		r = nvrm_backend_open(steal_ptr(&n), &options, &d->backend);
 	if (r < 0)
-		return fail(r, why, ret_why, size);
+		return fail(d, r, why);
 	if (why[0])
 		log_line(LOG_LEVEL_WARNING,
 			 "the driver could not be tried on a context of our own first: %s", why);
@@ -215,24 +209,24 @@ static void tell_others(void)
 			 "with --device nvrm and another --run-dir");
 }
 
-int device_take_up(struct device *d, char *ret_why, size_t size)
+int device_take_up(struct device *d)
 {
 	int r = -ENODEV;
 
 	if (d->backend)
 		return 0;
 	if (d->kind == KIND_NVRM)
-		return take_up_nvrm(d, ret_why, size);
-	r = take_up_kfd(d, ret_why, size);
+		return take_up_nvrm(d);
+	r = take_up_kfd(d);
 	if (d->kind == KIND_AUTO && r >= 0)
 		tell_others();
 	if (d->kind != KIND_AUTO || r != -ENODEV || d->leveled)
 		return r;
-	r = take_up_nvrm(d, ret_why, size);
+	r = take_up_nvrm(d);
 	if (r == -ENODEV)
-		snprintf(ret_why, size, "%s",
-			 "no GPU driver on this machine: neither AMD's (/dev/kfd) nor NVIDIA's "
-			 "(/dev/nvidiactl)");
+		return fail(d, r,
+			    "no GPU driver on this machine: neither AMD's (/dev/kfd) nor NVIDIA's "
+			    "(/dev/nvidiactl)");
 	return r;
 }
 
@@ -260,24 +254,22 @@ bool device_counts_ended(struct device *d)
 	return false;
 }
 
-int device_new(const struct device_names *names, struct guard *guard, const char *run_dir,
-	       struct device **ret, char *ret_why, size_t size)
+int device_new(const struct daemon_options *options, struct guard *guard, struct device **ret)
 {
-	_cleanup_(devicep) struct device *d = calloc(1, sizeof(*d));
+	struct device *d = calloc(1, sizeof(*d));
 	int r;
 
-	if (!d) {
-		snprintf(ret_why, size, "out of memory");
+	*ret = d;
+	if (!d)
 		return -ENOMEM;
-	}
 	d->guard = guard;
-	r = choose(d, names->device, run_dir, ret_why, size);
-	if (r >= 0)
-		r = choose_level(d, names->level, ret_why, size);
-	if (r < 0)
-		return r;
-	*ret = steal_ptr(&d);
-	return 0;
+	r = choose(d, options->device, options->run_dir);
+	return r < 0 ? r : choose_level(d, options->level);
+}
+
+const char *device_why(const struct device *d)
+{
+	return d ? d->why : "out of memory";
 }
 
 struct gpu_backend *device_backend(struct device *d)

@@ -8,26 +8,18 @@
 #ifndef GPREEMPT_CMD_GPREEMPTD_DEVICE_H
 #define GPREEMPT_CMD_GPREEMPTD_DEVICE_H
 
+#include "cmd/gpreemptd/daemon.h"
 #include "gpu/backend.h"
 
 struct device;
 
-struct device_names {
-	const char *device;
-	/*
-	 * Of AMD's driver: "K2" or "K3"; NULL: the highest it has. K1 would outlive its owner and
-	 * is for single holds.
-	 */
-	const char *level;
-};
-
 /*
- * Opens nothing of the kernel's yet. @guard may be NULL on a software GPU; @run_dir is used for one
- * only. -EINVAL: no such name; -ENODEV: not on this machine; in any failure a line for people
- * in @ret_why (@size bytes).
+ * Opens nothing of the kernel's yet. @guard may be NULL on a software GPU. -EINVAL: no such name;
+ * -ENODEV: not on this machine; in any failure *ret is there to be asked why, and to be closed.
  */
-int device_new(const struct device_names *names, struct guard *guard, const char *run_dir,
-	       struct device **ret, char *ret_why, size_t size);
+int device_new(const struct daemon_options *options, struct guard *guard, struct device **ret);
+/* What failed last, a line for people. */
+const char *device_why(const struct device *d);
 /* The backend too, which must not be in use any more. Accepts NULL. */
 void device_close(struct device *d);
 
@@ -40,7 +32,7 @@ struct gpu_backend *device_backend(struct device *d);
  */
 void device_let_go(struct device *d);
 /* Opens it, also again. As device_new(); of no effect when it is open. */
-int device_take_up(struct device *d, char *ret_why, size_t size);
+int device_take_up(struct device *d);
 
 /*
  * AMD's driver counts a process from when it first opens the device until some time after its

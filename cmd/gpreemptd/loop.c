@@ -119,12 +119,12 @@ static void pause_all(void *user)
 	turn_soon(d);
 }
 
-static int take_up_device(struct daemon *d, char *ret_why, size_t size)
+static int take_up_device(struct daemon *d)
 {
 	int r;
 
 	if (!device_backend(d->device)) {
-		r = device_take_up(d->device, ret_why, size);
+		r = device_take_up(d->device);
 		if (r < 0)
 			return r;
 		scheduler_set_backend(d->scheduler, device_backend(d->device));
@@ -134,7 +134,7 @@ static int take_up_device(struct daemon *d, char *ret_why, size_t size)
 	return 0;
 }
 
-static int continue_all(void *user, char *ret_why, size_t size)
+static int continue_all(void *user, const char **ret_why)
 {
 	struct daemon *d = user;
 	int r;
@@ -143,21 +143,20 @@ static int continue_all(void *user, char *ret_why, size_t size)
 		return 0;
 	d->paused = d->pause_due = false;
 	if (d->leave_by_ns) { /* it would not have the same process twice */
-		snprintf(ret_why, size, "the driver has not forgotten the last time yet");
+		*ret_why = "the driver has not forgotten the last time yet";
 		d->lost = true;
 		return -EAGAIN;
 	}
-	r = take_up_device(d, ret_why, size);
+	r = take_up_device(d);
+	*ret_why = device_why(d->device);
 	d->lost = r < 0;
 	return r;
 }
 
 static void look_for_device(struct daemon *d)
 {
-	char why[GPU_WHY_SIZE] = "";
-
-	if (take_up_device(d, why, sizeof(why)) < 0) {
-		log_line(LOG_LEVEL_DEBUG, "the GPUs are not back: %s", why);
+	if (take_up_device(d) < 0) {
+		log_line(LOG_LEVEL_DEBUG, "the GPUs are not back: %s", device_why(d->device));
 		return;
 	}
 	d->lost = false;

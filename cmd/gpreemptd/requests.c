@@ -313,10 +313,10 @@ void request_end_wait(struct client *client, int error)
 static int do_continue(struct client *client, const union wire_any_request *r)
 {
 	struct control *c = client->control;
-	char why[GPU_WHY_SIZE] = "";
+	const char *why;
 	int error;
 
-	error = c->parts.ops->resume(c->parts.user, why, sizeof(why));
+	error = c->parts.ops->resume(c->parts.user, &why);
 	if (error < 0)
 		return answer_error(client, r->h.seq, -error,
 				    "it is tried again every few seconds; see gpreempt doctor",
