@@ -16,23 +16,13 @@
 #include "cmd/gpreemptd/scheduler.h"
 
 struct control;
-
-/* What requests may ask of the daemon that is not the scheduler's. */
-struct control_ops {
-	int (*reload)(void *user, struct config_mistake *ret_mistake);
-	void (*changed)(void *user); /* the scheduler wants a turn soon */
-	void (*status)(void *user,
-		       struct gpreempt_daemon_status *ret); /* the daemon's own fields */
-	void (*pause)(void *user); /* begins; control_let_go() tells when it is done */
-	int (*resume)(void *user, const char **ret_why); /* after a pause */
-};
+struct daemon;
 
 struct control_parts {
 	sd_event *loop;
 	struct scheduler *scheduler;
 	struct events *events;
-	const struct control_ops *ops;
-	void *user;
+	struct daemon *daemon; /* for what is not the scheduler's */
 };
 
 /* @fd: a listening socket (of systemd), or -1: makes one at @path, mode 0666. Owns it. */

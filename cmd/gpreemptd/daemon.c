@@ -24,6 +24,14 @@
 		status; \
 	})
 
+/* Has what was asked for been done? Else it is said what cannot be. */
+static enum status check(int r, const char *otherwise, const char *what, const char *name)
+{
+	return r >= 0 ? STATUS_DONE :
+			fail(STATUS_FAILED, advice_for(r, otherwise), "cannot %s%s: %s", what, name,
+			     strerror(-r));
+}
+
 static enum status out_of_memory(void)
 {
 	return fail(STATUS_FAILED, "give it some", "out of memory");
@@ -180,18 +188,13 @@ static bool needs_guard(const char *device)
 
 static enum status start_guard(struct daemon *d)
 {
-	int r;
-
 	if (!needs_guard(d->options->device))
 		return STATUS_DONE;
 	leave_freezer();
 	if (!guard_is_possible())
 		return fail(STATUS_REFUSED, "run it under an init, as docker run --init does",
 			    "the first process of a container cannot be killed by its guard");
-	r = guard_start(&d->guard);
-	return r < 0 ? fail(STATUS_FAILED, advice_for(r, "see the limit of processes"),
-			    "cannot start the guard: %s", strerror(-r)) :
-		       STATUS_DONE;
+	return check(guard_start(&d->guard), "see the limit of processes", "start the guard", "");
 }
 
 static enum status open_device(struct daemon *d)
@@ -229,12 +232,9 @@ static enum status open_journal(struct daemon *d)
 	r = journal_open(path, &d->journal);
 	if (r == -EBADMSG && unlink(path) == 0)
 		r = journal_open(path, &d->journal);
-	if (r < 0)
-		return fail(STATUS_FAILED,
-			    advice_for(r, "remove it if no gpreemptd runs"),
-			    "cannot use %s: %s", path, strerror(-r));
-	journal_take_over(d->journal);
-	return STATUS_DONE;
+	if (r >= 0)
+		journal_take_over(d->journal);
+	return check(r, "remove it if no gpreemptd runs", "use ", path);
 }
 
 static enum status make_scheduler(struct daemon *d)
@@ -247,12 +247,9 @@ static enum status make_scheduler(struct daemon *d)
 		.run_dir = d->dir.path,
 		.cgroup_root = "/sys/fs/cgroup",
 	};
-	int r;
+	int r = scheduler_new(&parts, d->config, &d->scheduler);
 
-	r = scheduler_new(&parts, d->config, &d->scheduler);
-	return r < 0 ? fail(STATUS_FAILED, advice_for(r, "see gpreempt doctor"),
-			    "cannot schedule: %s", strerror(-r)) :
-		       STATUS_DONE;
+	return check(r, "see gpreempt doctor", "schedule", "");
 }
 
 /* The listening socket systemd made for us, or -1. */
@@ -272,17 +269,14 @@ static enum status make_control(struct daemon *d)
 		.loop = d->loop,
 		.scheduler = d->scheduler,
 		.events = d->events,
-		.ops = &daemon_control_ops,
-		.user = d,
+		.daemon = d,
 	};
 	int r;
 
 	if (!path)
 		return out_of_memory();
 	r = control_new(&parts, d->config, path, inherited_socket(), &d->control);
-	return r < 0 ? fail(STATUS_FAILED, advice_for(r, "give another --run-dir"),
-			    "cannot listen at %s: %s", path, strerror(-r)) :
-		       STATUS_DONE;
+	return check(r, "give another --run-dir", "listen at ", path);
 }
 
 /*
@@ -335,11 +329,7 @@ static enum status make_loop(struct daemon *d)
 
 static enum status begin(struct daemon *d)
 {
-	int r = loop_begin(d);
-
-	return r < 0 ? fail(STATUS_FAILED, advice_for(r, "report this"), "cannot begin: %s",
-			    strerror(-r)) :
-		       STATUS_DONE;
+	return check(loop_begin(d), "report this", "begin", "");
 }
 
 static enum status start(struct daemon *d)

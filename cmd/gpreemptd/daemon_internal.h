@@ -46,7 +46,12 @@ void daemon_free_config(struct config *c); /* accepts NULL */
 
 /* ---- loop.c ---- */
 
-extern const struct control_ops daemon_control_ops;
+/* What is asked for on the control socket. */
+int daemon_reload(struct daemon *d, struct config_mistake *ret_mistake);
+void daemon_turn_soon(struct daemon *d); /* the scheduler wants one */
+void daemon_status(const struct daemon *d, struct gpreempt_daemon_status *ret); /* its fields */
+void daemon_pause(struct daemon *d); /* begins; control_let_go() tells when it is done */
+int daemon_continue(struct daemon *d, const char **ret_why); /* after a pause */
 
 int loop_begin(struct daemon *d); /* everything else is there */
 void loop_end(struct daemon *d);

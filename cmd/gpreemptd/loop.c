@@ -101,22 +101,18 @@ static int on_scheduler(sd_event_source *source, int fd, uint32_t revents, void 
 	return 0;
 }
 
-static void turn_soon(void *user)
+void daemon_turn_soon(struct daemon *d)
 {
-	struct daemon *d = user;
-
 	timer_set(d->turn, 0);
 }
 
 /* ---- pausing, and devices that come and go ---- */
 
-static void pause_all(void *user)
+void daemon_pause(struct daemon *d)
 {
-	struct daemon *d = user;
-
 	d->paused = d->pause_due = true;
 	scheduler_pause(d->scheduler);
-	turn_soon(d);
+	daemon_turn_soon(d);
 }
 
 static int take_up_device(struct daemon *d)
@@ -130,13 +126,12 @@ static int take_up_device(struct daemon *d)
 		scheduler_set_backend(d->scheduler, device_backend(d->device));
 	}
 	scheduler_continue(d->scheduler);
-	turn_soon(d);
+	daemon_turn_soon(d);
 	return 0;
 }
 
-static int continue_all(void *user, const char **ret_why)
+int daemon_continue(struct daemon *d, const char **ret_why)
 {
-	struct daemon *d = user;
 	int r;
 
 	if (!d->paused && !d->lost)
@@ -174,7 +169,7 @@ static void check_device(struct daemon *d)
 		 strerror(-r));
 	d->lost = true;
 	scheduler_pause(d->scheduler);
-	turn_soon(d);
+	daemon_turn_soon(d);
 }
 
 static int on_device_check(sd_event_source *source, uint64_t usec, void *user)
@@ -193,9 +188,8 @@ static int on_device_check(sd_event_source *source, uint64_t usec, void *user)
 
 /* ---- the rest ---- */
 
-static int reload(void *user, struct config_mistake *ret_mistake)
+int daemon_reload(struct daemon *d, struct config_mistake *ret_mistake)
 {
-	struct daemon *d = user;
 	const struct gpreempt_event event = { .kind = GPREEMPT_EVENT_RELOADED };
 	struct config *config = NULL, *old = d->config;
 	const char *file = NULL;
@@ -213,7 +207,7 @@ static int reload(void *user, struct config_mistake *ret_mistake)
 	daemon_free_config(old);
 	events_tell(d->events, &event, "the configuration was read again: %s",
 		    file ? file : "there is none, defaults count");
-	turn_soon(d);
+	daemon_turn_soon(d);
 	return 0;
 }
 
@@ -225,7 +219,7 @@ static int on_hangup(sd_event_source *source, const struct signalfd_siginfo *inf
 
 	notify_tell(d->notify, "RELOADING=1\nMONOTONIC_USEC=%llu",
 		    (unsigned long long)(monotonic_ns() / NSEC_PER_USEC));
-	if (reload(d, &m) < 0)
+	if (daemon_reload(d, &m) < 0)
 		log_line(LOG_LEVEL_ERROR, "the configuration stays as it was; %s%s%s%s",
 			 config_place(&m, place), m.text, m.hint[0] ? "; hint: " : "", m.hint);
 	notify_tell(d->notify, "READY=1");
@@ -244,7 +238,7 @@ static int on_ending(sd_event_source *source, const struct signalfd_siginfo *inf
 	d->ending = true;
 	scheduler_pause(d->scheduler);
 	timer_set_after(d->patience, ENDING_NS);
-	turn_soon(d);
+	daemon_turn_soon(d);
 	return 0;
 }
 
@@ -290,10 +284,8 @@ static int on_summary(sd_event_source *source, uint64_t usec, void *user)
 	return 0;
 }
 
-static void status(void *user, struct gpreempt_daemon_status *ret)
+void daemon_status(const struct daemon *d, struct gpreempt_daemon_status *ret)
 {
-	const struct daemon *d = user;
-
 	ret->now_ns = clock_ns(CLOCK_REALTIME);
 	ret->pid = getpid();
 	ret->started_ns = d->started_ns;
@@ -302,14 +294,6 @@ static void status(void *user, struct gpreempt_daemon_status *ret)
 	wire_text_set(ret->version, sizeof(ret->version), GPREEMPT_VERSION);
 	wire_text_set(ret->config, sizeof(ret->config), d->config_file ? d->config_file : "");
 }
-
-const struct control_ops daemon_control_ops = {
-	.reload = reload,
-	.changed = turn_soon,
-	.status = status,
-	.pause = pause_all,
-	.resume = continue_all,
-};
 
 static int add_signals(struct daemon *d)
 {

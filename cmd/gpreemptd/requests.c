@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "cmd/gpreemptd/control_internal.h"
-#include "cmd/gpreemptd/metrics.h"
+#include "cmd/gpreemptd/daemon_internal.h"
 
 #define AHEAD_MAX_NS (3600 * NSEC_PER_SEC) /* too long anyway, but no overflow */
 
@@ -24,9 +24,7 @@ static int answer_count(struct client *client, const struct wire_header *h, uint
 
 static void changed(const struct client *client)
 {
-	const struct control_parts *parts = &client->control->parts;
-
-	parts->ops->changed(parts->user);
+	daemon_turn_soon(client->control->parts.daemon);
 }
 
 /* ---- looking ---- */
@@ -51,7 +49,7 @@ static int answer_status(struct client *client, const union wire_any_request *r)
 	struct gpreempt_daemon_status s = { .size = sizeof(s) };
 
 	scheduler_status(parts->scheduler, &s);
-	parts->ops->status(parts->user, &s);
+	daemon_status(parts->daemon, &s);
 	rights_reduce_status(client, &s);
 	return answer_page(client, &r->h, &s, 1, 1, 0);
 }
@@ -285,7 +283,7 @@ static int begin_pause(struct client *client, const union wire_any_request *r)
 	client->waits_seq = r->h.seq;
 	client->waits_until_ns = monotonic_ns() + PAUSE_WAIT_NS;
 	control_be_patient(c);
-	c->parts.ops->pause(c->parts.user);
+	daemon_pause(c->parts.daemon);
 	return 0;
 }
 
@@ -316,7 +314,7 @@ static int do_continue(struct client *client, const union wire_any_request *r)
 	const char *why;
 	int error;
 
-	error = c->parts.ops->resume(c->parts.user, &why);
+	error = daemon_continue(c->parts.daemon, &why);
 	if (error < 0)
 		return answer_error(client, r->h.seq, -error,
 				    "it is tried again every few seconds; see gpreempt doctor",
@@ -355,7 +353,7 @@ static int do_reload(struct client *client, const union wire_any_request *r)
 	char place[CONFIG_PLACE_SIZE];
 	int error;
 
-	error = parts->ops->reload(parts->user, &m);
+	error = daemon_reload(parts->daemon, &m);
 	if (error < 0)
 		return answer_error(
 			client, r->h.seq, -error, m.hint[0] ? m.hint : "nothing was changed",
