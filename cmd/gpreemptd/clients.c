@@ -11,12 +11,7 @@ void client_free(struct client *client)
 {
 	struct control *c = client->control;
 
-	if (client->prev)
-		client->prev->next = client->next;
-	else
-		c->clients = client->next;
-	if (client->next)
-		client->next->prev = client->prev;
+	LIST_REMOVE(client, link);
 	client->user->clients--;
 	c->figures.clients--;
 	sd_event_source_disable_unref(client->source);
@@ -230,16 +225,13 @@ static int let_in(struct control *c, int fd, const struct ucred *cred, struct us
 		.fd = fd,
 		.pid = cred->pid,
 		.gid = cred->gid,
-		.next = c->clients,
 	};
 	r = sd_event_add_io(c->parts.loop, &client->source, fd, EPOLLIN, on_socket, client);
 	if (r < 0) {
 		free(client);
 		return r;
 	}
-	if (c->clients)
-		c->clients->prev = client;
-	c->clients = client;
+	LIST_INSERT_HEAD(&c->clients, client, link);
 	user->clients++;
 	c->figures.clients++;
 	c->figures.connections++;

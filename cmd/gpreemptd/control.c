@@ -28,7 +28,7 @@ static int on_refill(sd_event_source *source, uint64_t usec, void *user)
 	struct control *c = user;
 	bool more = false;
 
-	for (struct client *client = c->clients; client; client = client->next) {
+	for_each_client(c, client) {
 		if (!client->unread)
 			continue;
 		if (user_can_pay(c, client->user))
@@ -46,7 +46,7 @@ void control_be_patient(struct control *c)
 {
 	uint64_t until_ns = UINT64_MAX;
 
-	for (struct client *client = c->clients; client; client = client->next)
+	for_each_client(c, client)
 		if (client->waits)
 			until_ns = MIN(until_ns, client->waits_until_ns);
 	if (until_ns != UINT64_MAX)
@@ -58,7 +58,7 @@ static int on_patience(sd_event_source *source, uint64_t usec, void *user)
 	struct control *c = user;
 	uint64_t now_ns = monotonic_ns();
 
-	for (struct client *client = c->clients; client; client = client->next)
+	for_each_client(c, client)
 		if (client->waits && client->waits_until_ns <= now_ns)
 			request_end_wait(client, -ETIMEDOUT);
 	control_be_patient(c);
@@ -67,7 +67,7 @@ static int on_patience(sd_event_source *source, uint64_t usec, void *user)
 
 void control_let_go(struct control *c, int error)
 {
-	for (struct client *client = c->clients; client; client = client->next)
+	for_each_client(c, client)
 		if (client->waits)
 			request_end_wait(client, error);
 }
@@ -148,7 +148,7 @@ static void on_event(void *user, const struct gpreempt_event *event)
 {
 	struct control *c = user;
 
-	for (struct client *client = c->clients; client; client = client->next)
+	for_each_client(c, client)
 		if (client->subscribed && rights_sees_event(client, event))
 			client_send_event(client, event);
 }
@@ -245,8 +245,8 @@ void control_free(struct control *c)
 	if (!c)
 		return;
 	events_set_sink(c->parts.events, NULL, NULL);
-	while (c->clients)
-		client_free(c->clients);
+	while (!LIST_EMPTY(&c->clients))
+		client_free(LIST_FIRST(&c->clients));
 	users_free(c);
 	sd_event_source_disable_unref(c->listener);
 	sd_event_source_disable_unref(c->refill);
@@ -270,7 +270,7 @@ void control_configure(struct control *c, const struct config *config)
 	c->show_others = config->show_others;
 	c->token_ns = NSEC_PER_SEC / MAX(config->requests_per_s, 1u);
 	rights_set_group(c, config->group);
-	for (struct client *client = c->clients; client; client = client->next)
+	for_each_client(c, client)
 		rights_find(client);
 }
 

@@ -5,6 +5,8 @@
 #ifndef GPREEMPT_CMD_GPREEMPTD_CONTROL_INTERNAL_H
 #define GPREEMPT_CMD_GPREEMPTD_CONTROL_INTERNAL_H
 
+#include <sys/queue.h>
+
 #include "cmd/gpreemptd/control.h"
 #include "cmd/gpreemptd/timer.h"
 #include "wire/wire.h"
@@ -27,7 +29,7 @@ struct user {
 
 struct client {
 	struct control *control;
-	struct client *next, *prev;
+	LIST_ENTRY(client) link;
 	sd_event_source *source;
 	struct user *user;
 	int fd;
@@ -50,7 +52,7 @@ struct control {
 	struct control_parts parts;
 	struct control_figures figures;
 	sd_event_source *listener, *refill, *patience;
-	struct client *clients;
+	LIST_HEAD(, client) clients;
 	struct user *users;
 	struct drops ended; /* connections */
 	int fd, spare_fd; /* the spare lets us turn people away when descriptors run out */
@@ -62,6 +64,9 @@ struct control {
 	gid_t group;
 	char group_name[64];
 };
+
+#define for_each_client(c, m) \
+	for (struct client *m = LIST_FIRST(&(c)->clients); m; m = LIST_NEXT(m, link))
 
 /* ---- control.c ---- */
 
