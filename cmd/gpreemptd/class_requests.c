@@ -24,10 +24,10 @@ static bool descends(const struct process *p, const struct class_entry *e)
 
 	if (!e->start_ticks)
 		return false; /* not known yet which process is meant */
-	if (p->pid == e->request.pid)
+	if (p->pid == e->request.said.pid)
 		return id->stat.start_ticks == e->start_ticks;
 	for (size_t i = 0; i < id->n_ancestors; i++) {
-		if (id->ancestors[i].pid == e->request.pid)
+		if (id->ancestors[i].pid == e->request.said.pid)
 			return id->ancestors[i].start_ticks == e->start_ticks;
 	}
 	return false;
@@ -35,7 +35,7 @@ static bool descends(const struct process *p, const struct class_entry *e)
 
 static bool raises(const struct class_request *r)
 {
-	return r->verdict.job_class != JOB_OFFLINE;
+	return r->said.job_class != JOB_OFFLINE;
 }
 
 static bool matches(const struct process *p, const struct class_entry *e)
@@ -44,15 +44,15 @@ static bool matches(const struct process *p, const struct class_entry *e)
 
 	if (is_of_user(r) && p->identity.uid != r->only_uid)
 		return false;
-	switch (r->selector) {
+	switch (r->said.selector) {
 	case WIRE_BY_PID:
 		return descends(p, e);
 	case WIRE_BY_CGROUP:
-		return identity_is_in_cgroup(&p->identity, r->pattern, raises(r));
+		return identity_is_in_cgroup(&p->identity, r->said.pattern, raises(r));
 	case WIRE_BY_NAME:
-		return match_glob(r->pattern, p->identity.stat.comm);
+		return match_glob(r->said.pattern, p->identity.stat.comm);
 	case WIRE_BY_CONTAINER:
-		return identity_is_in_container(&p->identity, r->pattern, raises(r));
+		return identity_is_in_container(&p->identity, r->said.pattern, raises(r));
 	default:
 		return false;
 	}
@@ -64,17 +64,17 @@ static bool matches(const struct process *p, const struct class_entry *e)
  */
 static bool is_too_late(const struct class_entry *e, uint64_t had, uint64_t fresh)
 {
-	return e->request.selector == WIRE_BY_NAME && raises(&e->request) && e->number != had &&
-	       e->number != fresh;
+	return e->request.said.selector == WIRE_BY_NAME && raises(&e->request) &&
+	       e->number != had && e->number != fresh;
 }
 
 /* Requests come before the cgroup, too: only one that was there can be gone. */
 static bool is_cgroup_gone(const struct scheduler *s, struct class_entry *e)
 {
-	if (e->request.selector != WIRE_BY_CGROUP || !s->parts.cgroup_root ||
-	    !cgroup_is_path(e->request.pattern))
+	if (e->request.said.selector != WIRE_BY_CGROUP || !s->parts.cgroup_root ||
+	    !cgroup_is_path(e->request.said.pattern))
 		return false;
-	if (!cgroup_is_there(s->parts.cgroup_root, e->request.pattern))
+	if (!cgroup_is_there(s->parts.cgroup_root, e->request.said.pattern))
 		return e->was_there;
 	e->was_there = true;
 	return false;
@@ -85,9 +85,9 @@ void class_requests_match(struct scheduler *s, struct process *p, uint64_t fresh
 	const uint64_t had = p->by_root.number;
 
 	/* What was asked by pid stays with it; patterns may no longer fit after an exec. */
-	if (p->by_root.selector != WIRE_BY_PID)
+	if (p->by_root.said.selector != WIRE_BY_PID)
 		p->by_root = (struct asked){ 0 };
-	if (p->by_user.selector != WIRE_BY_PID)
+	if (p->by_user.said.selector != WIRE_BY_PID)
 		p->by_user = (struct asked){ 0 };
 	for (size_t i = 0; i < s->n_requests; i++) {
 		struct class_entry *e = &s->requests[i];
@@ -97,12 +97,7 @@ void class_requests_match(struct scheduler *s, struct process *p, uint64_t fresh
 			continue;
 		if (!e->was_there)
 			is_cgroup_gone(s, e); /* it may be before the next look */
-		*asked = (struct asked){
-			.number = e->number,
-			.selector = e->request.selector,
-			.verdict = e->request.verdict,
-			.keep_priority = e->request.keep_priority,
-		};
+		*asked = (struct asked){ e->number, e->request.said };
 	}
 }
 
@@ -119,7 +114,7 @@ static bool is_process_gone(struct scheduler *s, const struct class_entry *e)
 {
 	if (e->pidfd >= 0)
 		return has_ended(e->pidfd);
-	ops(s)->ask(s->b, e->request.pid, PROC_BIT(PROC_STAT));
+	ops(s)->ask(s->b, e->request.said.pid, PROC_BIT(PROC_STAT));
 	return false;
 }
 
@@ -127,8 +122,9 @@ static void forget_gone(struct scheduler *s, size_t at)
 {
 	const struct class_request *r = &s->requests[at].request;
 
-	if (r->selector == WIRE_BY_CGROUP)
-		log_line(LOG_LEVEL_INFO, "cgroup %s is gone, and what was asked of it", r->pattern);
+	if (r->said.selector == WIRE_BY_CGROUP)
+		log_line(LOG_LEVEL_INFO, "cgroup %s is gone, and what was asked of it",
+			 r->said.pattern);
 	forget(s, at);
 }
 
@@ -139,8 +135,8 @@ void class_requests_forget_dead(struct scheduler *s)
 	for (size_t i = s->n_requests; i-- > 0;) {
 		struct class_entry *e = &s->requests[i];
 
-		if (e->request.selector == WIRE_BY_PID ? is_process_gone(s, e) :
-							 look && is_cgroup_gone(s, e))
+		if (e->request.said.selector == WIRE_BY_PID ? is_process_gone(s, e) :
+							      look && is_cgroup_gone(s, e))
 			forget_gone(s, i);
 	}
 	if (look)
@@ -149,9 +145,9 @@ void class_requests_forget_dead(struct scheduler *s)
 
 static bool is_same(const struct class_request *a, const struct class_request *b)
 {
-	return a->selector == b->selector && a->only_uid == b->only_uid &&
-	       (a->selector == WIRE_BY_PID ? a->pid == b->pid :
-					     strcmp(a->pattern, b->pattern) == 0);
+	return a->said.selector == b->said.selector && a->only_uid == b->only_uid &&
+	       (a->said.selector == WIRE_BY_PID ? a->said.pid == b->said.pid :
+						  strcmp(a->said.pattern, b->said.pattern) == 0);
 }
 
 void class_requests_answered(struct scheduler *s, pid_t pid, uint64_t start_ticks)
@@ -161,7 +157,7 @@ void class_requests_answered(struct scheduler *s, pid_t pid, uint64_t start_tick
 	for (size_t i = s->n_requests; i-- > 0;) {
 		struct class_entry *e = &s->requests[i];
 
-		if (e->request.selector != WIRE_BY_PID || e->request.pid != pid)
+		if (e->request.said.selector != WIRE_BY_PID || e->request.said.pid != pid)
 			continue;
 		if (!start_ticks || (e->start_ticks && e->start_ticks != start_ticks)) {
 			forget_gone(s, i);
@@ -219,14 +215,14 @@ static int add(struct scheduler *s, const struct class_request *request, uint64_
 static int find_subject(struct scheduler *s, const struct class_request *request,
 			uint64_t *ret_start_ticks, int *ret_pidfd)
 {
-	const struct process *p = process_find(s, request->pid);
+	const struct process *p = process_find(s, request->said.pid);
 	uid_t uid;
 	int r;
 
-	*ret_pidfd = ops(s)->pidfd(s->b, request->pid);
+	*ret_pidfd = ops(s)->pidfd(s->b, request->said.pid);
 	if (*ret_pidfd == -ESRCH)
 		return -ESRCH;
-	r = scheduler_uid_of(s, request->pid, &uid);
+	r = scheduler_uid_of(s, request->said.pid, &uid);
 	if (r >= 0 && is_of_user(request) && uid != request->only_uid)
 		r = -EPERM;
 	if (r < 0) {
@@ -273,11 +269,11 @@ int scheduler_class(struct scheduler *s, const struct class_request *request)
 
 	if (!s->b)
 		return -EAGAIN;
-	if (request->withdraw)
+	if (request->said.flags & WIRE_CLASS_WITHDRAW)
 		return withdraw(s, request);
-	if (is_of_user(request) && request->verdict.job_class != JOB_OFFLINE)
+	if (is_of_user(request) && request->said.job_class != JOB_OFFLINE)
 		return -EPERM;
-	if (request->selector == WIRE_BY_PID) {
+	if (request->said.selector == WIRE_BY_PID) {
 		r = find_subject(s, request, &start_ticks, &pidfd);
 		if (r < 0)
 			return r;
@@ -286,8 +282,8 @@ int scheduler_class(struct scheduler *s, const struct class_request *request)
 	if (r < 0)
 		return r;
 	scheduler_now(s);
-	if (request->selector == WIRE_BY_PID && !start_ticks) {
-		ops(s)->ask(s->b, request->pid, PROC_BIT(PROC_STAT));
+	if (request->said.selector == WIRE_BY_PID && !start_ticks) {
+		ops(s)->ask(s->b, request->said.pid, PROC_BIT(PROC_STAT));
 		processes_take_answers(s);
 	}
 	for_each_process(s, p)

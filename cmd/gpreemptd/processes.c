@@ -89,21 +89,19 @@ static uint32_t gang_of(struct scheduler *s, const struct process *p)
 }
 
 /* What root says of class, priority and targets; the rest is as the rules have it. */
-static void apply_root(const struct asked *asked, struct verdict *v)
+static void apply_root(const struct wire_class *said, struct verdict *v)
 {
-	const struct verdict *said = &asked->verdict;
-
-	v->job_class = said->job_class;
-	if (!asked->keep_priority)
-		v->priority = said->priority;
-	v->critical = said->critical;
-	v->lazy = said->lazy;
-	v->target_ns = said->target_ns;
-	memcpy(v->source, said->source, sizeof(v->source));
+	v->job_class = (enum job_class)said->job_class;
+	if (said->priority != WIRE_KEEP)
+		v->priority = (uint8_t)said->priority;
+	v->critical = said->flags & WIRE_CLASS_CRITICAL;
+	v->lazy = said->flags & WIRE_CLASS_LAZY;
+	v->target_ns = said->target_us * NSEC_PER_USEC;
+	snprintf(v->source, sizeof(v->source), "request");
 }
 
 /* A user only lowers: what somebody wants left alone is, but not what nobody said anything of. */
-static void apply_user(const struct scheduler *s, const struct asked *asked, struct verdict *v)
+static void apply_user(const struct scheduler *s, const struct wire_class *said, struct verdict *v)
 {
 	const struct verdict *fallback = &s->config->rules.fallback;
 
@@ -111,12 +109,12 @@ static void apply_user(const struct scheduler *s, const struct asked *asked, str
 		return;
 	if (v->job_class == JOB_ONLINE)
 		v->priority = MIN(v->priority, fallback->priority);
-	if (!asked->keep_priority)
-		v->priority = MIN(v->priority, asked->verdict.priority);
+	if (said->priority != WIRE_KEEP)
+		v->priority = (uint8_t)MIN(v->priority, said->priority);
 	v->job_class = JOB_OFFLINE;
 	v->critical = false;
 	v->target_ns = 0;
-	memcpy(v->source, asked->verdict.source, sizeof(v->source));
+	snprintf(v->source, sizeof(v->source), "request");
 }
 
 static struct verdict verdict_of(const struct scheduler *s, const struct process *p)
@@ -125,9 +123,9 @@ static struct verdict verdict_of(const struct scheduler *s, const struct process
 
 	rules_judge(&s->config->rules, &p->identity, &v);
 	if (p->by_root.number)
-		apply_root(&p->by_root, &v);
+		apply_root(&p->by_root.said, &v);
 	if (p->by_user.number > p->by_root.number)
-		apply_user(s, &p->by_user, &v);
+		apply_user(s, &p->by_user.said, &v);
 	return v;
 }
 

@@ -168,33 +168,13 @@ static int answer_policy(struct client *client, const union wire_any_request *r)
 	return answer_page(client, &r->h, &a, 1, 1, 0);
 }
 
-static struct class_request class_request(const struct client *client, const struct wire_class *w)
-{
-	struct class_request want = {
-		.selector = w->selector,
-		.pid = w->pid,
-		.verdict = {
-			.job_class = (enum job_class)w->job_class,
-			.priority = w->priority == WIRE_KEEP ? 0 : (uint8_t)w->priority,
-			.critical = w->flags & WIRE_CLASS_CRITICAL,
-			.lazy = w->flags & WIRE_CLASS_LAZY,
-			.target_ns = w->target_us * NSEC_PER_USEC,
-			.source = "request",
-		},
-		.keep_priority = w->priority == WIRE_KEEP,
-		.withdraw = w->flags & WIRE_CLASS_WITHDRAW,
-		.only_uid = client->privileged ? (uid_t)-1 : client->user->uid,
-	};
-
-	_Static_assert(sizeof(want.pattern) == sizeof(w->pattern), "patterns");
-	memcpy(want.pattern, w->pattern, sizeof(want.pattern));
-	return want;
-}
-
 static int answer_class(struct client *client, const union wire_any_request *r)
 {
 	const struct wire_class *w = &r->job_class;
-	struct class_request want = class_request(client, w);
+	const struct class_request want = {
+		.said = *w,
+		.only_uid = client->privileged ? (uid_t)-1 : client->user->uid,
+	};
 	int n = scheduler_class(client->control->parts.scheduler, &want);
 
 	switch (n) {

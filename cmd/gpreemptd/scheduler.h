@@ -74,12 +74,7 @@ const struct gpol_ops *scheduler_policy(const struct scheduler *s);
 /* ---- what people ask for; who may, control.c has checked ---- */
 
 struct class_request {
-	uint32_t selector; /* enum wire_selector */
-	pid_t pid;
-	char pattern[192];
-	struct verdict verdict; /* source "request" */
-	bool keep_priority;
-	bool withdraw; /* the same one before it is forgotten, and this one counts for nothing */
+	struct wire_class said; /* WITHDRAW: the same one before it, and this one, are forgotten */
 	uid_t only_uid; /* of that user's processes only; (uid_t)-1: of anybody's */
 };
 

@@ -82,9 +82,7 @@ SLIST_HEAD(tickets, ticket);
 /* What was asked of a process, remembered by it: a request by pid may be gone before it. */
 struct asked {
 	uint64_t number; /* of the request; 0: nothing */
-	uint32_t selector;
-	struct verdict verdict;
-	bool keep_priority;
+	struct wire_class said;
 };
 
 /* What was asked of a process last. */

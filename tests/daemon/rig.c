@@ -277,10 +277,10 @@ bool rig_job(struct rig *r, pid_t pid, uint32_t gpu, struct gpreempt_daemon_job 
 struct class_request rig_request(uint32_t selector, pid_t pid, enum job_class job_class)
 {
 	return (struct class_request){
-		.selector = selector,
-		.pid = pid,
-		.verdict = { .job_class = job_class, .source = "request" },
-		.keep_priority = true,
+		.said = { .selector = selector,
+			  .pid = pid,
+			  .job_class = job_class,
+			  .priority = WIRE_KEEP },
 		.only_uid = (uid_t)-1,
 	};
 }

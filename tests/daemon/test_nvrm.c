@@ -108,9 +108,7 @@ static void run_until(struct place *p, bool (*is_so)(struct place *p))
 static void make_online(struct place *p)
 {
 	struct class_request request = {
-		.selector = WIRE_BY_PID,
-		.pid = SERVE,
-		.verdict = { .job_class = JOB_ONLINE, .source = "request" },
+		.said = { .selector = WIRE_BY_PID, .pid = SERVE, .job_class = JOB_ONLINE },
 		.only_uid = (uid_t)-1,
 	};
 

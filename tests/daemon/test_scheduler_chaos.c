@@ -85,7 +85,7 @@ static void ask_for_class(struct chaos *c, struct fake_process *p)
 
 	/* What was asked for online stays online: for the judge. */
 	if (p->online || any(c, 2)) {
-		request.verdict.job_class = JOB_ONLINE;
+		request.said.job_class = JOB_ONLINE;
 		p->online = true;
 	}
 	if (!any(c, 3) && !p->online)

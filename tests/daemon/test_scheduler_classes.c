@@ -26,7 +26,7 @@ static struct class_request of_user(struct class_request request, uid_t uid)
 
 static struct class_request withdrawn(struct class_request request)
 {
-	request.withdraw = true;
+	request.said.flags = WIRE_CLASS_WITHDRAW;
 	return request;
 }
 
@@ -37,7 +37,7 @@ static void what_is_withdrawn_counts_no_more(void **state)
 	struct class_request by_cgroup = rig_request(WIRE_BY_CGROUP, 0, JOB_ONLINE);
 	struct class_request none;
 
-	snprintf(by_cgroup.pattern, sizeof(by_cgroup.pattern), "/job_7");
+	snprintf(by_cgroup.said.pattern, sizeof(by_cgroup.said.pattern), "/job_7");
 	rig_offline(r, 300, 1);
 	snprintf(rig_offline(r, 301, 1)->cgroup, sizeof(((struct fake_process *)0)->cgroup),
 		 "/job_7/step_0");
@@ -94,7 +94,7 @@ static void a_request_by_cgroup_ends_with_the_cgroup(void **state)
 	struct class_request request = rig_request(WIRE_BY_CGROUP, 0, JOB_ONLINE);
 	struct fake_process *p;
 
-	snprintf(request.pattern, sizeof(request.pattern), "/job_7");
+	snprintf(request.said.pattern, sizeof(request.said.pattern), "/job_7");
 	assert_int_equal(scheduler_class(r->s, &request), 0);
 	rig_run(r, 5 * S); /* as long as it was never there it is yet to come */
 	make_folder(r, "freezer", true);
@@ -125,7 +125,7 @@ static void a_cgroup_may_be_there_for_less_than_a_look(void **state)
 	struct fake_process *p;
 
 	r->config.scan_ns = 10 * MS;
-	snprintf(request.pattern, sizeof(request.pattern), "/job_7");
+	snprintf(request.said.pattern, sizeof(request.said.pattern), "/job_7");
 	assert_int_equal(scheduler_class(r->s, &request), 0);
 	rig_run(r, S + 20 * MS);
 	make_folder(r, "job_7", true);
@@ -149,7 +149,7 @@ static void a_request_by_a_pattern_stays(void **state)
 	struct class_request request = rig_request(WIRE_BY_CGROUP, 0, JOB_ONLINE);
 	struct fake_process *p;
 
-	snprintf(request.pattern, sizeof(request.pattern), "/job_*");
+	snprintf(request.said.pattern, sizeof(request.said.pattern), "/job_*");
 	assert_int_equal(scheduler_class(r->s, &request), 0);
 	make_folder(r, "job_7", true);
 	rig_run(r, 2 * S);

@@ -62,7 +62,7 @@ static void a_request_by_pid_classes_its_process(void **state)
 	assert_string_equal(job.source, "request");
 	assert_int_equal(job.priority, 5); /* kept */
 	assert_int_equal(r->told[GPREEMPT_EVENT_JOB_CLASSED], 1);
-	request.pid = 4711;
+	request.said.pid = 4711;
 	assert_int_equal(scheduler_class(r->s, &request), -ESRCH);
 	rig_end(r);
 }
@@ -121,13 +121,13 @@ static void requests_match_names_cgroups_and_containers(void **state)
 	p = rig_offline(r, 302, 1);
 	snprintf(p->cgroup, sizeof(p->cgroup), "/docker/" CONTAINER);
 	rig_run(r, S);
-	snprintf(request.pattern, sizeof(request.pattern), "serve-*");
+	snprintf(request.said.pattern, sizeof(request.said.pattern), "serve-*");
 	assert_int_equal(scheduler_class(r->s, &request), 1);
-	request.selector = WIRE_BY_CGROUP;
-	snprintf(request.pattern, sizeof(request.pattern), "/slurm/job_7");
+	request.said.selector = WIRE_BY_CGROUP;
+	snprintf(request.said.pattern, sizeof(request.said.pattern), "/slurm/job_7");
 	assert_int_equal(scheduler_class(r->s, &request), 1);
-	request.selector = WIRE_BY_CONTAINER;
-	snprintf(request.pattern, sizeof(request.pattern), "0123456789ab");
+	request.said.selector = WIRE_BY_CONTAINER;
+	snprintf(request.said.pattern, sizeof(request.said.pattern), "0123456789ab");
 	assert_int_equal(scheduler_class(r->s, &request), 1);
 	for (pid_t pid = 300; pid <= 302; pid++)
 		assert_int_equal(class_of(r, pid), GPREEMPT_CLASS_ONLINE);
@@ -142,7 +142,7 @@ static void the_last_request_counts(void **state)
 
 	rig_offline(r, OFFLINE_PID, 1);
 	rig_run(r, S);
-	snprintf(down.pattern, sizeof(down.pattern), "*");
+	snprintf(down.said.pattern, sizeof(down.said.pattern), "*");
 	assert_int_equal(scheduler_class(r->s, &up), 1);
 	assert_int_equal(scheduler_class(r->s, &down), 1);
 	assert_int_equal(class_of(r, OFFLINE_PID), GPREEMPT_CLASS_OFFLINE);
@@ -178,7 +178,7 @@ static void a_user_may_lower_only_their_own(void **state)
 	rig_online(r, 101, 1)->uid = USER;
 	rig_run(r, S);
 	assert_int_equal(scheduler_class(r->s, &down), -EPERM);
-	snprintf(all.pattern, sizeof(all.pattern), "*");
+	snprintf(all.said.pattern, sizeof(all.said.pattern), "*");
 	assert_int_equal(scheduler_class(r->s, &all), 1);
 	assert_int_equal(class_of(r, ONLINE_PID), GPREEMPT_CLASS_ONLINE);
 	assert_int_equal(class_of(r, 101), GPREEMPT_CLASS_OFFLINE);
@@ -216,7 +216,7 @@ static void a_user_is_heard_of_what_nobody_said_anything_of(void **state)
 		 "/none");
 	rig_run(r, S);
 	assert_int_equal(scheduler_class(r->s, &roots), 1);
-	for (theirs.pid = 300; theirs.pid <= 302; theirs.pid++)
+	for (theirs.said.pid = 300; theirs.said.pid <= 302; theirs.said.pid++)
 		assert_int_equal(scheduler_class(r->s, &theirs), 1);
 	rig_run(r, S);
 	assert_int_equal(class_of(r, 300), GPREEMPT_CLASS_OFFLINE);
@@ -234,14 +234,12 @@ static void a_user_does_not_undo_what_root_said(void **state)
 
 	rig_offline(r, OFFLINE_PID, 1);
 	rig_run(r, S);
-	root.keep_priority = false;
-	root.verdict.priority = 2;
+	root.said.priority = 2;
 	assert_int_equal(scheduler_class(r->s, &root), 1);
-	user.keep_priority = false;
-	user.verdict.priority = 200;
+	user.said.priority = 200;
 	assert_int_equal(scheduler_class(r->s, &user), 1);
 	assert_int_equal(priority_of(r, OFFLINE_PID), 2);
-	user.verdict.priority = 1;
+	user.said.priority = 1;
 	assert_int_equal(scheduler_class(r->s, &user), 1);
 	assert_int_equal(priority_of(r, OFFLINE_PID), 1);
 	rig_end(r);
@@ -271,7 +269,7 @@ static void a_user_cannot_fill_the_list_of_requests(void **state)
 	int result = 0;
 
 	for (int i = 0; i < 100 && result >= 0; i++) {
-		snprintf(request.pattern, sizeof(request.pattern), "name-%d", i);
+		snprintf(request.said.pattern, sizeof(request.said.pattern), "name-%d", i);
 		result = scheduler_class(r->s, &request);
 	}
 	assert_int_equal(result, -ENOSPC);
@@ -288,13 +286,13 @@ static void many_users_leave_room_for_root(void **state)
 
 	for (int i = 0; i < 1000; i++) {
 		request.only_uid = (uid_t)(USER + i);
-		snprintf(request.pattern, sizeof(request.pattern), "name-%d", i);
+		snprintf(request.said.pattern, sizeof(request.said.pattern), "name-%d", i);
 		refused += scheduler_class(r->s, &request) == -ENOSPC;
 	}
 	assert_in_range(refused, 1, 999);
 	request.only_uid = (uid_t)-1;
 	for (int i = 0; i < 100; i++) {
-		snprintf(request.pattern, sizeof(request.pattern), "name-%d", i);
+		snprintf(request.said.pattern, sizeof(request.said.pattern), "name-%d", i);
 		assert_int_equal(scheduler_class(r->s, &request), 0);
 	}
 	rig_end(r);
@@ -311,16 +309,16 @@ static void nobody_is_raised_by_a_cgroup_they_named(void **state)
 	p = rig_offline(r, 301, 1);
 	snprintf(p->cgroup, sizeof(p->cgroup), "%s%s", below, CONTAINER);
 	rig_run(r, S);
-	snprintf(request.pattern, sizeof(request.pattern), "*/kubepods");
+	snprintf(request.said.pattern, sizeof(request.said.pattern), "*/kubepods");
 	assert_int_equal(scheduler_class(r->s, &request), 0);
-	snprintf(request.pattern, sizeof(request.pattern), "*/user@1000.service");
+	snprintf(request.said.pattern, sizeof(request.said.pattern), "*/user@1000.service");
 	assert_int_equal(scheduler_class(r->s, &request), 2);
-	request.verdict.job_class = JOB_OFFLINE;
+	request.said.job_class = JOB_OFFLINE;
 	assert_int_equal(scheduler_class(r->s, &request), 2);
 	request = rig_request(WIRE_BY_CONTAINER, 0, JOB_ONLINE);
-	snprintf(request.pattern, sizeof(request.pattern), "0123456789ab");
+	snprintf(request.said.pattern, sizeof(request.said.pattern), "0123456789ab");
 	assert_int_equal(scheduler_class(r->s, &request), 0);
-	request.verdict.job_class = JOB_OFFLINE;
+	request.said.job_class = JOB_OFFLINE;
 	assert_int_equal(scheduler_class(r->s, &request), 1);
 	rig_end(r);
 }
@@ -334,7 +332,7 @@ static void nobody_is_raised_by_a_name_they_took_later(void **state)
 	snprintf(rig_offline(r, 300, 1)->comm, sizeof(p->comm), "serve");
 	p = rig_offline(r, 301, 1);
 	rig_run(r, S);
-	snprintf(request.pattern, sizeof(request.pattern), "serve");
+	snprintf(request.said.pattern, sizeof(request.said.pattern), "serve");
 	assert_int_equal(scheduler_class(r->s, &request), 1);
 	snprintf(p->comm, sizeof(p->comm), "serve");
 	snprintf(rig_offline(r, 302, 1)->comm, sizeof(p->comm), "serve");
@@ -350,7 +348,7 @@ static void the_same_request_again_takes_no_more_room(void **state)
 	struct rig *r = rig_new(8);
 	struct class_request request = rig_request(WIRE_BY_NAME, 0, JOB_ONLINE);
 
-	snprintf(request.pattern, sizeof(request.pattern), "name");
+	snprintf(request.said.pattern, sizeof(request.said.pattern), "name");
 	for (int i = 0; i < 1000; i++)
 		assert_int_equal(scheduler_class(r->s, &request), 0);
 	rig_end(r);
@@ -363,7 +361,7 @@ static void a_pattern_no_longer_fits_after_a_change_of_name(void **state)
 	struct fake_process *p = rig_offline(r, OFFLINE_PID, 1);
 
 	rig_run(r, S);
-	snprintf(request.pattern, sizeof(request.pattern), "offline");
+	snprintf(request.said.pattern, sizeof(request.said.pattern), "offline");
 	assert_int_equal(scheduler_class(r->s, &request), 1);
 	snprintf(p->comm, sizeof(p->comm), "something");
 	rig_run(r, 2 * S);
