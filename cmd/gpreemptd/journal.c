@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 
 #include "cmd/gpreemptd/run_dir.h"
+#include "gpu/files.h"
 #include "util/macros.h"
 
 #define JOURNAL_VERSION 1u
@@ -24,16 +25,13 @@ struct journal {
 
 static int read_boot_id(char *ret, size_t size)
 {
-	_cleanup_close_ int fd = open("/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC);
-	ssize_t n;
+	_cleanup_free_ char *text = NULL;
+	size_t len;
+	int r = files_read(AT_FDCWD, "/proc/sys/kernel/random/boot_id", size, &text, &len);
 
-	if (fd < 0)
-		return -errno;
-	n = read(fd, ret, size - 1);
-	if (n < 0)
-		return -errno;
-	ret[n] = '\0';
-	ret[strcspn(ret, "\n")] = '\0';
+	if (r < 0)
+		return r;
+	snprintf(ret, size, "%.*s", (int)strcspn(text, "\n"), text);
 	return *ret ? 0 : -EBADMSG;
 }
 
@@ -47,30 +45,20 @@ static int check_owner(const struct stat *st)
 	return 0;
 }
 
-/* Who sits in a driver when it is killed keeps its locks until that lets it go. Keeps errno. */
-static bool is_locked_by_the_dead(int fd)
-{
-	struct flock lock = { .l_type = F_WRLCK, .l_whence = SEEK_SET };
-	int error = errno;
-	bool dead =
-		fcntl(fd, F_GETLK, &lock) == 0 && lock.l_type != F_UNLCK && is_dying(lock.l_pid);
-
-	errno = error;
-	return dead;
-}
-
 static int open_locked(const char *path, off_t *ret_size)
 {
 	_cleanup_close_ int fd = -1;
-	struct flock lock = { .l_type = F_WRLCK, .l_whence = SEEK_SET };
+	pid_t owner = 0;
 	struct stat st;
 	int r;
 
 	fd = open(path, O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC, 0600);
 	if (fd < 0)
 		return -errno;
-	if (fcntl(fd, F_SETLK, &lock) < 0 && !is_locked_by_the_dead(fd))
-		return errno == EAGAIN || errno == EACCES ? -EBUSY : -errno;
+	/* Who sits in a driver when it is killed keeps its locks until that lets it go. */
+	r = run_dir_lock(fd, &owner);
+	if (r < 0 && !(r == -EBUSY && is_dying(owner)))
+		return r == -EAGAIN ? -EBUSY : r;
 	if (fstat(fd, &st) < 0)
 		return -errno;
 	r = check_owner(&st);

@@ -6,23 +6,20 @@
 
 #include "cmd/gpreemptd/control_internal.h"
 
-#define GROUP_BYTES 65536 /* of one entry with all its members */
 #define GROUPS_MAX 65536u /* NGROUPS_MAX of Linux */
 
 /* Asks the machine's user database, which may be slow: only when the name is another. */
 void rights_set_group(struct control *c, const char *name)
 {
-	_cleanup_free_ char *buffer = NULL;
-	struct group group, *found = NULL;
+	const struct group *group;
 
 	if (c->has_group && strcmp(c->group_name, name) == 0)
 		return;
-	buffer = malloc(GROUP_BYTES);
 	wire_text_set(c->group_name, sizeof(c->group_name), name);
-	c->has_group = buffer && name[0] &&
-		       getgrnam_r(name, &group, buffer, GROUP_BYTES, &found) == 0 && found;
-	if (c->has_group)
-		c->group = found->gr_gid;
+	group = name[0] ? getgrnam(name) : NULL;
+	c->has_group = group != NULL;
+	if (group)
+		c->group = group->gr_gid;
 }
 
 /* The groups it had when it connected: SO_PEERGROUPS of socket(7). */

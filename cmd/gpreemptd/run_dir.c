@@ -50,7 +50,7 @@ bool is_dying(pid_t pid)
  * A lock of fcntl(2): it names its owner, and the guard, which is our child, does not inherit it
  * and cannot keep it when we are gone.
  */
-static int lock(int fd, pid_t *ret_owner)
+int run_dir_lock(int fd, pid_t *ret_owner)
 {
 	struct flock l = { .l_type = F_WRLCK, .l_whence = SEEK_SET };
 
@@ -97,7 +97,7 @@ static int lock_file(const char *path, int *ret_fd, pid_t *ret_owner)
 
 		if (fd < 0)
 			return -errno;
-		r = lock(fd, ret_owner);
+		r = run_dir_lock(fd, ret_owner);
 		if (r == -EAGAIN)
 			continue;
 		/* Its lock is of a file that is not there any more, then. */

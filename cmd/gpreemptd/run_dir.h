@@ -21,6 +21,8 @@ char *run_dir_file(const struct run_dir *dir, const char *name);
 
 /* Puts that text in the place of the file, at once or not at all; -errno. */
 int run_dir_replace(const char *path, const char *text, size_t len);
+/* The lock of a file. -EBUSY: *ret_owner has it; -EAGAIN: somebody had. */
+int run_dir_lock(int fd, pid_t *ret_owner);
 
 /*
  * Is it a zombie, or somebody whom SIGKILL has reached? Not one of its instructions is run any
