@@ -40,8 +40,8 @@ struct gpol_relief {
 	uint64_t until_ns; /* and may stay on until then */
 };
 
-/* Part of observe. */
-void gpol_relief_observe(struct gpol_relief *relief, const struct gpol_input *in);
+/* Part of observe, or all of it where @relief is all the state there is. */
+void gpol_relief_observe(void *relief, const struct gpol_input *in);
 
 /*
  * An offline job can be held, nothing speaks for it, and there is a point in it: it is about to use
@@ -68,7 +68,7 @@ struct gpol_turn {
 	uint64_t ran_ns; /* the holder's, when its turn began */
 	uint32_t holder; /* without one: the last there was */
 	bool taken;
-	bool paused;
+	bool paused; /* set by observe where the holder is not free to run: the turn stands still */
 };
 
 /* Among whom turns are taken, and how long they are. */
@@ -86,8 +86,6 @@ struct gpol_round gpol_round(const struct gpol_input *in, bool guaranteed_only, 
 /* The turn goes on, ends, or passes to the next with work. Part of observe. */
 void gpol_turn_observe(struct gpol_turn *turn, const struct gpol_input *in,
 		       const struct gpol_round *round);
-/* The turn stands still: its holder is not free to run. Part of observe. */
-void gpol_turn_pause(struct gpol_turn *turn);
 /* Verdicts: all that can be held make room for the holder. Returns when to look again. */
 uint64_t gpol_turn_hold_others(const struct gpol_turn *turn, const struct gpol_relief *relief,
 			       const struct gpol_input *in, const struct gpol_round *round,

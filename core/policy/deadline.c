@@ -3,11 +3,6 @@
 
 static_assert(sizeof(struct gpol_relief) <= GPOL_STATE_BYTES, "the state of deadline is too large");
 
-static void observe(void *state, const struct gpol_input *in)
-{
-	gpol_relief_observe(state, in);
-}
-
 /*
  * The last moment at which a preemption still lets the job meet its target; 0: there is none, or
  * nothing to reckon it from. Work that is only announced has all its time before it.
@@ -105,6 +100,6 @@ static uint64_t decide(const void *state, const struct gpol_input *in, struct gp
 const struct gpol_ops gpol_deadline = {
 	.name = "deadline",
 	.summary = "offline work goes on until an online job would miss its latency target",
-	.observe = observe,
+	.observe = gpol_relief_observe,
 	.decide = decide,
 };

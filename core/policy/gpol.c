@@ -111,8 +111,10 @@ static bool is_due(const struct gpol_job *job, const struct gpol_input *in)
 	return waits(job) && in->now_ns >= wait_ends(job);
 }
 
-void gpol_relief_observe(struct gpol_relief *relief, const struct gpol_input *in)
+void gpol_relief_observe(void *state, const struct gpol_input *in)
 {
+	struct gpol_relief *relief = state;
+
 	for (size_t i = 0; i < in->n; i++) {
 		if (!is_due(&in->jobs[i], in))
 			continue;

@@ -3,11 +3,6 @@
 
 static_assert(sizeof(struct gpol_relief) <= GPOL_STATE_BYTES, "the state of priority is too large");
 
-static void observe(void *state, const struct gpol_input *in)
-{
-	gpol_relief_observe(state, in);
-}
-
 /*
  * Promises that nobody runs beside somebody more urgent who needs the GPU: online jobs come before
  * offline ones, and among offline jobs the priority counts; equals share. Work that ended less than
@@ -33,6 +28,6 @@ static uint64_t decide(const void *state, const struct gpol_input *in, struct gp
 const struct gpol_ops gpol_priority = {
 	.name = "priority",
 	.summary = "the most urgent work runs; the lesser wait, but not past their bound",
-	.observe = observe,
+	.observe = gpol_relief_observe,
 	.decide = decide,
 };

@@ -15,7 +15,7 @@ static void observe(void *state, const struct gpol_input *in)
 
 	gpol_relief_observe(&s->relief, in);
 	if (gpol_most_urgent(in, JOB_ONLINE))
-		gpol_turn_pause(&s->turn);
+		s->turn.paused = true;
 	else
 		gpol_turn_observe(&s->turn, in, &round);
 }

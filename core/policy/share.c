@@ -60,7 +60,7 @@ static void observe(void *state, const struct gpol_input *in)
 	if (s->on)
 		gpol_turn_observe(&s->turn, in, &round);
 	else
-		gpol_turn_pause(&s->turn);
+		s->turn.paused = true;
 }
 
 /* When observe would open or shut what is owed. */

@@ -129,11 +129,6 @@ void gpol_turn_observe(struct gpol_turn *turn, const struct gpol_input *in,
 		*turn = (struct gpol_turn){ in->now_ns, next->ran_ns, next->id, .taken = true };
 }
 
-void gpol_turn_pause(struct gpol_turn *turn)
-{
-	turn->paused = true;
-}
-
 uint64_t gpol_turn_hold_others(const struct gpol_turn *turn, const struct gpol_relief *relief,
 			       const struct gpol_input *in, const struct gpol_round *round,
 			       struct gpol_verdict *ret)
