@@ -39,13 +39,13 @@ const struct engine_config engine_config_default = {
 	.idle_queue_ns = 100 * MS,
 };
 
-/* Takes @bytes for the next array: its offset, and where the one after begins. */
-static size_t take(size_t *end, size_t bytes)
+/* Where the next array is, of @bytes behind the ones before. */
+static void *take(uintptr_t *end, size_t bytes)
 {
-	size_t begin = *end;
+	uintptr_t begin = *end;
 
 	*end += (bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
-	return begin;
+	return (void *)begin;
 }
 
 /* At least twice as many places as queues, so that runs of full ones are short. */
@@ -58,24 +58,21 @@ static size_t table_places(const struct engine_limits *limits)
 	return n;
 }
 
-struct layout {
-	size_t gpus, jobs, queues, table, order, input, verdicts, touched, end;
-};
-
-static struct layout lay_out(const struct engine_limits *l)
+/* Puts @e at @at, and its arrays behind it. How many bytes that is. */
+static size_t lay_out(struct engine *e, uintptr_t at, const struct engine_limits *l)
 {
-	struct layout at = { 0 };
+	uintptr_t end = at;
 
-	take(&at.end, sizeof(struct engine));
-	at.gpus = take(&at.end, l->gpus * sizeof(struct engine_gpu));
-	at.jobs = take(&at.end, l->jobs * sizeof(struct engine_job));
-	at.queues = take(&at.end, l->queues * sizeof(struct engine_queue));
-	at.table = take(&at.end, table_places(l) * sizeof(uint32_t));
-	at.order = take(&at.end, l->queues * sizeof(uint32_t));
-	at.input = take(&at.end, l->jobs * sizeof(struct gpol_job));
-	at.verdicts = take(&at.end, l->jobs * sizeof(struct gpol_verdict));
-	at.touched = take(&at.end, l->jobs * sizeof(uint32_t));
-	return at;
+	take(&end, sizeof(*e));
+	e->gpus = take(&end, l->gpus * sizeof(*e->gpus));
+	e->jobs = take(&end, l->jobs * sizeof(*e->jobs));
+	e->queues = take(&end, l->queues * sizeof(*e->queues));
+	e->table = take(&end, table_places(l) * sizeof(*e->table));
+	e->order = take(&end, l->queues * sizeof(*e->order));
+	e->input = take(&end, l->jobs * sizeof(*e->input));
+	e->verdicts = take(&end, l->jobs * sizeof(*e->verdicts));
+	e->touched = take(&end, l->jobs * sizeof(*e->touched));
+	return end - at;
 }
 
 static bool are_sane(const struct engine_limits *l)
@@ -85,35 +82,23 @@ static bool are_sane(const struct engine_limits *l)
 
 size_t engine_bytes(const struct engine_limits *limits)
 {
-	return are_sane(limits) ? lay_out(limits).end : 0;
+	struct engine e;
+
+	return are_sane(limits) ? lay_out(&e, 0, limits) : 0;
 }
 
 struct engine *engine_init(void *memory, const struct engine_limits *limits,
 			   const struct engine_config *config)
 {
 	struct engine *e = memory;
-	char *base = memory;
-	struct layout at;
 
 	if (!are_sane(limits))
 		return NULL;
 	ENGINE_ASSERT(memory && (uintptr_t)memory % ALIGNMENT == 0);
-	at = lay_out(limits);
-	__builtin_memset(memory, 0, at.end);
-	*e = (struct engine){
-		.limits = *limits,
-		.line_first = NO_INDEX,
-		.line_last = NO_INDEX,
-		.gpus = (void *)(base + at.gpus),
-		.jobs = (void *)(base + at.jobs),
-		.queues = (void *)(base + at.queues),
-		.table = (void *)(base + at.table),
-		.table_mask = (uint32_t)table_places(limits) - 1,
-		.order = (void *)(base + at.order),
-		.input = (void *)(base + at.input),
-		.verdicts = (void *)(base + at.verdicts),
-		.touched = (void *)(base + at.touched),
-	};
+	__builtin_memset(memory, 0, engine_bytes(limits));
+	lay_out(e, (uintptr_t)memory, limits);
+	e->limits = *limits;
+	e->table_mask = (uint32_t)table_places(limits) - 1;
 	engine_queues_init(e);
 	engine_configure(e, config);
 	return e;

@@ -24,7 +24,6 @@ int engine_add_gpu(struct engine *e, uint32_t gpu, uint32_t slots)
 	*g = (struct engine_gpu){
 		.id = gpu,
 		.slots = slots,
-		.first_job = NO_INDEX,
 		.stale = true,
 		.tokens = INT64_MAX, /* filled up, not over, by engine_budget_fill */
 		.tokens_ns = e->now_ns,
@@ -87,12 +86,6 @@ static int64_t needed(const struct engine *e, int64_t cycles, uint32_t spare_per
 	int64_t need = cycles * TOKEN + all / 1000 * spare_permille;
 
 	return need < all ? need : all;
-}
-
-bool engine_budget_allows(const struct engine *e, const struct engine_gpu *g, int64_t cycles,
-			  uint32_t spare_permille)
-{
-	return !e->config.cycles_per_s || g->tokens >= needed(e, cycles, spare_permille);
 }
 
 uint64_t engine_budget_again(const struct engine *e, const struct engine_gpu *g, int64_t cycles,

@@ -20,13 +20,13 @@ static uint32_t current(const struct engine *e, const struct engine_job *j)
 	return i;
 }
 
-/* Long work may outlast what was announced for later. */
-static void drop_over(const struct engine *e, struct engine_job *j)
+void engine_drop_hints(const struct engine *e, struct engine_job *j, bool come)
 {
 	uint32_t kept = 0;
 
+	/* Long work may outlast what was announced for later. */
 	for (uint32_t i = 0; i < j->hints; i++) {
-		if (j->hint[i].end_ns > e->now_ns)
+		if ((come ? j->hint[i].at_ns : j->hint[i].end_ns) > e->now_ns)
 			j->hint[kept++] = j->hint[i];
 	}
 	j->hints = kept;
@@ -43,7 +43,7 @@ int engine_hint(struct engine *e, uint64_t now_ns, uint32_t job, uint64_t at_ns,
 		return -EPERM;
 	e->now_ns = gpol_max(e->now_ns, now_ns);
 	at_ns = gpol_max(at_ns, e->now_ns);
-	drop_over(e, j);
+	engine_drop_hints(e, j, false);
 	/* Of too many the last is lost: its work is seen when it comes. */
 	if (j->hints == HINTS && at_ns >= j->hint[HINTS - 1].at_ns)
 		return 0;
@@ -54,17 +54,6 @@ int engine_hint(struct engine *e, uint64_t now_ns, uint32_t job, uint64_t at_ns,
 	j->hint[i] = (struct engine_hint){ at_ns, end_of(e, at_ns, for_ns) };
 	gpu_of(e, j)->stale = true;
 	return 0;
-}
-
-void engine_drop_hints(struct engine *e, struct engine_job *j)
-{
-	uint32_t come = 0;
-
-	while (come < j->hints && j->hint[come].at_ns <= e->now_ns)
-		come++;
-	for (uint32_t i = come; i < j->hints; i++)
-		j->hint[i - come] = j->hint[i];
-	j->hints -= come;
 }
 
 /* A suspend that begins now is done when the work comes. */

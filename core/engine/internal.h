@@ -63,9 +63,9 @@ struct engine_job {
 	uint8_t place, want; /* enum place, enum want */
 	struct engine_job_config config;
 	uint32_t gpu; /* index */
-	uint32_t next_on_gpu; /* by id */
-	uint32_t next_in_gang; /* a ring; itself when alone */
-	uint32_t line_prev, line_next; /* offline jobs in line for slots */
+	struct engine_job *next_on_gpu; /* by id */
+	struct engine_job *next_in_gang; /* a ring; itself when alone */
+	struct engine_job *line_prev, *line_next; /* offline jobs in line for slots */
 	uint64_t visited; /* by which walk over units */
 
 	/* what was seen */
@@ -113,7 +113,7 @@ struct engine_job {
 struct engine_gpu {
 	uint32_t id;
 	uint32_t slots; /* 0: not known */
-	uint32_t first_job;
+	struct engine_job *first_job;
 	bool tripped;
 	bool stale; /* the policy must be asked again */
 	uint64_t unit; /* the last one looked at that is on it */
@@ -153,7 +153,7 @@ struct engine {
 	uint64_t walk; /* number of walks over units */
 	uint64_t units; /* number of units looked at */
 	uint32_t n_gpus, next_job;
-	uint32_t line_first, line_last;
+	struct engine_job *line_first, *line_last;
 	struct engine_gpu *gpus;
 	struct engine_job *jobs;
 
@@ -181,10 +181,10 @@ struct engine {
 struct engine_gpu *engine_find_gpu(const struct engine *e, uint32_t gpu);
 void engine_trip(struct engine *e, struct engine_gpu *g);
 void engine_budget_fill(const struct engine *e, struct engine_gpu *g);
-/* Tokens for @cycles and as much again as @spare_permille of a full budget. */
-bool engine_budget_allows(const struct engine *e, const struct engine_gpu *g, int64_t cycles,
-			  uint32_t spare_permille);
-/* When it will; GPOL_NEVER if it does. */
+/*
+ * When there will be tokens for @cycles and as much again as @spare_permille of a full budget;
+ * GPOL_NEVER: there are.
+ */
 uint64_t engine_budget_again(const struct engine *e, const struct engine_gpu *g, int64_t cycles,
 			     uint32_t spare_permille);
 /* An action of @verb is written in this step: pays for the batch, once. */
@@ -214,25 +214,15 @@ static inline uint32_t index_of(const struct engine *e, const struct engine_job 
 	return (uint32_t)(j - e->jobs);
 }
 
-static inline struct engine_job *job_at(const struct engine *e, uint32_t index)
-{
-	return index == NO_INDEX ? NULL : &e->jobs[index];
-}
-
-static inline struct engine_job *next_member(const struct engine *e, const struct engine_job *m,
+static inline struct engine_job *next_member(const struct engine_job *m,
 					     const struct engine_job *first)
 {
-	struct engine_job *next = &e->jobs[m->next_in_gang];
-
-	return next == first ? NULL : next;
+	return m->next_in_gang == first ? NULL : m->next_in_gang;
 }
 
-#define for_each_job_on(e, g, j) \
-	for (struct engine_job *j = job_at(e, (g)->first_job); j; j = job_at(e, j->next_on_gpu))
-#define for_each_in_line(e, j) \
-	for (struct engine_job *j = job_at(e, (e)->line_first); j; j = job_at(e, j->line_next))
-#define for_each_member(e, m, j) \
-	for (struct engine_job *m = (j); m; m = next_member(e, m, j))
+#define for_each_job_on(e, g, j) for (struct engine_job *j = (g)->first_job; j; j = j->next_on_gpu)
+#define for_each_in_line(e, j) for (struct engine_job *j = (e)->line_first; j; j = j->line_next)
+#define for_each_member(e, m, j) for (struct engine_job *m = (j); m; m = next_member(m, j))
 #define for_each_gpu(e, g) \
 	for (struct engine_gpu *g = (e)->gpus; g < (e)->gpus + (e)->n_gpus; g++)
 
@@ -299,8 +289,8 @@ bool engine_needs_room(const struct engine *e, const struct engine_job *j);
 void engine_note_announced(const struct engine *e, struct engine_job *j);
 /* When that changes. */
 uint64_t engine_announcement_changes(const struct engine *e, const struct engine_job *j);
-/* Work showed up: what was announced for earlier has come. */
-void engine_drop_hints(struct engine *e, struct engine_job *j);
+/* Of what is over, or, when work showed up: of what was announced for earlier and so has @come. */
+void engine_drop_hints(const struct engine *e, struct engine_job *j, bool come);
 
 /* ---- judge.c ---- */
 

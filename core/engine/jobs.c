@@ -97,62 +97,58 @@ bool engine_works(const struct engine *e, const struct engine_job *j)
 
 static void link_to_gpu(struct engine *e, struct engine_job *j)
 {
-	uint32_t *link = &gpu_of(e, j)->first_job;
+	struct engine_job **link = &gpu_of(e, j)->first_job;
 
-	while (*link != NO_INDEX && e->jobs[*link].id < j->id)
-		link = &e->jobs[*link].next_on_gpu;
+	while (*link && (*link)->id < j->id)
+		link = &(*link)->next_on_gpu;
 	j->next_on_gpu = *link;
-	*link = index_of(e, j);
+	*link = j;
 }
 
 static void unlink_from_gpu(struct engine *e, const struct engine_job *j)
 {
-	uint32_t *link = &gpu_of(e, j)->first_job;
+	struct engine_job **link = &gpu_of(e, j)->first_job;
 
-	while (*link != index_of(e, j))
-		link = &e->jobs[*link].next_on_gpu;
+	while (*link != j)
+		link = &(*link)->next_on_gpu;
 	*link = j->next_on_gpu;
 }
 
 static void join_gang(struct engine *e, struct engine_job *j)
 {
-	j->next_in_gang = index_of(e, j);
+	j->next_in_gang = j;
 	for (uint32_t i = 0; i < e->limits.jobs && j->config.gang != ENGINE_NO_GANG; i++) {
 		struct engine_job *other = &e->jobs[i];
 
 		if (!other->used || other == j || other->config.gang != j->config.gang)
 			continue;
 		j->next_in_gang = other->next_in_gang;
-		other->next_in_gang = index_of(e, j);
+		other->next_in_gang = j;
 		return;
 	}
 }
 
-static void leave_gang(struct engine *e, const struct engine_job *j)
+static void leave_gang(const struct engine_job *j)
 {
-	struct engine_job *m = &e->jobs[j->next_in_gang];
+	struct engine_job *m = j->next_in_gang;
 
-	while (m->next_in_gang != index_of(e, j))
-		m = &e->jobs[m->next_in_gang];
+	while (m->next_in_gang != j)
+		m = m->next_in_gang;
 	m->next_in_gang = j->next_in_gang;
 }
 
 static void leave_line(struct engine *e, struct engine_job *j)
 {
-	struct engine_job *prev = job_at(e, j->line_prev), *next = job_at(e, j->line_next);
-
-	*(prev ? &prev->line_next : &e->line_first) = j->line_next;
-	*(next ? &next->line_prev : &e->line_last) = j->line_prev;
+	*(j->line_prev ? &j->line_prev->line_next : &e->line_first) = j->line_next;
+	*(j->line_next ? &j->line_next->line_prev : &e->line_last) = j->line_prev;
 }
 
 static void join_line(struct engine *e, struct engine_job *j)
 {
-	struct engine_job *last = job_at(e, e->line_last);
-
 	j->line_prev = e->line_last;
-	j->line_next = NO_INDEX;
-	*(last ? &last->line_next : &e->line_first) = index_of(e, j);
-	e->line_last = index_of(e, j);
+	j->line_next = NULL;
+	*(e->line_last ? &e->line_last->line_next : &e->line_first) = j;
+	e->line_last = j;
 }
 
 void engine_line_up(struct engine *e, struct engine_job *j)
@@ -233,7 +229,7 @@ int engine_change_job(struct engine *e, uint32_t job, const struct engine_job_co
 		return -EINVAL;
 	engine_account(e, j);
 	count_running(e, j, false);
-	leave_gang(e, j);
+	leave_gang(j);
 	set_config(e, j, config);
 	join_gang(e, j);
 	count_running(e, j, true);
@@ -252,7 +248,7 @@ int engine_remove_job(struct engine *e, uint32_t job)
 	count_running(e, j, false);
 	engine_forget_queues_of(e, j);
 	unlink_from_gpu(e, j);
-	leave_gang(e, j);
+	leave_gang(j);
 	leave_line(e, j);
 	gpu_of(e, j)->stale = true;
 	e->cadence_ns = 0;

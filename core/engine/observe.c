@@ -58,7 +58,7 @@ void engine_settle(struct engine *e, struct engine_job *j)
 
 	if (works || j->moved) {
 		j->ever_worked = true;
-		engine_drop_hints(e, j);
+		engine_drop_hints(e, j, true);
 	}
 	if (works != j->has_work) {
 		if (works)

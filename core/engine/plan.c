@@ -23,9 +23,9 @@ struct unit {
 
 /* ---- for whom ---- */
 
-static bool is_alone(const struct engine *e, const struct engine_job *j)
+static bool is_alone(const struct engine_job *j)
 {
-	return j->next_in_gang == index_of(e, j);
+	return j->next_in_gang == j;
 }
 
 /* On a GPU before that of @m, where the gang of @m is as well; see mark_gpus. */
@@ -57,7 +57,7 @@ static bool is_meant(struct engine *e, const struct engine_job *m, struct engine
 {
 	struct engine_gpu *g = gpu_of(e, m);
 
-	if (!other || is_online(other) || is_alone(e, m) || is_alone(e, other))
+	if (!other || is_online(other) || is_alone(m) || is_alone(other))
 		return true;
 	if (g->asked_for != other->id) {
 		g->asked_for = other->id;
@@ -122,11 +122,13 @@ void engine_set_want(struct engine *e, struct engine_job *unit, enum want want)
 
 static bool is_granted(struct engine *e, struct engine_gpu *g, uint32_t spare_permille)
 {
+	uint64_t again_ns = engine_budget_again(e, g, 2, spare_permille);
+
 	if (g->granted == e->step)
 		return true;
-	if (!engine_budget_allows(e, g, 2, spare_permille)) {
+	if (again_ns != GPOL_NEVER) {
 		g->denied_by_budget++;
-		wake_at(e, engine_budget_again(e, g, 2, spare_permille));
+		wake_at(e, again_ns);
 		return false;
 	}
 	g->granted = e->step;
@@ -260,7 +262,7 @@ void engine_plan(struct engine *e)
 	e->due_ns = GPOL_NEVER;
 	for_each_gpu(e, g) {
 		engine_budget_fill(e, g);
-		g->may_park = engine_budget_allows(e, g, 2, KEPT_FOR_URGENT);
+		g->may_park = engine_budget_again(e, g, 2, KEPT_FOR_URGENT) == GPOL_NEVER;
 	}
 	e->walk++;
 	for_each_gpu(e, g) {

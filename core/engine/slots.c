@@ -69,18 +69,13 @@ static bool is_short(const struct engine_gpu *g)
 
 /* ---- turns ---- */
 
-static bool is_on(const struct engine_job *j)
-{
-	return !is_held(j);
-}
-
 static uint64_t turn_of(struct engine *e, struct engine_job *unit)
 {
 	uint64_t ns = 0;
 
 	for_each_member(e, m, unit) {
 		engine_account(e, m);
-		if (is_on(m))
+		if (!is_held(m))
 			ns = gpol_max(ns, m->turn_ns);
 	}
 	return ns;
@@ -88,7 +83,7 @@ static uint64_t turn_of(struct engine *e, struct engine_job *unit)
 
 static bool takes_turns(const struct engine_job *j)
 {
-	return j->want == WANT_SLOT && is_on(j);
+	return j->want == WANT_SLOT && !is_held(j);
 }
 
 static void find_ended_turns(struct engine *e, struct engine_gpu *g)
@@ -118,13 +113,13 @@ static void find_ended_with_it(struct engine *e, struct engine_gpu *g)
 /* To the end of the line, in the order they stood in it. */
 static void end_turns(struct engine *e)
 {
-	struct engine_job *last = job_at(e, e->line_last), *next = job_at(e, e->line_first), *j;
+	struct engine_job *last = e->line_last, *next = e->line_first, *j;
 
 	do {
 		j = next;
 		if (!j)
 			return;
-		next = job_at(e, j->line_next);
+		next = j->line_next;
 		if (!j->turn_over)
 			continue;
 		j->turn_over = false;
