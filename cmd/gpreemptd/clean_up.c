@@ -12,11 +12,6 @@
 
 #define AT_ONCE 16u
 
-static void journal_closep(struct journal **j)
-{
-	journal_close(*j);
-}
-
 int clean_up_init(struct clean_up_drivers *d)
 {
 	void *data = gkfd_syscall_new(NULL);
@@ -55,41 +50,23 @@ static bool is_alive(struct gkfd *k, const struct journal_entry *e, struct gkfd_
 }
 
 /* Whoever traces it is not the daemon, which is dead: a holder that is letting go, or others. */
-static void release(struct gkfd *k, const struct journal_entry *e, struct clean_up_result *ret)
+static int release(struct gkfd *k, const struct gkfd_proc_ident *ident)
 {
 	struct gkfd_failure failure = { 0 };
-	struct gkfd_proc_ident ident;
-	int r;
+	int r = gkfd_open_device(k);
 
-	if (!is_alive(k, e, &ident))
-		return;
-	ret->left++;
-	r = gkfd_open_device(k);
-	if (r < 0 && !is_absence(r))
-		fail(ret, r);
-	if (r < 0 || ident.tracer_pid)
-		return;
-	r = gkfd_release_pid(k, e->pid, &failure);
-	if (r > 0)
-		ret->released++;
-	if (r >= 0 || r == -ESRCH || failure.why == GKFD_WHY_TRACED ||
-	    failure.why == GKFD_WHY_NO_KFD_PROCESS)
-		return;
-	fail(ret, r);
-}
-
-/* What was held by an open device ended with it. */
-static bool is_over(const struct journal_entry *e)
-{
-	return !strcmp(e->level, "K3");
+	if (r < 0)
+		return is_absence(r) ? 0 : r;
+	if (ident->tracer_pid)
+		return 0;
+	r = gkfd_release_pid(k, ident->pid, &failure);
+	if (r == -ESRCH ||
+	    (r < 0 && (failure.why == GKFD_WHY_TRACED || failure.why == GKFD_WHY_NO_KFD_PROCESS)))
+		return 0;
+	return r;
 }
 
 /* ---- NVIDIA's ---- */
-
-static bool is_of_nvrm(const struct journal_entry *e)
-{
-	return e->level[0] == 'N';
-}
 
 /* The same as is_alive(). */
 static bool lives(struct nvrm *n, const struct journal_entry *e)
@@ -104,36 +81,36 @@ static bool lives(struct nvrm *n, const struct journal_entry *e)
 	       proc_stat_parse(text, len, &stat) >= 0 && stat.start_ticks == e->start_ticks;
 }
 
-static void release_contexts(struct nvrm *n, const struct journal_entry *e,
-			     struct clean_up_result *ret)
+static int release_contexts(struct nvrm *n, const struct journal_entry *e)
 {
 	struct nvrm_failure failure = { 0 };
-	int r;
+	int r = nvrm_release_pid(n, e->pid, &failure);
 
-	if (!lives(n, e))
-		return;
-	ret->left++;
-	r = nvrm_release_pid(n, e->pid, &failure);
-	if (r > 0)
-		ret->released++;
-	if (r < 0 && r != -ESRCH && failure.why != NVRM_WHY_NO_DRIVER &&
-	    failure.why != NVRM_WHY_EXITED && failure.why != NVRM_WHY_NO_CONTEXT)
-		fail(ret, r);
+	if (r == -ESRCH ||
+	    (r < 0 && (failure.why == NVRM_WHY_NO_DRIVER || failure.why == NVRM_WHY_EXITED ||
+		       failure.why == NVRM_WHY_NO_CONTEXT)))
+		return 0;
+	return r;
 }
 
 /* ---- all ---- */
 
-void clean_up_here(const struct clean_up_drivers *d, const struct journal_entry *entries, size_t n,
+void clean_up_here(const struct clean_up_drivers *d, const struct journal_entry *e,
 		   struct clean_up_result *ret)
 {
-	for (size_t i = 0; i < n; i++) {
-		const struct journal_entry *e = &entries[i];
+	bool of_nvrm = e->level[0] == 'N';
+	struct gkfd_proc_ident ident;
+	int r;
 
-		if (is_of_nvrm(e))
-			release_contexts(d->n, e, ret);
-		else if (!is_over(e))
-			release(d->k, e, ret);
-	}
+	if (!strcmp(e->level, "K3")) /* what was held by an open device ended with it */
+		return;
+	if (of_nvrm ? !lives(d->n, e) : !is_alive(d->k, e, &ident))
+		return;
+	ret->left++;
+	r = of_nvrm ? release_contexts(d->n, e) : release(d->k, &ident);
+	ret->released += r > 0;
+	if (r < 0)
+		fail(ret, r);
 }
 
 struct work {
@@ -145,7 +122,7 @@ static void clean_up_one(void *user, size_t i, void *ret)
 {
 	const struct work *w = user;
 
-	clean_up_here(w->d, &w->entries[i], 1, ret);
+	clean_up_here(w->d, &w->entries[i], ret);
 }
 
 static void add_result(struct clean_up_result *sum, const struct clean_up_result *one, int error)

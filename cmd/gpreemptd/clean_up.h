@@ -43,8 +43,8 @@ void clean_up_done(struct clean_up_drivers *d);
 int clean_up(const struct clean_up_drivers *d, const char *journal_path,
 	     struct clean_up_result *ret);
 
-/* The same of these entries, in this process. */
-void clean_up_here(const struct clean_up_drivers *d, const struct journal_entry *entries, size_t n,
+/* The same of this entry, in this process. */
+void clean_up_here(const struct clean_up_drivers *d, const struct journal_entry *e,
 		   struct clean_up_result *ret);
 
 #endif

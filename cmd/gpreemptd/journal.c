@@ -111,7 +111,7 @@ static int map_file(struct journal *j, off_t size)
 	return is_whole(j->file) ? 0 : -EBADMSG;
 }
 
-static void journal_closep(struct journal **j)
+void journal_closep(struct journal **j)
 {
 	journal_close(*j);
 }

@@ -37,6 +37,7 @@ struct journal;
  */
 int journal_open(const char *path, struct journal **ret);
 void journal_close(struct journal *j); /* accepts NULL */
+void journal_closep(struct journal **j);
 
 /* What an earlier daemon of this boot left; how many there are. */
 size_t journal_left(const struct journal *j, struct journal_entry *ret, size_t max);

@@ -250,7 +250,7 @@ static void what_a_dead_daemon_did_to_contexts_is_undone(void **state)
 	struct journal_entry e = contexts_of(f, CUDA);
 	struct clean_up_result result = { 0 };
 
-	clean_up_here(&f->drivers, &e, 1, &result);
+	clean_up_here(&f->drivers, &e, &result);
 	assert_int_equal(result.released, 1);
 	assert_int_equal(result.failed, 0);
 	assert_int_equal(fake_rm_disabled(f->rm, CUDA), 0);
@@ -273,7 +273,7 @@ static void contexts_of_another_with_that_pid_are_left_alone(void **state)
 	e = contexts_of(f, CUDA);
 	e.start_ticks++;
 	fake_rm_forget_calls(f->rm);
-	clean_up_here(&f->drivers, &e, 1, &result);
+	clean_up_here(&f->drivers, &e, &result);
 	assert_int_equal(result.released + result.failed, 0);
 	assert_int_equal(fake_rm_count(f->rm, FAKE_BORROW, 0), 0);
 	assert_true(fake_rm_disabled(f->rm, CUDA) > 0);
@@ -292,7 +292,8 @@ static void what_is_held_by_a_driver_that_is_gone_is_no_failure(void **state)
 	leave_contexts(f);
 	entries[1] = contexts_of(f, CUDA);
 	SCRIPT_PLAY(f->script, { "version", -ENOENT });
-	clean_up_here(&f->drivers, entries, 2, &result);
+	clean_up_here(&f->drivers, &entries[0], &result);
+	clean_up_here(&f->drivers, &entries[1], &result);
 	assert_int_equal(result.failed, 0);
 	assert_int_equal(result.released, 1);
 	assert_int_equal(fake_rm_disabled(f->rm, CUDA), 0);
