@@ -193,9 +193,9 @@ static const char *no_room(const struct control *c, const struct user *user)
 	if (!user)
 		return "people of too many users ask at once";
 	/* The machine's owner comes in, see user_get(). */
-	if (c->figures.clients >= c->max_clients && user->uid != 0 && user->uid != geteuid())
+	if (c->figures.clients >= c->config->clients && user->uid != 0 && user->uid != geteuid())
 		return "too many clients are connected";
-	if (user->clients >= c->max_clients_per_uid)
+	if (user->clients >= c->config->clients_per_uid)
 		return "you have too many connections";
 	return NULL;
 }

@@ -265,11 +265,12 @@ void control_free(struct control *c)
 
 void control_configure(struct control *c, const struct config *config)
 {
-	c->max_clients = config->clients;
-	c->max_clients_per_uid = config->clients_per_uid;
-	c->show_others = config->show_others;
+	bool same_group = c->has_group && strcmp(c->config->group, config->group) == 0;
+
+	c->config = config;
 	c->token_ns = NSEC_PER_SEC / MAX(config->requests_per_s, 1u);
-	rights_set_group(c, config->group);
+	if (!same_group)
+		rights_set_group(c);
 	for_each_client(c, client)
 		rights_find(client);
 }

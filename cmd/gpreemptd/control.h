@@ -30,6 +30,7 @@ int control_new(const struct control_parts *parts, const struct config *config, 
 		int fd, struct control **ret);
 void control_free(struct control *c); /* accepts NULL */
 
+/* @config is borrowed, as in control_new(). Needs the one before once more. */
 void control_configure(struct control *c, const struct config *config);
 /*
  * Whoever asked for a pause has its answer. 0: every device is let go of; -EBUSY: but the driver

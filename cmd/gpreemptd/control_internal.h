@@ -57,12 +57,10 @@ struct control {
 	struct drops ended; /* connections */
 	int fd, spare_fd; /* the spare lets us turn people away when descriptors run out */
 	char *path; /* to be unlinked; NULL: systemd's */
-	uint32_t max_clients, max_clients_per_uid;
+	const struct config *config;
 	uint64_t token_ns; /* a request's price */
-	bool show_others; /* everybody sees that others' jobs are there, and their names */
 	bool has_group;
 	gid_t group;
-	char group_name[64];
 };
 
 #define for_each_client(c, m) \
@@ -101,7 +99,7 @@ void users_free(struct control *c);
 
 /* ---- rights.c ---- */
 
-void rights_set_group(struct control *c, const char *name);
+void rights_set_group(struct control *c); /* as configured */
 void rights_find(struct client *client); /* sets what depends on the group, by its socket */
 uid_t rights_sees_whose(const struct client *client); /* that they are there at all */
 bool rights_sees_event(const struct client *client, const struct gpreempt_event *event);

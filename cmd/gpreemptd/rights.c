@@ -9,14 +9,11 @@
 #define GROUPS_MAX 65536u /* NGROUPS_MAX of Linux */
 
 /* Asks the machine's user database, which may be slow: only when the name is another. */
-void rights_set_group(struct control *c, const char *name)
+void rights_set_group(struct control *c)
 {
-	const struct group *group;
+	const char *name = c->config->group;
+	const struct group *group = name[0] ? getgrnam(name) : NULL;
 
-	if (c->has_group && strcmp(c->group_name, name) == 0)
-		return;
-	wire_text_set(c->group_name, sizeof(c->group_name), name);
-	group = name[0] ? getgrnam(name) : NULL;
 	c->has_group = group != NULL;
 	if (group)
 		c->group = group->gr_gid;
@@ -61,7 +58,7 @@ static bool sees(const struct client *client, uid_t uid)
 /* That others are there at all may be nobody's business. */
 static bool sees_others(const struct client *client)
 {
-	return client->privileged || client->control->show_others;
+	return client->privileged || client->control->config->show_others;
 }
 
 uid_t rights_sees_whose(const struct client *client)
@@ -110,7 +107,7 @@ static int refuse(const struct client *client, uint32_t seq, const char *what,
 	char hint[sizeof(ret->hint)];
 
 	if (c->has_group)
-		snprintf(hint, sizeof(hint), "ask root, or join the group %s", c->group_name);
+		snprintf(hint, sizeof(hint), "ask root, or join the group %s", c->config->group);
 	else
 		snprintf(hint, sizeof(hint), "ask root");
 	wire_error_set(ret, seq, EPERM, GPREEMPT_ERROR_REFUSED, hint, "you may not %s", what);
