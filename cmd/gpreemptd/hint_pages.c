@@ -81,16 +81,13 @@ static int make_page(int *ret_fd, struct wire_hint_page **ret)
 	};
 	struct wire_hint_page *page;
 
-	if (fd < 0 || ftruncate(fd, PAGE_BYTES) < 0)
+	if (fd < 0 || ftruncate(fd, PAGE_BYTES) < 0 ||
+	    fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) < 0)
 		return -errno;
 	page = mmap(NULL, PAGE_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 	if (page == MAP_FAILED)
 		return -errno;
 	*page = begin;
-	if (fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) < 0) {
-		munmap(page, PAGE_BYTES);
-		return -errno;
-	}
 	*ret_fd = steal_fd(&fd);
 	*ret = page;
 	return 0;

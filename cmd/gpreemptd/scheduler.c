@@ -20,19 +20,14 @@ uint64_t scheduler_now(struct scheduler *s)
 
 /* ---- the guard ---- */
 
-static void let_all_go(struct scheduler *s)
-{
-	for_each_process(s, p)
-		attach_let_go(s, p);
-}
-
 void scheduler_fail(struct scheduler *s, int error, const char *why)
 {
 	if (s->failed)
 		return;
 	s->failed = error;
 	log_line(LOG_LEVEL_ERROR, "%s: every job is let go, and none is held", why);
-	let_all_go(s);
+	for_each_process(s, p)
+		attach_let_go(s, p);
 }
 
 static bool is_guard_dead(struct scheduler *s)
@@ -43,12 +38,6 @@ static bool is_guard_dead(struct scheduler *s)
 		epoll_ctl(s->epoll, EPOLL_CTL_DEL, guard_fd(s->parts.guard), NULL);
 	s->guard_polled = false;
 	return true;
-}
-
-static void check_guard(struct scheduler *s)
-{
-	if (is_guard_dead(s))
-		scheduler_fail(s, -EOWNERDEAD, "the guard is dead");
 }
 
 bool scheduler_is_guarded(struct scheduler *s)
@@ -180,7 +169,8 @@ uint64_t scheduler_turn(struct scheduler *s)
 	take_exits(s);
 	act_take_done(s);
 	processes_take_answers(s);
-	check_guard(s);
+	if (is_guard_dead(s))
+		scheduler_fail(s, -EOWNERDEAD, "the guard is dead");
 	if (!s->paused && !s->failed)
 		look_and_act(s);
 	submit(s);

@@ -17,34 +17,27 @@ struct tally {
 	size_t n;
 };
 
-static size_t queues_of(const struct process *p)
-{
-	return p->n_queues;
-}
+enum room { PROCESSES, QUEUES };
 
-static size_t one(const struct process *p)
-{
-	return 1;
-}
-
-static size_t sum_of(const struct scheduler *s, uid_t uid, size_t (*weight)(const struct process *))
+static size_t sum_of(const struct scheduler *s, uid_t uid, enum room room)
 {
 	size_t n = 0;
 
-	for_each_process(s, p)
-		n += p->identity.uid == uid ? weight(p) : 0;
+	for_each_process(s, p) {
+		if (p->identity.uid == uid)
+			n += room == QUEUES ? p->n_queues : 1;
+	}
 	return n;
 }
 
 /* The user with most. */
-static struct tally most_of(const struct scheduler *s, size_t (*weight)(const struct process *))
+static struct tally most_of(const struct scheduler *s, enum room room)
 {
 	struct tally most = { 0 };
 
 	for_each_process(s, p) {
-		size_t n = p->identity.uid == most.uid && most.n ?
-				   0 :
-				   sum_of(s, p->identity.uid, weight);
+		size_t n = p->identity.uid == most.uid && most.n ? 0 :
+								   sum_of(s, p->identity.uid, room);
 
 		if (n > most.n)
 			most = (struct tally){ p->identity.uid, n };
@@ -61,11 +54,11 @@ static bool has_claim(struct scheduler *s, uid_t uid)
 	struct tally most;
 
 	if (!r->most) { /* of the scan, but for those who came in it */
-		most = most_of(s, one);
+		most = most_of(s, PROCESSES);
 		r->most = most.n;
 		r->most_uid = most.uid;
 	}
-	return uid != r->most_uid && sum_of(s, uid, one) + 1 < r->most;
+	return uid != r->most_uid && sum_of(s, uid, PROCESSES) + 1 < r->most;
 }
 
 /* Who is left alone anyway before all others, and then the last to come. */
@@ -185,11 +178,11 @@ const char *shares_problem(const struct scheduler *s, char *buf, size_t size)
 /* The one with most queues of the user with most, who has more than @n of @p's user would be. */
 static struct process *heaviest(const struct scheduler *s, const struct process *p, size_t n)
 {
-	struct tally most = most_of(s, queues_of);
+	struct tally most = most_of(s, QUEUES);
 	struct process *found = NULL;
 
 	if (most.uid == p->identity.uid ||
-	    most.n <= sum_of(s, p->identity.uid, queues_of) - p->n_queues + n)
+	    most.n <= sum_of(s, p->identity.uid, QUEUES) - p->n_queues + n)
 		return NULL;
 	for_each_process(s, other) {
 		if (other->identity.uid == most.uid &&
