@@ -2,22 +2,115 @@
 #include "cmd/gpreemptd/metrics.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <string.h>
 
-#include "cmd/gpreemptd/prometheus.h"
 #include "util/macros.h"
 #include "util/stream.h"
+#include "util/text.h"
+
+/* ---- the text format of Prometheus, version 0.0.4: how figures are written, not which ---- */
+
+/* Up to so many labels of one line, ended by a NULL name. Values may be any bytes. */
+#define LABELS_MAX 6
+struct label {
+	const char *name, *value;
+};
+
+/* Once for each name, before its lines. */
+static void put_family(FILE *out, const char *name, const char *type, const char *help)
+{
+	fprintf(out, "# HELP %s %s\n# TYPE %s %s\n", name, help, name, type);
+}
+
+/* What is no text becomes a question mark; three characters have to be escaped. */
+static void put_value(FILE *out, const char *value)
+{
+	const unsigned char *at = (const unsigned char *)value;
+
+	while (*at) {
+		size_t n = text_utf8_bytes(at);
+
+		if (*at == '\\' || *at == '"')
+			fprintf(out, "\\%c", *at);
+		else if (*at == '\n')
+			fputs("\\n", out);
+		else if (n == 0 || *at < ' ' || *at == 0x7f)
+			fputc('?', out);
+		else
+			fwrite(at, 1, n, out);
+		at += n ? n : 1;
+	}
+}
+
+static void put_name(FILE *out, const char *name, const struct label *labels)
+{
+	fputs(name, out);
+	for (size_t i = 0; labels && labels[i].name; i++) {
+		fprintf(out, "%c%s=\"", i ? ',' : '{', labels[i].name);
+		put_value(out, labels[i].value);
+		fputc('"', out);
+	}
+	fputs(labels && labels[0].name ? "} " : " ", out);
+}
+
+/* @value in parts of @one, a power of ten, with no more digits than it takes. */
+static void put_decimal(FILE *out, uint64_t value, uint64_t one)
+{
+	uint64_t rest = value % one;
+	int digits = 0;
+
+	fprintf(out, "%" PRIu64, value / one);
+	if (rest == 0)
+		return;
+	for (; rest % 10 == 0; one /= 10)
+		rest /= 10;
+	for (; one > 1; one /= 10)
+		digits++;
+	fprintf(out, ".%0*" PRIu64, digits, rest);
+}
+
+/* @value counts parts of @one, a power of ten: of nanoseconds, say. @labels may be NULL. */
+static void put_number(FILE *out, const char *name, const struct label *labels, uint64_t value,
+		       uint64_t one)
+{
+	put_name(out, name, labels);
+	put_decimal(out, value, one);
+	fputc('\n', out);
+}
+
+/* Buckets count all that are no longer than their bound, so the last has everything. */
+static void put_histogram(FILE *out, const char *name, const char *help, const struct histogram *h)
+{
+	uint64_t below = 0;
+
+	put_family(out, name, "histogram", help);
+	for (size_t i = 0; i < HISTOGRAM_BUCKETS; i++) {
+		uint64_t bound_ns = histogram_bound_ns(i);
+
+		below += h->counts[i];
+		fprintf(out, "%s_bucket{le=\"", name);
+		if (bound_ns == UINT64_MAX)
+			fputs("+Inf", out);
+		else
+			put_decimal(out, bound_ns, NSEC_PER_SEC);
+		fprintf(out, "\"} %" PRIu64 "\n", below);
+	}
+	fprintf(out, "%s_sum ", name);
+	put_decimal(out, h->sum_ns, NSEC_PER_SEC);
+	fprintf(out, "\n%s_count %" PRIu64 "\n", name, h->count);
+}
 
 static void counter(FILE *out, const char *name, const char *help, uint64_t value)
 {
-	prom_family(out, name, "counter", help);
-	prom_number(out, name, NULL, value, 1);
+	put_family(out, name, "counter", help);
+	put_number(out, name, NULL, value, 1);
 }
 
 static void gauge(FILE *out, const char *name, const char *help, uint64_t value)
 {
-	prom_family(out, name, "gauge", help);
-	prom_number(out, name, NULL, value, 1);
+	put_family(out, name, "gauge", help);
+	put_number(out, name, NULL, value, 1);
 }
 
 /* ---- fields of records ---- */
@@ -25,7 +118,7 @@ static void gauge(FILE *out, const char *name, const char *help, uint64_t value)
 struct labels {
 	char gpu[16];
 	char process[32];
-	struct prom_label all[PROM_LABELS];
+	struct label all[LABELS_MAX];
 };
 
 /* Entries of one record, and what is written of them. */
@@ -56,14 +149,14 @@ static void write_field(FILE *out, struct rows *rows, const struct wire_field *f
 		return;
 	rows->done |= 1ull << at;
 	if (at == 0 || !f[-1].metric || strcmp(f->metric, f[-1].metric) != 0)
-		prom_family(out, f->metric, f->type, f->help);
+		put_family(out, f->metric, f->type, f->help);
 	for (size_t i = 0; i < rows->n; i++) {
 		const char *entry = rows->entries + i * rows->record->size;
 		size_t n = rows->label ? rows->label(entry, &labels) : 0;
 
-		labels.all[n] = (struct prom_label){ f->label, f->value };
+		labels.all[n] = (struct label){ f->label, f->value };
 		if (!(f->flags & WIRE_SEEN) || !wire_is_unseen(rows->record, f, entry))
-			prom_number(out, f->metric, labels.all, wire_value(f, entry), one_of(f));
+			put_number(out, f->metric, labels.all, wire_value(f, entry), one_of(f));
 	}
 }
 
@@ -87,7 +180,7 @@ static void write_rest(FILE *out, struct rows *rows)
 static void write_state(FILE *out, const struct gpreempt_daemon_status *s)
 {
 	struct rows rows = { &wire_status_record, (const char *)s, 1 };
-	const struct prom_label info[] = {
+	const struct label info[] = {
 		{ "version", GPREEMPT_VERSION },
 		{ "backend", s->backend },
 		{ "level", s->level },
@@ -95,8 +188,8 @@ static void write_state(FILE *out, const struct gpreempt_daemon_status *s)
 		{ 0 },
 	};
 
-	prom_family(out, "gpreempt_info", "gauge", "What runs: always 1.");
-	prom_number(out, "gpreempt_info", info, 1, 1);
+	put_family(out, "gpreempt_info", "gauge", "What runs: always 1.");
+	put_number(out, "gpreempt_info", info, 1, 1);
 	write_fields(out, &rows, "paused kernel modelled");
 	gauge(out, "gpreempt_blind", "1 while work of some jobs, or of all, goes unseen.",
 	      s->blind[0] != '\0');
@@ -109,13 +202,13 @@ static void write_state(FILE *out, const struct gpreempt_daemon_status *s)
 static void write_figures(FILE *out, const struct scheduler_figures *f)
 {
 	counter(out, "gpreempt_scans_total", "Looks for new processes.", f->scans);
-	prom_histogram(out, "gpreempt_detection_seconds",
-		       "From work seen first, or a hint, to the decision.", &f->detection);
-	prom_histogram(out, "gpreempt_suspend_seconds", "From the decision until a job was off.",
-		       &f->suspend);
-	prom_histogram(out, "gpreempt_resume_seconds", "From the decision until a job ran again.",
-		       &f->resume);
-	prom_histogram(out, "gpreempt_hold_seconds", "How long jobs were kept off.", &f->held);
+	put_histogram(out, "gpreempt_detection_seconds",
+		      "From work seen first, or a hint, to the decision.", &f->detection);
+	put_histogram(out, "gpreempt_suspend_seconds", "From the decision until a job was off.",
+		      &f->suspend);
+	put_histogram(out, "gpreempt_resume_seconds", "From the decision until a job ran again.",
+		      &f->resume);
+	put_histogram(out, "gpreempt_hold_seconds", "How long jobs were kept off.", &f->held);
 }
 
 static void write_control(FILE *out, const struct control_figures *f)
@@ -137,7 +230,7 @@ static size_t label_gpu(const void *entry, struct labels *ret)
 	const struct gpreempt_daemon_gpu *g = entry;
 
 	snprintf(ret->gpu, sizeof(ret->gpu), "%u", g->gpu_id);
-	ret->all[0] = (struct prom_label){ "gpu", ret->gpu };
+	ret->all[0] = (struct label){ "gpu", ret->gpu };
 	return 1;
 }
 
@@ -146,11 +239,10 @@ static void write_gpus(FILE *out, const struct gpreempt_daemon_gpu *gpus, size_t
 	struct rows rows = { &wire_gpu_record, (const char *)gpus, n, label_gpu };
 	struct labels labels = { 0 };
 
-	prom_family(out, "gpreempt_gpu_info", "gauge", "What a GPU is called: always 1.");
+	put_family(out, "gpreempt_gpu_info", "gauge", "What a GPU is called: always 1.");
 	for (size_t i = 0; i < n; i++) {
-		labels.all[label_gpu(&gpus[i], &labels)] =
-			(struct prom_label){ "name", gpus[i].name };
-		prom_number(out, "gpreempt_gpu_info", labels.all, 1, 1);
+		labels.all[label_gpu(&gpus[i], &labels)] = (struct label){ "name", gpus[i].name };
+		put_number(out, "gpreempt_gpu_info", labels.all, 1, 1);
 	}
 	write_fields(out, &rows, "tripped trips");
 	write_rest(out, &rows);
@@ -164,11 +256,11 @@ static size_t label_job(const void *entry, struct labels *ret)
 	snprintf(ret->gpu, sizeof(ret->gpu), "%u", j->gpu_id);
 	snprintf(ret->process, sizeof(ret->process), "%d/%.*s", j->pid, (int)sizeof(j->comm),
 		 j->comm);
-	ret->all[0] = (struct prom_label){ "gpu", ret->gpu };
-	ret->all[1] = (struct prom_label){ "class", class_name ? class_name : "" };
+	ret->all[0] = (struct label){ "gpu", ret->gpu };
+	ret->all[1] = (struct label){ "class", class_name ? class_name : "" };
 	/* "job" and "instance" are Prometheus's own, and would be overwritten when it scrapes. */
-	ret->all[2] = (struct prom_label){ "process", ret->process };
-	ret->all[3] = (struct prom_label){ "container", j->container };
+	ret->all[2] = (struct label){ "process", ret->process };
+	ret->all[3] = (struct label){ "container", j->container };
 	return 4;
 }
 
