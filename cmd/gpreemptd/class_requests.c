@@ -3,6 +3,7 @@
  * What people asked processes to be. The last request that matches a process counts; those of
  * users who may not do everything are told apart, because they only lower.
  */
+#include <dirent.h>
 #include <errno.h>
 #include <string.h>
 
@@ -68,13 +69,51 @@ static bool is_too_late(const struct class_entry *e, uint64_t had, uint64_t fres
 	       e->number != had && e->number != fresh;
 }
 
+/* Is it the path of one cgroup, and not a pattern? */
+static bool is_path(const char *pattern)
+{
+	return pattern[0] == '/' && pattern[1] && !strpbrk(pattern, "*?\\") &&
+	       !strstr(pattern, "/../") && !strstr(pattern, "/./");
+}
+
+static bool is_at(const char *root, const char *hierarchy, const char *path)
+{
+	char full[PATH_MAX];
+	int n = snprintf(full, sizeof(full), "%s/%s%s", root, hierarchy, path);
+
+	return n > 0 && (size_t)n < sizeof(full) && access(full, F_OK) == 0;
+}
+
+/*
+ * In any of the hierarchies mounted at or below @root: the unified one is that itself, the
+ * older ones have a folder each.
+ */
+static bool is_cgroup_there(const char *root, const char *path)
+{
+	const struct dirent *e;
+	bool there = false;
+	DIR *dir;
+
+	if (is_at(root, ".", path))
+		return true;
+	if (is_at(root, ".", "/cgroup.procs"))
+		return false;
+	dir = opendir(root);
+	if (!dir)
+		return false;
+	while (!there && (e = readdir(dir)))
+		there = e->d_name[0] != '.' && is_at(root, e->d_name, path);
+	closedir(dir);
+	return there;
+}
+
 /* Requests come before the cgroup, too: only one that was there can be gone. */
 static bool is_cgroup_gone(const struct scheduler *s, struct class_entry *e)
 {
 	if (e->request.said.selector != WIRE_BY_CGROUP || !s->parts.cgroup_root ||
-	    !cgroup_is_path(e->request.said.pattern))
+	    !is_path(e->request.said.pattern))
 		return false;
-	if (!cgroup_is_there(s->parts.cgroup_root, e->request.said.pattern))
+	if (!is_cgroup_there(s->parts.cgroup_root, e->request.said.pattern))
 		return e->was_there;
 	e->was_there = true;
 	return false;

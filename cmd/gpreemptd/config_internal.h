@@ -69,9 +69,6 @@ void config_hint_section(struct config_reader *r, const char *name);
 /* Puts @value where @key says, into @object. -EINVAL after inifile_wrong(), -ENOMEM. */
 int config_set(struct config_reader *r, const struct config_key *key, const char *value,
 	       void *object);
-/* All of a rule that began at @line was read, and @keys of its table: does it make sense? */
-int config_check_rule(struct config_reader *r, const struct rule *rule, uint64_t keys,
-		      unsigned int line);
 
 /* As config_read() of a file with this text. */
 int config_parse(const char *text, size_t len, struct config *ret,

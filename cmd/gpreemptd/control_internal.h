@@ -73,6 +73,8 @@ void control_be_patient(struct control *c); /* until somebody has waited too lon
 
 /* ---- clients.c ---- */
 
+bool user_can_pay(struct control *c, struct user *user); /* a few requests, not just one */
+void users_free(struct control *c);
 /* Takes over @fd, also when it fails or is turned away. */
 void client_new(struct control *c, int fd);
 void client_free(struct client *client);
@@ -88,14 +90,6 @@ bool packet_has_files(int fd); /* the next one to be read */
 void refuse_files(int fd); /* of whoever connects from now on, where the kernel can */
 /* Ends a connection, and drops what was sent and not read: without waiting. */
 void hang_up(struct control *c, int fd);
-
-/* ---- users.c ---- */
-
-/* NULL: too many users at once, or no memory. */
-struct user *user_get(struct control *c, uid_t uid);
-bool user_pays(struct control *c, struct user *user); /* false: it has no token left */
-bool user_can_pay(struct control *c, struct user *user); /* a few requests, not just one */
-void users_free(struct control *c);
 
 /* ---- rights.c ---- */
 

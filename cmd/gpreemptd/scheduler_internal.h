@@ -7,7 +7,6 @@
  *   shares.c          room for them, shared between users
  *   jobs.c            a process on one GPU, as the engine knows it, and its accounts
  *   class_requests.c  what people asked processes to be
- *   cgroups.c         which of those that were named are still there
  *   attach.c          whom to attach, and letting go
  *   slices.c          how long turns on the GPU are, where it can be told
  *   observe.c         what waits in the queues
@@ -378,13 +377,6 @@ void class_requests_forget_dead(struct scheduler *s);
 /* A process was asked about: it may be that of a request. @start_ticks 0: there is none. */
 void class_requests_answered(struct scheduler *s, pid_t pid, uint64_t start_ticks);
 void class_requests_done(struct scheduler *s);
-
-/* ---- cgroups.c ---- */
-
-/* Is it the path of one cgroup, and not a pattern? */
-bool cgroup_is_path(const char *pattern);
-/* In any of the hierarchies that are mounted at or below @root. */
-bool cgroup_is_there(const char *root, const char *path);
 
 /* ---- attach.c ---- */
 
