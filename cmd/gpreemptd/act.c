@@ -11,48 +11,9 @@
 
 #define TAKEN 0xff /* an action that is part of a call already */
 
-/* ---- tickets ---- */
-
 uint64_t act_cookie(struct scheduler *s, const struct process *p)
 {
 	return (uint64_t)p->pid << 32 | ++s->calls;
-}
-
-static void ticket_add(struct scheduler *s, struct job *j, const struct engine_action *a,
-		       uint64_t cookie, uint64_t asked_ns)
-{
-	struct ticket *t = SLIST_FIRST(&s->free_tickets);
-
-	/* A suspend and a resume of each job is all there can be. */
-	if (!t)
-		return;
-	SLIST_REMOVE_HEAD(&s->free_tickets, link);
-	*t = (struct ticket){
-		.ticket = a->ticket,
-		.cookie = cookie,
-		.asked_ns = asked_ns,
-		.job = j,
-	};
-	SLIST_INSERT_HEAD(&j->process->tickets, t, link);
-}
-
-static void ticket_free(struct scheduler *s, struct process *p, struct ticket *t)
-{
-	SLIST_REMOVE(&p->tickets, t, ticket, link);
-	SLIST_INSERT_HEAD(&s->free_tickets, t, link);
-}
-
-void act_drop_tickets(struct scheduler *s, struct process *p, const struct job *j)
-{
-	struct ticket *t = SLIST_FIRST(&p->tickets);
-
-	while (t) {
-		struct ticket *next = SLIST_NEXT(t, link);
-
-		if (!j || t->job == j)
-			ticket_free(s, p, t);
-		t = next;
-	}
 }
 
 /* ---- asking ---- */
@@ -123,12 +84,15 @@ static struct call gather(struct scheduler *s, struct engine_action *first, size
 	for_each_job(c.process, j)
 		j->marked = false;
 	for (struct engine_action *a = first; a < first + n; a++) {
+		struct job *j;
+
 		if (a->verb != c.verb || process_of(s, a) != c.process)
 			continue;
-		job_find(s, a->job)->marked = true;
+		j = job_find(s, a->job);
+		j->marked = true;
+		j->asked[c.verb] = (struct ticket){ a->ticket, c.cookie, c.asked_ns };
 		whole &= a->queue == ENGINE_ALL_QUEUES;
 		add_queues(s, &c, a);
-		ticket_add(s, job_find(s, a->job), a, c.cookie, c.asked_ns);
 		c.deadline_ns = MIN(c.deadline_ns, a->deadline_ns);
 		a->verb = TAKEN;
 	}
@@ -346,26 +310,22 @@ static int result_of(const struct gpu_done *d, const struct job *j)
 static struct job *report(struct scheduler *s, struct process *p, const struct gpu_done *d,
 			  struct histogram *h, uint32_t *ret_jobs)
 {
-	struct ticket *t = SLIST_FIRST(&p->tickets);
+	const enum engine_verb verb = d->verb == GPU_SUSPEND ? ENGINE_SUSPEND : ENGINE_RESUME;
 	struct job *last = NULL;
 
 	*ret_jobs = 0;
-	for_each_job(p, j)
-		j->marked = false;
-	while (t) {
-		struct ticket *next = SLIST_NEXT(t, link);
+	for_each_job(p, j) {
+		struct ticket *t = &j->asked[verb];
 		uint64_t took_ns = d->done_ns - MIN(t->asked_ns, d->done_ns);
 
-		if (t->cookie == d->cookie) {
-			engine_report(s->engine, s->now_ns, t->ticket, result_of(d, t->job),
-				      took_ns);
-			last = t->job;
-			last->marked = true;
-			if (d->result >= 0 && ++*ret_jobs == 1)
-				histogram_add(h, took_ns);
-			ticket_free(s, p, t);
-		}
-		t = next;
+		j->marked = t->number && t->cookie == d->cookie;
+		if (!j->marked)
+			continue;
+		engine_report(s->engine, s->now_ns, t->number, result_of(d, j), took_ns);
+		t->number = 0;
+		last = j;
+		if (d->result >= 0 && ++*ret_jobs == 1)
+			histogram_add(h, took_ns);
 	}
 	s->step_due = true;
 	return last;

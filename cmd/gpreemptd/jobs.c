@@ -352,7 +352,6 @@ static void job_free(struct scheduler *s, struct job *j)
 {
 	struct process *p = j->process;
 
-	act_drop_tickets(s, p, j);
 	leave(s, j);
 	TAILQ_REMOVE(&s->jobs, j, link);
 	SLIST_REMOVE(&p->jobs, j, job, sibling);
@@ -374,8 +373,8 @@ void jobs_change(struct scheduler *s, struct process *p)
 
 void jobs_start_over(struct scheduler *s, struct process *p)
 {
-	act_drop_tickets(s, p, NULL);
 	for_each_job(p, j) {
+		j->asked[ENGINE_SUSPEND].number = j->asked[ENGINE_RESUME].number = 0;
 		if (j->engine_job == NO_JOB)
 			continue;
 		leave(s, j);

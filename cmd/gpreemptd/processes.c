@@ -290,7 +290,6 @@ static struct process *process_new(struct scheduler *s, pid_t pid, int pidfd,
 	p->identified_ns = p->checked_ns = s->now_ns;
 	p->seen_realtime_ns = clock_ns(CLOCK_REALTIME);
 	SLIST_INIT(&p->jobs);
-	SLIST_INIT(&p->tickets);
 	return p;
 }
 

@@ -388,9 +388,6 @@ int scheduler_new(const struct scheduler_parts *parts, const struct config *conf
 	TAILQ_INIT(&s->jobs);
 	TAILQ_INIT(&s->leaving);
 	TAILQ_INIT(&s->newcomers);
-	SLIST_INIT(&s->free_tickets);
-	for (size_t i = 0; i < ARRAY_SIZE(s->ticket_memory); i++)
-		SLIST_INSERT_HEAD(&s->free_tickets, &s->ticket_memory[i], link);
 	s->refused.before = s->refused.pids[0];
 	s->refused.now = s->refused.pids[1];
 	s->epoll = epoll_create1(EPOLL_CLOEXEC);

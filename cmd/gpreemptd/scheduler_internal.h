@@ -38,6 +38,12 @@
 struct process;
 struct gpu;
 
+/* An action of the engine, and the call it is part of. */
+struct ticket {
+	uint64_t number; /* 0: none is outstanding */
+	uint64_t cookie, asked_ns;
+};
+
 /* A process on one GPU. */
 struct job {
 	struct process *process;
@@ -55,6 +61,7 @@ struct job {
 	bool away; /* from when the suspend is done until a resume is asked for */
 	bool returning; /* a resume was asked for after the last suspend */
 	bool marked; /* scratch of one walk over the jobs of a process */
+	struct ticket asked[2]; /* by verb */
 	uint64_t off_since_ns;
 	pid_t because; /* whom it was held for last; 0: nobody */
 	uint64_t hinted_ns; /* when a hint came that no work followed yet; 0: none */
@@ -68,15 +75,6 @@ struct job {
 
 TAILQ_HEAD(jobs, job);
 SLIST_HEAD(siblings, job);
-
-/* An action of the engine that is outstanding. */
-struct ticket {
-	SLIST_ENTRY(ticket) link;
-	uint64_t ticket, cookie, asked_ns;
-	struct job *job;
-};
-
-SLIST_HEAD(tickets, ticket);
 
 /* What was asked of a process, remembered by it: a request by pid may be gone before it. */
 struct asked {
@@ -148,7 +146,6 @@ struct process {
 	bool sliced; /* something other than its own may be in force */
 	bool slice_told; /* that it could not be given what it should have */
 	int journal_slot; /* -1: none */
-	struct tickets tickets;
 	struct last_call last_call;
 
 	struct gpu_native_job native_job; /* as the driver's scheduler was told, */
@@ -258,8 +255,6 @@ struct scheduler {
 	struct engine_sample samples[SCHEDULER_MAX_QUEUES];
 	struct engine_action actions[SCHEDULER_MAX_JOBS];
 	uint32_t ids[SCHEDULER_MAX_QUEUES];
-	struct ticket ticket_memory[2 * SCHEDULER_MAX_JOBS];
-	struct tickets free_tickets;
 
 	struct scheduler_figures figures;
 };
@@ -435,7 +430,6 @@ void native_end(struct scheduler *s);
 
 void act(struct scheduler *s, struct engine_action *actions, size_t n);
 void act_take_done(struct scheduler *s);
-void act_drop_tickets(struct scheduler *s, struct process *p, const struct job *j);
 uint64_t act_cookie(struct scheduler *s, const struct process *p);
 /* What it was held of it is back, or nobody's any more. */
 void act_let_go(struct scheduler *s, struct process *p, const char *how);
