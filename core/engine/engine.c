@@ -104,13 +104,6 @@ struct engine *engine_init(void *memory, const struct engine_limits *limits,
 	return e;
 }
 
-/* What a policy noted is for itself alone. */
-static void start_policy(struct engine_gpu *g)
-{
-	__builtin_memset(g->policy_state, 0, sizeof(g->policy_state));
-	__builtin_memset(g->shadow_state, 0, sizeof(g->shadow_state));
-}
-
 void engine_configure(struct engine *e, const struct engine_config *config)
 {
 	const struct engine_config old = e->config;
@@ -125,8 +118,8 @@ void engine_configure(struct engine *e, const struct engine_config *config)
 	e->cadence_ns = 0;
 	for_each_gpu(e, g) {
 		g->stale = true;
-		if (old.policy != c->policy)
-			start_policy(g);
+		if (old.policy != c->policy) /* what one noted is for itself alone */
+			__builtin_memset(g->policy_state, 0, sizeof(g->policy_state));
 		if (old.costs.suspend_ns != c->costs.suspend_ns)
 			g->learnt.suspend_ns = c->costs.suspend_ns;
 		if (old.costs.resume_ns != c->costs.resume_ns)

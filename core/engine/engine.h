@@ -172,18 +172,16 @@ struct engine_job_stats {
 	bool has_work;
 	bool waits; /* has work and is not on the GPU */
 	uint64_t preempted; /* times */
-	uint64_t would_preempt; /* times the policy none would have */
-	uint64_t held_ns, ran_ns; /* durations */
+	uint64_t ran_ns; /* a duration */
 	/* offline: with work, but off the GPU; online: in one burst, beside offline work */
 	uint64_t longest_wait_ns;
-	uint32_t last_because; /* for whom it was held last, or GPOL_NOBODY */
 	uint64_t made_room; /* as the urgent one: how often others were held for it */
 	uint64_t detections; /* bursts of online work for which somebody had to make room */
 	uint64_t detect_ns; /* of the last: from work seen first until the decision */
 };
 
 struct engine_gpu_stats {
-	uint32_t slots, slots_online, slots_offline; /* held by queues now */
+	uint32_t slots_online, slots_offline; /* held by queues now */
 	uint32_t slots_reserved;
 	uint64_t cycles; /* that our actions cost */
 	uint64_t denied_by_budget, denied_by_cost;

@@ -147,7 +147,6 @@ void engine_suspend(struct engine *e, struct engine_job *j, uint64_t deadline_ns
 	j->held_since_ns = e->now_ns;
 	j->deadline_ns = deadline_ns;
 	j->preempted++;
-	j->last_because = j->room_for;
 	engine_move_job(e, j, j->has_work, PLACE_LEAVING);
 	wake_at(e, hold_ends(e, j));
 	credit(e, j);

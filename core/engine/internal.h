@@ -83,7 +83,7 @@ struct engine_job {
 
 	/* what the policy says */
 	bool gang_works; /* one of it, when the policy was asked */
-	bool hold, would_hold;
+	bool hold;
 	uint32_t because;
 
 	/* the hold */
@@ -98,16 +98,15 @@ struct engine_job {
 
 	/* accounts, as of accounted_ns */
 	uint64_t accounted_ns;
-	uint64_t ran_ns, wanted_ns, held_ns;
+	uint64_t ran_ns, wanted_ns;
 	uint64_t turn_ns; /* on the GPU since it came to its slots */
 	bool admitted; /* has its slots by right */
 	bool turn_over; /* in this step */
 	bool unserved; /* a wait that is not over, though it may be on for a moment */
 	uint64_t wait_since_ns, wait_ran_ns; /* when that wait began, and what it had run then */
 	uint64_t longest_wait_ns;
-	uint64_t preempted, would_preempt, made_room;
+	uint64_t preempted, made_room;
 	uint64_t detections, detect_ns, detected_ns; /* the last: of work since then */
-	uint32_t last_because;
 };
 
 struct engine_gpu {
@@ -120,7 +119,7 @@ struct engine_gpu {
 	uint32_t asked_for; /* whether what is said here for this job counts for that unit: */
 	bool meant;
 	uint64_t judge_ns; /* when it must be asked anyway */
-	uint64_t policy_state[GPOL_STATE_BYTES / 8], shadow_state[GPOL_STATE_BYTES / 8];
+	uint64_t policy_state[GPOL_STATE_BYTES / 8];
 	struct gpol_gpu learnt;
 
 	/* budget, in parts of a TOKEN; below 0 after resumes, which are never denied */

@@ -30,8 +30,6 @@ void engine_account(struct engine *e, struct engine_job *j)
 	if (j->place == PLACE_ON) {
 		j->turn_ns += passed_ns;
 		j->ran_ns += j->has_work ? passed_ns : 0;
-	} else {
-		j->held_ns += passed_ns;
 	}
 	j->wanted_ns += j->has_work ? passed_ns : 0;
 	if (waits(j))
@@ -205,7 +203,6 @@ int engine_add_job(struct engine *e, uint64_t now_ns, const struct engine_job_co
 		.id = j->id, /* engine_remove_job left the next one */
 		.gpu = (uint32_t)(g - e->gpus),
 		.because = GPOL_NOBODY,
-		.last_because = GPOL_NOBODY,
 		.work_since_ns = e->now_ns,
 		.accounted_ns = e->now_ns,
 	};

@@ -103,22 +103,6 @@ static void take_verdicts(struct engine *e, struct engine_gpu *g)
 	}
 }
 
-/* Without a policy: what the usual one would have done. */
-static uint64_t ask_in_vain(struct engine *e, struct engine_gpu *g, const struct gpol_input *in)
-{
-	uint64_t again = ask(e, &gpol_priority, g->shadow_state, in);
-	const struct gpol_verdict *v = e->verdicts;
-
-	for_each_job_on(e, g, j) {
-		bool would = v->hold && is_holdable(e, j);
-
-		j->would_preempt += would && !j->would_hold;
-		j->would_hold = would;
-		v++;
-	}
-	return again;
-}
-
 bool engine_judge(struct engine *e, struct engine_gpu *g)
 {
 	struct gpol_input in;
@@ -129,8 +113,6 @@ bool engine_judge(struct engine *e, struct engine_gpu *g)
 	in = gather(e, g);
 	again = ask(e, e->config.policy, g->policy_state, &in);
 	take_verdicts(e, g);
-	if (e->config.policy == &gpol_none)
-		again = gpol_min(again, ask_in_vain(e, g, &in));
 	again = gpol_max(again, gpol_after(e->now_ns, SOONEST_NS));
 	for_each_job_on(e, g, j)
 		again = gpol_min(again, engine_announcement_changes(e, j));

@@ -17,8 +17,7 @@ struct unit {
 	bool works; /* one of it, or nobody can tell */
 	uint32_t queues;
 	uint64_t waited_ns; /* the longest of them */
-	uint32_t because;
-	const struct engine_job *urgent; /* the same */
+	const struct engine_job *urgent; /* for whom; NULL: nobody */
 };
 
 /* ---- for whom ---- */
@@ -88,7 +87,6 @@ static void find_reason(struct engine *e, struct engine_job *first, struct unit 
 		if (urgency(e, other) > urgency(e, u->urgent))
 			u->urgent = other;
 	}
-	u->because = u->urgent ? u->urgent->id : GPOL_NOBODY;
 }
 
 static struct unit look_at(struct engine *e, struct engine_job *first)
@@ -234,7 +232,7 @@ static void note_end(struct engine *e, struct engine_job *first, const struct un
 	for_each_member(e, m, first) {
 		m->overdue = u->overdue;
 		m->must_go = u->overdue || !u->holdable;
-		m->room_for = u->because;
+		m->room_for = u->urgent ? u->urgent->id : GPOL_NOBODY;
 		if (is_held(m))
 			m->spared_ns = u->overdue ? turn_of(e, u) : 0;
 		if (m->resume_failed)

@@ -7,11 +7,6 @@
  */
 #include "core/engine/internal.h"
 
-static uint32_t permille_of(uint32_t n, uint32_t permille)
-{
-	return (uint32_t)((uint64_t)n * permille / 1000);
-}
-
 /* ---- how many there are ---- */
 
 static uint32_t online_in_use(struct engine *e, struct engine_gpu *g)
@@ -43,7 +38,7 @@ static void reserve(struct engine *e, struct engine_gpu *g)
 		wake_at(e, shrinks_ns);
 	}
 	g->reserved = (uint32_t)gpol_min(gpol_max(least, g->online_peak), g->slots);
-	g->limit = (uint32_t)gpol_min(permille_of(g->slots, e->config.offline_permille),
+	g->limit = (uint32_t)gpol_min((uint64_t)g->slots * e->config.offline_permille / 1000,
 				      g->slots - g->reserved);
 }
 

@@ -19,11 +19,8 @@ int engine_job_stats(const struct engine *e, uint32_t job, struct engine_job_sta
 		.has_work = j->has_work,
 		.waits = waits,
 		.preempted = j->preempted,
-		.would_preempt = j->would_preempt,
-		.held_ns = j->held_ns + (j->place != PLACE_ON ? passed_ns : 0),
 		.ran_ns = j->ran_ns + (j->has_work && !waits ? passed_ns : 0),
 		.longest_wait_ns = gpol_max(j->longest_wait_ns, waits_ns),
-		.last_because = j->last_because,
 		.made_room = j->made_room,
 		.detections = j->detections,
 		.detect_ns = j->detect_ns,
@@ -43,7 +40,6 @@ int engine_gpu_stats(const struct engine *e, uint32_t gpu, struct engine_gpu_sta
 		offline += !is_online(j) && j->place != PLACE_OFF ? j->queues : 0;
 	}
 	*ret = (struct engine_gpu_stats){
-		.slots = g->slots,
 		.slots_online = online,
 		.slots_offline = offline,
 		.slots_reserved = g->reserved,

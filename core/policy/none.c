@@ -3,7 +3,7 @@
 
 /*
  * Promises to disturb nobody. Bad at everything else: urgent work waits for as long as the driver
- * lets it. What a policy would have done is counted by whoever asks.
+ * lets it.
  */
 static uint64_t decide(const void *state, const struct gpol_input *in, struct gpol_verdict *ret)
 {

@@ -137,7 +137,7 @@ static void online_work_is_the_reason_before_whoever_has_a_turn(void **state)
 	rig_work(&r, online, true);
 	rig_step(&r, 0);
 	assert_true(rig_did(&r, ENGINE_SUSPEND, b));
-	assert_int_equal(rig_job(&r, b).last_because, online);
+	assert_int_equal(r.actions[0].because, online);
 	rig_close(&r);
 }
 
