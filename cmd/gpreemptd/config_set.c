@@ -63,20 +63,17 @@ static int set_policy(struct config_reader *r, const char *text, const struct gp
 
 static int set_log_level(struct config_reader *r, const char *text, enum log_level *field)
 {
-	static const struct {
-		const char *name;
-		enum log_level level;
-	} levels[] = {
-		{ "error", LOG_LEVEL_ERROR },
-		{ "warning", LOG_LEVEL_WARNING },
-		{ "info", LOG_LEVEL_INFO },
-		{ "debug", LOG_LEVEL_DEBUG },
+	static const char *const levels[] = {
+		[LOG_LEVEL_ERROR] = "error",
+		[LOG_LEVEL_WARNING] = "warning",
+		[LOG_LEVEL_INFO] = "info",
+		[LOG_LEVEL_DEBUG] = "debug",
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(levels); i++) {
-		if (strcmp(text, levels[i].name))
+		if (!levels[i] || strcmp(text, levels[i]))
 			continue;
-		*field = levels[i].level;
+		*field = (enum log_level)i;
 		return 0;
 	}
 	config_hint(r, "levels are error, warning, info and debug");

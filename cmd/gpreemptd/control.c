@@ -191,12 +191,10 @@ static int add_sources(struct control *c)
 	int r;
 
 	r = timer_add(c->parts.loop, on_refill, c, &c->refill);
-	if (r < 0)
-		return r;
-	r = timer_add(c->parts.loop, on_patience, c, &c->patience);
-	if (r < 0)
-		return r;
-	r = sd_event_add_io(c->parts.loop, &c->listener, c->fd, EPOLLIN, on_listener, c);
+	if (r >= 0)
+		r = timer_add(c->parts.loop, on_patience, c, &c->patience);
+	if (r >= 0)
+		r = sd_event_add_io(c->parts.loop, &c->listener, c->fd, EPOLLIN, on_listener, c);
 	if (r < 0)
 		return r;
 	/* Who is there already is heard before whoever wants to come in. */

@@ -12,11 +12,6 @@
 #define REFUSED_AT_ONCE 256u /* of those that found no room before */
 #define NEWCOMERS_PER_USER 512u
 
-struct tally {
-	uid_t uid;
-	size_t n;
-};
-
 enum room { PROCESSES, QUEUES };
 
 static size_t sum_of(const struct scheduler *s, uid_t uid, enum room room)
@@ -30,17 +25,19 @@ static size_t sum_of(const struct scheduler *s, uid_t uid, enum room room)
 	return n;
 }
 
-/* The user with most. */
-static struct tally most_of(const struct scheduler *s, enum room room)
+/* What the user with most has. */
+static size_t most_of(const struct scheduler *s, enum room room, uid_t *ret_uid)
 {
-	struct tally most = { 0 };
+	size_t most = 0;
 
 	for_each_process(s, p) {
-		size_t n = p->identity.uid == most.uid && most.n ? 0 :
-								   sum_of(s, p->identity.uid, room);
+		uid_t uid = p->identity.uid;
+		size_t n = most && uid == *ret_uid ? 0 : sum_of(s, uid, room);
 
-		if (n > most.n)
-			most = (struct tally){ p->identity.uid, n };
+		if (n > most) {
+			most = n;
+			*ret_uid = uid;
+		}
 	}
 	return most;
 }
@@ -51,13 +48,9 @@ static struct tally most_of(const struct scheduler *s, enum room room)
 static bool has_claim(struct scheduler *s, uid_t uid)
 {
 	struct refused *r = &s->refused;
-	struct tally most;
 
-	if (!r->most) { /* of the scan, but for those who came in it */
-		most = most_of(s, PROCESSES);
-		r->most = most.n;
-		r->most_uid = most.uid;
-	}
+	if (!r->most) /* of the scan, but for those who came in it */
+		r->most = most_of(s, PROCESSES, &r->most_uid);
 	return uid != r->most_uid && sum_of(s, uid, PROCESSES) + 1 < r->most;
 }
 
@@ -178,15 +171,14 @@ const char *shares_problem(const struct scheduler *s, char *buf, size_t size)
 /* The one with most queues of the user with most, who has more than @n of @p's user would be. */
 static struct process *heaviest(const struct scheduler *s, const struct process *p, size_t n)
 {
-	struct tally most = most_of(s, QUEUES);
 	struct process *found = NULL;
+	uid_t uid = p->identity.uid;
+	size_t most = most_of(s, QUEUES, &uid);
 
-	if (most.uid == p->identity.uid ||
-	    most.n <= sum_of(s, p->identity.uid, QUEUES) - p->n_queues + n)
+	if (uid == p->identity.uid || most <= sum_of(s, p->identity.uid, QUEUES) - p->n_queues + n)
 		return NULL;
 	for_each_process(s, other) {
-		if (other->identity.uid == most.uid &&
-		    (!found || other->n_queues > found->n_queues))
+		if (other->identity.uid == uid && (!found || other->n_queues > found->n_queues))
 			found = other;
 	}
 	return found;
