@@ -224,12 +224,8 @@ void act(struct scheduler *s, struct engine_action *actions, size_t n)
 
 void act_forget_entry(struct scheduler *s, struct process *p)
 {
-	if (p->sliced)
+	if (p->sliced || process_is_held(p))
 		return;
-	for_each_job(p, j) {
-		if (j->off)
-			return;
-	}
 	if (p->journal_slot >= 0)
 		journal_remove(s->parts.journal, p->journal_slot);
 	p->journal_slot = -1;

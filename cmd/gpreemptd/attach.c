@@ -25,15 +25,6 @@ bool is_holdable(const struct scheduler *s, const struct process *p)
 	       !s->failed && p->free_until_ns <= s->now_ns;
 }
 
-static bool shares_with_online(const struct process *p)
-{
-	for_each_job(p, j) {
-		if (j->on && j->on->online)
-			return true;
-	}
-	return false;
-}
-
 /* NULL: it has nothing to do with one. */
 static const struct gpu *tripped_gpu(const struct process *p)
 {
@@ -51,25 +42,21 @@ static bool is_needed_by_gang(const struct scheduler *s, const struct process *p
 		return false;
 	for_each_process(s, other) {
 		if (other->gang == p->gang && other->verdict.job_class == JOB_OFFLINE &&
-		    shares_with_online(other))
+		    slices_meet(other, JOB_ONLINE))
 			return true;
 	}
 	return false;
 }
 
 /* Attaching is work for every GPU the process is on, also for one that cannot do it. */
-static bool is_wanted(const struct scheduler *s, const struct process *p)
-{
-	return p->verdict.job_class == JOB_OFFLINE && p->n_jobs && !p->left_alone &&
-	       s->engine_config.policy != &gpol_none && !tripped_gpu(p) &&
-	       (shares_with_online(p) || is_needed_by_gang(s, p));
-}
-
 static bool should_be_tied(const struct scheduler *s, const struct process *p)
 {
-	if (s->handed_over)
+	if (s->handed_over || !p->n_jobs || p->left_alone || tripped_gpu(p) ||
+	    s->engine_config.policy == &gpol_none)
 		return false;
-	return is_wanted(s, p) || (slices_wants_tie(s, p) && !tripped_gpu(p));
+	if (p->verdict.job_class == JOB_OFFLINE)
+		return slices_meet(p, JOB_ONLINE) || is_needed_by_gang(s, p);
+	return slices_wants_tie(s, p);
 }
 
 static void tell_why(struct scheduler *s, struct process *p)

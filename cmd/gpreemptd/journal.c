@@ -68,21 +68,16 @@ static int open_locked(const char *path, off_t *ret_size)
 	return steal_fd(&fd);
 }
 
-static bool is_terminated(const char *text, size_t size)
-{
-	return memchr(text, '\0', size) != NULL;
-}
-
 static bool is_whole(const struct journal_file *f)
 {
 	if (f->magic != JOURNAL_MAGIC || f->version != JOURNAL_VERSION)
 		return false;
-	if (!is_terminated(f->boot_id, sizeof(f->boot_id)) || f->daemon < 0 || f->turned_on > 1)
+	if (!memchr(f->boot_id, '\0', sizeof(f->boot_id)) || f->daemon < 0 || f->turned_on > 1)
 		return false;
 	for (size_t i = 0; i < JOURNAL_ENTRIES; i++) {
 		const struct journal_entry *e = &f->entries[i];
 
-		if (e->pid < 0 || !is_terminated(e->level, sizeof(e->level)))
+		if (e->pid < 0 || !memchr(e->level, '\0', sizeof(e->level)))
 			return false;
 	}
 	return true;

@@ -4,7 +4,6 @@
 #include <string.h>
 #include <sys/epoll.h>
 
-#include "cmd/gpreemptd/rules_internal.h"
 #include "cmd/gpreemptd/scheduler_internal.h"
 #include "util/clock.h"
 #include "wire/wire.h"
@@ -127,6 +126,15 @@ static struct verdict verdict_of(const struct scheduler *s, const struct process
 	if (p->by_user.number > p->by_root.number)
 		apply_user(s, &p->by_user.said, &v);
 	return v;
+}
+
+bool process_is_held(const struct process *p)
+{
+	for_each_job(p, j) {
+		if (j->off)
+			return true;
+	}
+	return false;
 }
 
 static bool is_managed(const struct process *p)

@@ -31,15 +31,6 @@ static struct gpreempt_latency latency(const struct histogram *h)
 	};
 }
 
-static bool is_held(const struct process *p)
-{
-	for_each_job(p, j) {
-		if (j->off)
-			return true;
-	}
-	return false;
-}
-
 /* So that it can be held; an online one is tied for other reasons. */
 static bool is_attached(const struct process *p)
 {
@@ -52,7 +43,7 @@ static void count_processes(const struct scheduler *s, struct gpreempt_daemon_st
 		ret->online += p->verdict.job_class == JOB_ONLINE;
 		ret->offline += p->verdict.job_class == JOB_OFFLINE;
 		ret->attached += is_attached(p);
-		ret->held += is_held(p);
+		ret->held += process_is_held(p);
 	}
 }
 

@@ -302,6 +302,7 @@ void process_drop(struct scheduler *s, struct process *p);
 /* Neither its queues nor its end are looked at, until the next scan. */
 void process_look_away(struct scheduler *s, struct process *p);
 void process_free(struct scheduler *s, struct process *p);
+bool process_is_held(const struct process *p); /* one job of it at least */
 /* Asks who it is, all of it or only whether it is still the same; an answer follows. */
 void process_ask(struct scheduler *s, struct process *p, bool all);
 /* One of whom all is known now. */
@@ -389,6 +390,8 @@ void attach_done(struct scheduler *s, struct process *p, const struct gpu_done *
 
 /* After gpus_count(): everybody who is tied is given the turns he should have. */
 void slices_follow(struct scheduler *s);
+/* Is somebody on a GPU with it who is online, or is offline and attached? */
+bool slices_meet(const struct process *p, enum job_class other);
 /* Is the process an online one whose turns should be longer? */
 bool slices_wants_tie(const struct scheduler *s, const struct process *p);
 void slices_done(struct scheduler *s, struct process *p, const struct gpu_done *d);

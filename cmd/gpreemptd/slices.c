@@ -37,7 +37,7 @@ static bool serves_alone(const struct process *p)
 	return true;
 }
 
-static bool meets(const struct process *p, enum job_class other)
+bool slices_meet(const struct process *p, enum job_class other)
 {
 	for_each_job(p, j) {
 		if (j->on && (other == JOB_ONLINE ? j->on->online : j->on->tied))
@@ -51,8 +51,8 @@ static enum gpu_slice wanted(const struct scheduler *s, const struct process *p)
 	if (!p->wanted || s->engine_config.policy == &gpol_none)
 		return GPU_SLICE_OWN;
 	if (p->tied_as == JOB_ONLINE)
-		return meets(p, JOB_OFFLINE) ? GPU_SLICE_LONG : GPU_SLICE_OWN;
-	return meets(p, JOB_ONLINE) && runs_alone(s, p) ? GPU_SLICE_SHORT : GPU_SLICE_OWN;
+		return slices_meet(p, JOB_OFFLINE) ? GPU_SLICE_LONG : GPU_SLICE_OWN;
+	return slices_meet(p, JOB_ONLINE) && runs_alone(s, p) ? GPU_SLICE_SHORT : GPU_SLICE_OWN;
 }
 
 static void tell_failure(struct process *p, const char *why)
@@ -98,9 +98,8 @@ void slices_follow(struct scheduler *s)
 
 bool slices_wants_tie(const struct scheduler *s, const struct process *p)
 {
-	return s->b->caps.slices && p->verdict.job_class == JOB_ONLINE && p->n_jobs &&
-	       !p->left_alone && s->engine_config.policy != &gpol_none && serves_alone(p) &&
-	       meets(p, JOB_OFFLINE);
+	return s->b->caps.slices && p->verdict.job_class == JOB_ONLINE && serves_alone(p) &&
+	       slices_meet(p, JOB_OFFLINE);
 }
 
 /* Of several that are under way the last one says what is in force. */
