@@ -4,7 +4,6 @@
 #define GPREEMPT_CMD_GPREEMPTD_CONFIG_INTERNAL_H
 
 #include "cmd/gpreemptd/config.h"
-#include "cmd/gpreemptd/rules_internal.h"
 #include "util/inifile.h"
 #include "util/units.h"
 

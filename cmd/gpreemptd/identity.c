@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "cmd/gpreemptd/rules_internal.h"
+#include "cmd/gpreemptd/rules.h"
 #include "util/macros.h"
 #include "util/text.h"
 

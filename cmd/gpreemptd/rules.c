@@ -3,7 +3,6 @@
 
 #include <string.h>
 
-#include "cmd/gpreemptd/rules_internal.h"
 #include "util/macros.h"
 
 #define CONTAINER_DIGITS_MIN 12 /* what tools print */

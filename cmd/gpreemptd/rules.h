@@ -45,7 +45,19 @@ struct identity {
 	uint32_t unread; /* PROC_BITs of what rules ask for and it did not let be read */
 };
 
-struct rule; /* config.c fills it, rules.c reads it: rules_internal.h */
+#define RULE_NAME 24
+
+/* All that is set must match; a rule with nothing set matches nobody. */
+struct rule {
+	char name[RULE_NAME];
+	bool has_uid, has_gid;
+	uid_t uid;
+	gid_t gid;
+	char *cgroup, *container; /* NULL: not set, as those below */
+	char *command, *path; /* globs */
+	char *variable, *value; /* of the environment: a name and a glob */
+	struct verdict verdict;
+};
 
 struct rules {
 	struct rule *rules;
@@ -63,6 +75,8 @@ void identity_done(struct identity *id);
 bool identity_is_in_cgroup(const struct identity *id, const char *pattern, bool trusted);
 bool identity_is_in_container(const struct identity *id, const char *digits, bool trusted);
 
+/* It asks for something that a user cannot choose. Only such a rule makes anybody online. */
+bool rule_is_trusted(const struct rule *rule);
 void rules_judge(const struct rules *rules, const struct identity *id, struct verdict *ret);
 void rules_done(struct rules *rules);
 
@@ -70,5 +84,18 @@ void rules_done(struct rules *rules);
 bool match_glob(const char *pattern, const char *text); /* all of it; '*' also matches '/' */
 bool match_cgroup(const char *pattern, const char *cgroup); /* of it, or of one it is within */
 bool match_container(const char *id, const char *container); /* 12 or more leading digits */
+
+/* ---- what these are made of ---- */
+
+/*
+ * How much of a cgroup's path was named by the system: below the manager of a user's session the
+ * names are the user's.
+ */
+size_t cgroup_trusted_bytes(const char *cgroup);
+
+/* Text of /proc, which may be anything. -EBADMSG; *ret keeps what was known. */
+int identity_parse_status(const char *text, struct identity *ret);
+/* cgroup and container. -ENOMEM. */
+int identity_parse_cgroup(const char *text, struct identity *ret);
 
 #endif

@@ -3,7 +3,7 @@
 #ifndef GPREEMPT_TESTS_DAEMON_RIG_H
 #define GPREEMPT_TESTS_DAEMON_RIG_H
 
-#include "cmd/gpreemptd/rules_internal.h"
+#include "cmd/gpreemptd/rules.h"
 #include "cmd/gpreemptd/scheduler.h"
 #include "tests/daemon/fake_backend.h"
 #include "tests/daemon/fake_guard.h"

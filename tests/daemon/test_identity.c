@@ -11,7 +11,7 @@
 #include <string.h>
 #include <sys/wait.h>
 
-#include "cmd/gpreemptd/rules_internal.h"
+#include "cmd/gpreemptd/rules.h"
 #include "gpu/backend.h"
 #include "gpu/kfd/transport.h"
 #include "util/macros.h"

@@ -10,7 +10,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "cmd/gpreemptd/rules_internal.h"
+#include "cmd/gpreemptd/rules.h"
 #include "cmd/gpreemptd/scheduler.h"
 #include "gpu/nvrm/backend.h"
 #include "gpu/nvrm/process.h"

@@ -3,7 +3,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "cmd/gpreemptd/rules_internal.h"
+#include "cmd/gpreemptd/rules.h"
 #include "tests/fuzz/fuzz.h"
 #include "util/macros.h"
 #include "util/text.h"
