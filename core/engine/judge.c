@@ -75,15 +75,6 @@ static struct gpol_input gather(struct engine *e, struct engine_gpu *g)
 	};
 }
 
-static uint64_t ask(struct engine *e, const struct gpol_ops *policy, void *state,
-		    const struct gpol_input *in)
-{
-	gpol_hold_nobody(in, e->verdicts);
-	if (policy->observe)
-		policy->observe(state, in);
-	return policy->decide(state, in, e->verdicts);
-}
-
 /* For whom, if that is a job of this GPU. */
 static uint32_t checked(const struct engine *e, const struct engine_job *victim, uint32_t because)
 {
@@ -105,13 +96,17 @@ static void take_verdicts(struct engine *e, struct engine_gpu *g)
 
 bool engine_judge(struct engine *e, struct engine_gpu *g)
 {
+	const struct gpol_ops *policy = e->config.policy;
 	struct gpol_input in;
 	uint64_t again;
 
 	if (!g->stale && e->now_ns < g->judge_ns)
 		return false;
 	in = gather(e, g);
-	again = ask(e, e->config.policy, g->policy_state, &in);
+	gpol_hold_nobody(&in, e->verdicts);
+	if (policy->observe)
+		policy->observe(g->policy_state, &in);
+	again = policy->decide(g->policy_state, &in, e->verdicts);
 	take_verdicts(e, g);
 	again = gpol_max(again, gpol_after(e->now_ns, SOONEST_NS));
 	for_each_job_on(e, g, j)
