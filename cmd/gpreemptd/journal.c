@@ -20,7 +20,6 @@ struct journal {
 	int fd; /* its lock makes this process the only one; children do not inherit it */
 	struct journal_file *file;
 	char boot_id[sizeof(((struct journal_file *)0)->boot_id)]; /* of now */
-	size_t next; /* where a free slot is looked for first */
 };
 
 static int read_boot_id(char *ret, size_t size)
@@ -178,7 +177,6 @@ void journal_begin(struct journal *j)
 	memcpy(f->boot_id, j->boot_id, sizeof(f->boot_id));
 	f->version = JOURNAL_VERSION;
 	f->daemon = getpid();
-	j->next = 0;
 	__atomic_store_n(&f->magic, JOURNAL_MAGIC, __ATOMIC_SEQ_CST);
 }
 
@@ -193,8 +191,7 @@ void journal_take_over(struct journal *j)
 /* The pid last: an entry is there when all of it is. */
 int journal_add(struct journal *j, pid_t pid, uint64_t start_ticks, const char *level)
 {
-	for (size_t i = 0; i < JOURNAL_ENTRIES; i++) {
-		size_t slot = (j->next + i) % JOURNAL_ENTRIES;
+	for (int slot = 0; slot < JOURNAL_ENTRIES; slot++) {
 		struct journal_entry *e = &j->file->entries[slot];
 
 		if (e->pid != 0)
@@ -202,8 +199,7 @@ int journal_add(struct journal *j, pid_t pid, uint64_t start_ticks, const char *
 		e->start_ticks = start_ticks;
 		snprintf(e->level, sizeof(e->level), "%s", level);
 		__atomic_store_n(&e->pid, pid, __ATOMIC_SEQ_CST);
-		j->next = slot + 1;
-		return (int)slot;
+		return slot;
 	}
 	return -ENOSPC;
 }
@@ -213,7 +209,6 @@ void journal_remove(struct journal *j, int slot)
 	if (slot < 0 || slot >= JOURNAL_ENTRIES)
 		return;
 	__atomic_store_n(&j->file->entries[slot].pid, 0, __ATOMIC_SEQ_CST);
-	j->next = (size_t)slot;
 }
 
 void journal_set_turned_on(struct journal *j, bool turned_on)
