@@ -388,8 +388,6 @@ int scheduler_new(const struct scheduler_parts *parts, const struct config *conf
 	TAILQ_INIT(&s->jobs);
 	TAILQ_INIT(&s->leaving);
 	TAILQ_INIT(&s->newcomers);
-	s->refused.before = s->refused.pids[0];
-	s->refused.now = s->refused.pids[1];
 	s->epoll = epoll_create1(EPOLL_CLOEXEC);
 	r = s->epoll < 0 ? -errno : make_engine(s);
 	if (r < 0) {

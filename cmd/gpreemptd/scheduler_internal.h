@@ -178,8 +178,8 @@ struct gpu {
 };
 
 struct refused { /* processes for which there is no room; of the last scan, and of this one */
-	pid_t pids[2][SCHEDULER_MAX_LISTED];
-	pid_t *before, *now; /* ascending */
+	pid_t pids[2][SCHEDULER_MAX_LISTED]; /* ascending */
+	unsigned int now; /* which of the two */
 	size_t n_before, n;
 	size_t at; /* in the former, as this scan goes on */
 	size_t from; /* those from here on are asked about again */

@@ -114,10 +114,11 @@ static bool may_come(struct scheduler *s, uid_t uid)
 static bool was_refused(struct scheduler *s, pid_t pid)
 {
 	struct refused *r = &s->refused;
+	const pid_t *before = r->pids[!r->now];
 
-	while (r->at < r->n_before && r->before[r->at] < pid)
+	while (r->at < r->n_before && before[r->at] < pid)
 		r->at++;
-	return r->at < r->n_before && r->before[r->at] == pid;
+	return r->at < r->n_before && before[r->at] == pid;
 }
 
 static bool is_asked_now(struct scheduler *s, pid_t pid)
@@ -134,7 +135,7 @@ static void refuse(struct scheduler *s, pid_t pid)
 	struct refused *r = &s->refused;
 
 	if (r->n < SCHEDULER_MAX_LISTED)
-		r->now[r->n++] = pid;
+		r->pids[r->now][r->n++] = pid;
 }
 
 bool shares_admit(struct scheduler *s, pid_t pid, uid_t *ret_uid)
@@ -148,11 +149,9 @@ bool shares_admit(struct scheduler *s, pid_t pid, uid_t *ret_uid)
 void shares_begin(struct scheduler *s)
 {
 	struct refused *r = &s->refused;
-	pid_t *now = r->before;
 
-	r->before = r->now;
+	r->now = !r->now;
 	r->n_before = r->n;
-	r->now = now;
 	r->n = r->at = r->asked = r->most = 0;
 	r->from = r->from + REFUSED_AT_ONCE < r->n_before ? r->from + REFUSED_AT_ONCE : 0;
 }
