@@ -41,6 +41,9 @@ struct config_mistake {
 int config_read(const char *path, struct config *ret, struct config_mistake *ret_mistake);
 void config_done(struct config *c);
 
+/* The names of all policies there are. */
+void config_policies(char *ret, size_t size, const char *between);
+
 #define CONFIG_PLACE_SIZE 24
 /* "line 7: ", or nothing where it is the file itself. */
 const char *config_place(const struct config_mistake *m, char buf[CONFIG_PLACE_SIZE]);

@@ -44,19 +44,24 @@ static int set_bool(struct config_reader *r, const char *text, bool *field)
 	return 0;
 }
 
+void config_policies(char *ret, size_t size, const char *between)
+{
+	size_t n = 0;
+
+	for (const struct gpol_ops *const *p = gpol_all; *p && n < size; p++)
+		n += (size_t)snprintf(ret + n, size - n, "%s%s", n ? between : "", (*p)->name);
+}
+
 static int set_policy(struct config_reader *r, const char *text, const struct gpol_ops **field)
 {
 	const struct gpol_ops *policy = gpol_find(text);
 	char names[96];
-	size_t n = 0;
 
 	if (policy) {
 		*field = policy;
 		return 0;
 	}
-	for (size_t i = 0; gpol_all[i] && n < sizeof(names); i++)
-		n += (size_t)snprintf(names + n, sizeof(names) - n, "%s%s", i ? ", " : "",
-				      gpol_all[i]->name);
+	config_policies(names, sizeof(names), ", ");
 	config_hint(r, "there are %s", names);
 	return inifile_wrong(r->ini, text, "there is no policy '%.40s'", text);
 }

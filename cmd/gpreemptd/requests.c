@@ -137,24 +137,13 @@ static int subscribe(struct client *client, const union wire_any_request *r)
 
 /* ---- doing ---- */
 
-static void list_policies(char *ret, size_t size)
-{
-	char names[256] = "";
-	size_t n = 0;
-
-	for (const struct gpol_ops *const *p = gpol_all; *p && n < sizeof(names); p++)
-		n += (size_t)snprintf(names + n, sizeof(names) - n, "%s%s", n ? " " : "",
-				      (*p)->name);
-	wire_text_set(ret, size, names);
-}
-
 static int answer_policy(struct client *client, const union wire_any_request *r)
 {
 	struct scheduler *s = client->control->parts.scheduler;
 	struct gpreempt_policy a = { .size = sizeof(a) };
 	const struct gpol_ops *policy = NULL;
 
-	list_policies(a.names, sizeof(a.names));
+	config_policies(a.names, sizeof(a.names), " ");
 	if (r->policy.name[0]) {
 		policy = gpol_find(r->policy.name);
 		if (!policy)
