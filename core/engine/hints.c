@@ -52,14 +52,14 @@ int engine_hint(struct engine *e, uint64_t now_ns, uint32_t job, uint64_t at_ns,
 	for (i = j->hints - 1; i && j->hint[i - 1].at_ns > at_ns; i--)
 		j->hint[i] = j->hint[i - 1];
 	j->hint[i] = (struct engine_hint){ at_ns, end_of(e, at_ns, for_ns) };
-	gpu_of(e, j)->stale = true;
+	j->gpu->stale = true;
 	return 0;
 }
 
 /* A suspend that begins now is done when the work comes. */
 static uint64_t begins(const struct engine *e, const struct engine_job *j, uint32_t hint)
 {
-	return before(j->hint[hint].at_ns, gpu_of(e, j)->learnt.suspend_ns);
+	return before(j->hint[hint].at_ns, j->gpu->learnt.suspend_ns);
 }
 
 bool engine_announced(const struct engine *e, const struct engine_job *j)

@@ -10,7 +10,7 @@
 /* A resume takes its time, so it is asked for early; not by more than a quarter of the bound. */
 static uint64_t early(const struct engine *e, const struct engine_job *j, uint64_t bound_ns)
 {
-	return gpol_min(gpu_of(e, j)->learnt.resume_ns, bound_ns / 4);
+	return gpol_min(j->gpu->learnt.resume_ns, bound_ns / 4);
 }
 
 static uint64_t hold_ends(const struct engine *e, const struct engine_job *j)
@@ -115,13 +115,13 @@ static void write_action(struct engine *e, struct engine_job *j, enum engine_ver
 	*ret = (struct engine_action){
 		.ticket = ticket,
 		.deadline_ns = verb == ENGINE_SUSPEND ? j->deadline_ns : 0,
-		.gpu = gpu_of(e, j)->id,
+		.gpu = j->gpu->id,
 		.job = j->id,
 		.queue = ENGINE_ALL_QUEUES,
 		.because = verb == ENGINE_SUSPEND ? j->room_for : GPOL_NOBODY,
 		.verb = (uint8_t)verb,
 	};
-	engine_pay(e, gpu_of(e, j), verb);
+	engine_pay(e, j->gpu, verb);
 }
 
 static void credit(struct engine *e, const struct engine_job *victim)
@@ -173,9 +173,9 @@ static void suspend_ended(struct engine *e, struct engine_job *j, int result, ui
 {
 	j->suspend_ticket = 0;
 	if (result >= 0)
-		engine_learn(&gpu_of(e, j)->learnt.suspend_ns, took_ns);
+		engine_learn(&j->gpu->learnt.suspend_ns, took_ns);
 	else if (result != -ESRCH)
-		engine_trip(e, gpu_of(e, j));
+		engine_trip(e, j->gpu);
 	if (j->place == PLACE_LEAVING)
 		engine_move_job(e, j, j->has_work, result == -ESRCH ? PLACE_ON : PLACE_OFF);
 }
@@ -185,12 +185,12 @@ static void resume_ended(struct engine *e, struct engine_job *j, int result, uin
 	j->resume_ticket = 0;
 	j->resume_failed = result < 0 && result != -ESRCH;
 	if (j->resume_failed) {
-		engine_trip(e, gpu_of(e, j));
+		engine_trip(e, j->gpu);
 		engine_move_job(e, j, j->has_work, PLACE_OFF);
 		return;
 	}
 	if (result >= 0)
-		engine_learn(&gpu_of(e, j)->learnt.resume_ns, took_ns);
+		engine_learn(&j->gpu->learnt.resume_ns, took_ns);
 	/* A suspend nobody heard of again was before it, and is over with. */
 	j->suspend_ticket = 0;
 	j->let_go_ns = e->now_ns;

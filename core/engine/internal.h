@@ -62,7 +62,7 @@ struct engine_job {
 	bool gone; /* the backend knows no such job: nothing is done to it any more */
 	uint8_t place, want; /* enum place, enum want */
 	struct engine_job_config config;
-	uint32_t gpu; /* index */
+	struct engine_gpu *gpu;
 	struct engine_job *next_on_gpu; /* by id */
 	struct engine_job *next_in_gang; /* a ring; itself when alone */
 	struct engine_job *line_prev, *line_next; /* offline jobs in line for slots */
@@ -203,11 +203,6 @@ void engine_line_up(struct engine *e, struct engine_job *j); /* at the end */
 /* The same for all of the unit; see for_each_member. */
 bool engine_first_visit(struct engine *e, struct engine_job *j);
 
-static inline struct engine_gpu *gpu_of(const struct engine *e, const struct engine_job *j)
-{
-	return &e->gpus[j->gpu];
-}
-
 static inline uint32_t index_of(const struct engine *e, const struct engine_job *j)
 {
 	return (uint32_t)(j - e->jobs);
@@ -239,7 +234,7 @@ static inline bool is_held(const struct engine_job *j)
 static inline bool is_holdable(const struct engine *e, const struct engine_job *j)
 {
 	return !is_online(j) && (j->config.flags & ENGINE_JOB_PREEMPTIBLE) && !j->gone &&
-	       !gpu_of(e, j)->tripped;
+	       !j->gpu->tripped;
 }
 
 static inline uint64_t wait_bound(const struct engine *e, const struct engine_job *j)

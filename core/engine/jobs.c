@@ -40,7 +40,7 @@ void engine_account(struct engine *e, struct engine_job *j)
 
 static void count_running(struct engine *e, const struct engine_job *j, bool more)
 {
-	struct engine_gpu *g = gpu_of(e, j);
+	struct engine_gpu *g = j->gpu;
 
 	if (!runs_offline(j))
 		return;
@@ -71,11 +71,11 @@ void engine_move_job(struct engine *e, struct engine_job *j, bool has_work, enum
 
 	engine_account(e, j);
 	count_running(e, j, false);
-	gpu_of(e, j)->stale = true;
+	j->gpu->stale = true;
 	if (j->has_work != has_work) {
 		j->work_since_ns = e->now_ns;
 		for_each_member(e, m, j)
-			gpu_of(e, m)->stale = true;
+			m->gpu->stale = true;
 	}
 	j->has_work = has_work;
 	j->place = (uint8_t)place;
@@ -95,7 +95,7 @@ bool engine_works(const struct engine *e, const struct engine_job *j)
 
 static void link_to_gpu(struct engine *e, struct engine_job *j)
 {
-	struct engine_job **link = &gpu_of(e, j)->first_job;
+	struct engine_job **link = &j->gpu->first_job;
 
 	while (*link && (*link)->id < j->id)
 		link = &(*link)->next_on_gpu;
@@ -105,7 +105,7 @@ static void link_to_gpu(struct engine *e, struct engine_job *j)
 
 static void unlink_from_gpu(struct engine *e, const struct engine_job *j)
 {
-	struct engine_job **link = &gpu_of(e, j)->first_job;
+	struct engine_job **link = &j->gpu->first_job;
 
 	while (*link != j)
 		link = &(*link)->next_on_gpu;
@@ -186,7 +186,7 @@ static void set_config(struct engine *e, struct engine_job *j,
 	j->config = *config;
 	j->config.class = config->class == JOB_ONLINE ? JOB_ONLINE : JOB_OFFLINE;
 	j->config.weight = config->weight ? config->weight : 1;
-	gpu_of(e, j)->stale = true;
+	j->gpu->stale = true;
 	e->cadence_ns = 0;
 }
 
@@ -201,7 +201,7 @@ int engine_add_job(struct engine *e, uint64_t now_ns, const struct engine_job_co
 	*j = (struct engine_job){
 		.used = true,
 		.id = j->id, /* engine_remove_job left the next one */
-		.gpu = (uint32_t)(g - e->gpus),
+		.gpu = g,
 		.because = GPOL_NOBODY,
 		.work_since_ns = e->now_ns,
 		.accounted_ns = e->now_ns,
@@ -222,7 +222,7 @@ int engine_change_job(struct engine *e, uint32_t job, const struct engine_job_co
 
 	if (!j)
 		return -ENOENT;
-	if (config->gpu != gpu_of(e, j)->id)
+	if (config->gpu != j->gpu->id)
 		return -EINVAL;
 	engine_account(e, j);
 	count_running(e, j, false);
@@ -247,7 +247,7 @@ int engine_remove_job(struct engine *e, uint32_t job)
 	unlink_from_gpu(e, j);
 	leave_gang(j);
 	leave_line(e, j);
-	gpu_of(e, j)->stale = true;
+	j->gpu->stale = true;
 	e->cadence_ns = 0;
 	*j = (struct engine_job){
 		.id = (j->id + (1u << JOB_INDEX_BITS)) % (GENERATIONS << JOB_INDEX_BITS),

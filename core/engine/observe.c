@@ -24,7 +24,7 @@ static uint64_t contended_ns(const struct engine *e, const struct engine_gpu *g)
 
 uint64_t engine_shared_ns(const struct engine *e, const struct engine_job *j)
 {
-	return contended_ns(e, gpu_of(e, j)) - j->contended_before_ns;
+	return contended_ns(e, j->gpu) - j->contended_before_ns;
 }
 
 /*
@@ -62,18 +62,18 @@ void engine_settle(struct engine *e, struct engine_job *j)
 	}
 	if (works != j->has_work) {
 		if (works)
-			j->contended_before_ns = contended_ns(e, gpu_of(e, j));
+			j->contended_before_ns = contended_ns(e, j->gpu);
 		else if (is_online(j))
 			end_burst(e, j);
 		engine_move_job(e, j, works, j->place);
 	} else if (j->moved && !works) {
 		/* It came and went between two looks. */
 		j->work_since_ns = e->now_ns;
-		gpu_of(e, j)->stale = true;
+		j->gpu->stale = true;
 	}
 	/* The reserve of slots follows how many queues of online jobs are in use. */
 	if (is_online(j))
-		gpu_of(e, j)->stale = true;
+		j->gpu->stale = true;
 	j->moved = false;
 }
 
@@ -128,7 +128,7 @@ __attribute__((__noinline__)) static void note_hidden(struct engine *e, struct e
 	if (s->hidden != q->hidden) {
 		j->hidden += s->hidden ? 1 : -1u;
 		q->hidden = s->hidden;
-		gpu_of(e, j)->stale = true;
+		j->gpu->stale = true;
 	}
 	q->read = s->read;
 	q->write = s->write;

@@ -34,7 +34,7 @@ static bool meet_before(const struct engine *e, const struct engine_job *m,
 	bool before_it = false;
 
 	for_each_member(e, o, other)
-		before_it |= o->gpu < m->gpu && gpu_of(e, o)->unit == e->units;
+		before_it |= o->gpu < m->gpu && o->gpu->unit == e->units;
 	return before_it;
 }
 
@@ -42,8 +42,8 @@ static void mark_gpus(struct engine *e, struct engine_job *unit)
 {
 	e->units++;
 	for_each_member(e, m, unit) {
-		gpu_of(e, m)->unit = e->units;
-		gpu_of(e, m)->asked_for = GPOL_NOBODY;
+		m->gpu->unit = e->units;
+		m->gpu->asked_for = GPOL_NOBODY;
 	}
 }
 
@@ -54,7 +54,7 @@ static void mark_gpus(struct engine *e, struct engine_job *unit)
  */
 static bool is_meant(struct engine *e, const struct engine_job *m, struct engine_job *other)
 {
-	struct engine_gpu *g = gpu_of(e, m);
+	struct engine_gpu *g = m->gpu;
 
 	if (!other || is_online(other) || is_alone(m) || is_alone(other))
 		return true;
@@ -135,7 +135,7 @@ static bool is_granted(struct engine *e, struct engine_gpu *g, uint32_t spare_pe
 
 static bool may_hold(struct engine *e, struct engine_job *first, const struct unit *u)
 {
-	struct engine_gpu *g = gpu_of(e, u->urgent ? u->urgent : first);
+	struct engine_gpu *g = (u->urgent ? u->urgent : first)->gpu;
 	/* Minimal runs and the like are no reason to let it wait. */
 	bool urgent = u->urgent && engine_needs_room(e, u->urgent);
 
@@ -146,7 +146,7 @@ static bool may_hold(struct engine *e, struct engine_job *first, const struct un
 		return false;
 	}
 	for_each_member(e, m, first) {
-		if (!is_granted(e, gpu_of(e, m), urgent ? 0 : KEPT_FOR_URGENT))
+		if (!is_granted(e, m->gpu, urgent ? 0 : KEPT_FOR_URGENT))
 			return false;
 	}
 	return true;
@@ -159,7 +159,7 @@ static bool may_park(struct engine *e, struct engine_job *first, const struct un
 	if (u->returning || u->too_soon)
 		return false;
 	for_each_member(e, m, first) {
-		if (!gpu_of(e, m)->may_park)
+		if (!m->gpu->may_park)
 			return false;
 	}
 	return true;

@@ -78,7 +78,7 @@ static struct engine_queue *add(struct engine *e, const struct engine_sample *s,
 	};
 	e->table[at] = (uint32_t)(q - e->queues) + 1;
 	j->queues++;
-	gpu_of(e, j)->stale = true;
+	j->gpu->stale = true;
 	engine_touch(e, j);
 	return q;
 }
@@ -102,7 +102,7 @@ static void forget(struct engine *e, struct engine_queue *q)
 	j->queues--;
 	j->working -= q->work;
 	j->hidden -= q->hidden;
-	gpu_of(e, j)->stale = true;
+	j->gpu->stale = true;
 	*q = (struct engine_queue){ .job = NO_INDEX, .read = e->free_queue };
 	e->free_queue = (uint32_t)(q - e->queues);
 	e->n_queues--;

@@ -131,7 +131,7 @@ static uint32_t queues_on(struct engine *e, struct engine_job *unit, const struc
 	uint32_t n = 0;
 
 	for_each_member(e, m, unit)
-		n += gpu_of(e, m) == g ? m->queues : 0;
+		n += m->gpu == g ? m->queues : 0;
 	return n;
 }
 
@@ -147,7 +147,7 @@ static bool fits_on(struct engine *e, struct engine_job *unit, const struct engi
 static bool fits(struct engine *e, struct engine_job *unit)
 {
 	for_each_member(e, m, unit) {
-		if (!fits_on(e, unit, gpu_of(e, m)))
+		if (!fits_on(e, unit, m->gpu))
 			return false;
 	}
 	return true;
@@ -156,7 +156,7 @@ static bool fits(struct engine *e, struct engine_job *unit)
 static void let_in(struct engine *e, struct engine_job *unit)
 {
 	for_each_member(e, m, unit) {
-		gpu_of(e, m)->used += m->queues;
+		m->gpu->used += m->queues;
 		m->admitted = true;
 	}
 }
@@ -165,7 +165,7 @@ static void let_in(struct engine *e, struct engine_job *unit)
 static void turn_away(struct engine *e, struct engine_job *unit)
 {
 	for_each_member(e, m, unit) {
-		gpu_of(e, m)->full |= m->queues != 0;
+		m->gpu->full |= m->queues != 0;
 		m->admitted = false;
 	}
 	engine_set_want(e, unit, WANT_OFF);
@@ -246,7 +246,7 @@ static void clean_up(struct engine *e, struct engine_gpu *g)
 		engine_set_want(e, unit, WANT_OFF);
 		for_each_member(e, m, unit) {
 			m->parked = true;
-			gpu_of(e, m)->used -= m->queues;
+			m->gpu->used -= m->queues;
 		}
 	}
 }
