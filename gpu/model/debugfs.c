@@ -188,27 +188,16 @@ static void print_rls(struct model *m, FILE *out)
 	}
 }
 
-int model_debugfs(struct model *m, const char *path, bool list, FILE *out)
+void model_print_debugfs(struct tree *t, struct model *m)
 {
-	if (list) {
-		if (*path)
-			return -ENOTDIR;
-		model_list_name(out, "hang_hws");
-		model_list_name(out, "hqds");
-		model_list_name(out, "mem_limit");
-		model_list_name(out, "mqds");
-		model_list_name(out, "rls");
-		return 0;
-	}
-	if (!strcmp(path, "mqds"))
-		print_mqds(m, out);
-	else if (!strcmp(path, "hqds"))
-		print_hqds(m, out);
-	else if (!strcmp(path, "rls"))
-		print_rls(m, out);
-	else if (!strcmp(path, "hang_hws") || !strcmp(path, "mem_limit"))
-		return -EACCES; /* for writing only */
-	else
-		return *path ? -ENOENT : -EISDIR;
-	return 0;
+	if (model_at_file(t, "hang_hws"))
+		t->result = -EACCES; /* for writing only */
+	if (model_at_file(t, "hqds"))
+		print_hqds(m, t->out);
+	if (model_at_file(t, "mem_limit"))
+		t->result = -EACCES;
+	if (model_at_file(t, "mqds"))
+		print_mqds(m, t->out);
+	if (model_at_file(t, "rls"))
+		print_rls(m, t->out);
 }

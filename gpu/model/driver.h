@@ -355,16 +355,25 @@ bool model_fault_take(struct model *m, enum model_fault_kind kind);
 void model_program_free(struct model_queue *q);
 
 /* ---- files ---- */
-/* A directory (@list) or a file is printed to @out. -ENOENT. */
-int model_sysfs(struct model *m, const char *path, bool list, FILE *out);
-int model_sysfs_proc(struct model *m, const char *path, bool list, FILE *out);
-int model_debugfs(struct model *m, const char *path, bool list, FILE *out);
-int model_procfs(struct model *m, const char *path, bool list, FILE *out);
-int model_params(struct model *m, const char *path, bool list, FILE *out);
-/* Takes a leading "name/" or a whole "name" off *path. */
-bool model_path_take(const char **path, const char *name);
-bool model_path_take_number(const char **path, uint64_t *ret);
-void model_list_name(FILE *out, const char *fmt, ...) _printf_(2, 3);
+/*
+ * Who prints a directory names each of its entries once. Where it is the directory that is to be
+ * listed, the name is printed; where the path leads on through the entry, that is to be printed,
+ * and nothing after it.
+ */
+struct tree {
+	const char *path; /* what is left of it */
+	uint64_t number; /* that comes next in it; UINT64_MAX: none */
+	bool list; /* a directory is wanted, else a file */
+	FILE *out;
+	int result;
+};
+#define model_at_dir(t, ...) model_at(t, true, __VA_ARGS__)
+#define model_at_file(t, ...) model_at(t, false, __VA_ARGS__)
+bool model_at(struct tree *t, bool dir, const char *fmt, ...) _printf_(3, 4);
+bool model_at_number(struct tree *t, uint64_t number); /* a directory */
+void model_print_debugfs(struct tree *t, struct model *m);
+void model_print_procfs(struct tree *t, struct model *m);
+void model_print_params(struct tree *t, struct model *m);
 void model_hex_dump(FILE *out, const char *indent, const uint32_t *words, size_t n);
 void model_dump_runlist(const struct model_gpu *gpu, FILE *out);
 void model_fill_mqd(const struct model_queue *q, uint32_t xcc, uint32_t *mqd);

@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: MIT */
 /* /proc of the modelled processes, and the driver's module parameters. */
-#include <errno.h>
-#include <string.h>
-
 #include "gpu/model/driver.h"
 
 #define TICK_NS (10 * NSEC_PER_MSEC)
@@ -36,54 +33,33 @@ static void print_status(FILE *out, const struct model_proc *p, pid_t tid)
 	fprintf(out, "NStgid:\t%d\nNSpid:\t%d\nThreads:\t%zu\n", p->pid, tid, p->n_tids + 1);
 }
 
-static int one_process(const struct model_proc *p, pid_t tid, const char *path, bool list,
-		       FILE *out)
+static void print_process(struct tree *t, const struct model_proc *p, pid_t tid)
 {
-	if (list) {
-		if (*path)
-			return -ENOTDIR;
-		model_list_name(out, "cgroup");
-		model_list_name(out, "comm");
-		model_list_name(out, "stat");
-		model_list_name(out, "status");
-		return 0;
-	}
-	if (!strcmp(path, "stat"))
-		print_stat(out, p, tid);
-	else if (!strcmp(path, "status"))
-		print_status(out, p, tid);
-	else if (!strcmp(path, "comm"))
-		fprintf(out, "%s\n", p->comm);
-	else if (!strcmp(path, "cgroup"))
-		fprintf(out, "0::%s\n", p->cgroup);
-	else
-		return -ENOENT;
-	return 0;
+	if (model_at_file(t, "cgroup"))
+		fprintf(t->out, "0::%s\n", p->cgroup);
+	if (model_at_file(t, "comm"))
+		fprintf(t->out, "%s\n", p->comm);
+	if (model_at_file(t, "stat"))
+		print_stat(t->out, p, tid);
+	if (model_at_file(t, "status"))
+		print_status(t->out, p, tid);
 }
 
-int model_procfs(struct model *m, const char *path, bool list, FILE *out)
+void model_print_procfs(struct tree *t, struct model *m)
 {
-	struct model_proc *p;
-	uint64_t pid;
+	bool self = *t->path && model_at_dir(t, "self");
+	pid_t tid = self ? MODEL_SELF_PID : t->number <= INT32_MAX ? (pid_t)t->number : 0;
+	const struct model_proc *p = model_proc_by_tid(m, tid);
 
-	if (!*path) {
-		if (!list)
-			return -EISDIR;
-		for (p = m->procs; p; p = p->next)
-			model_list_name(out, "%d", p->pid);
-		return 0;
+	if (p && (self || model_at_number(t, t->number))) {
+		print_process(t, p, tid);
+		return;
 	}
-	if (model_path_take(&path, "self"))
-		pid = MODEL_SELF_PID;
-	else if (!model_path_take_number(&path, &pid) || pid > INT32_MAX)
-		return -ENOENT;
-	p = model_proc_by_tid(m, (pid_t)pid);
-	if (!p)
-		return -ENOENT;
-	return one_process(p, (pid_t)pid, path, list, out);
+	for (p = m->procs; p; p = p->next)
+		model_at_number(t, (uint64_t)p->pid);
 }
 
-int model_params(struct model *m, const char *path, bool list, FILE *out)
+void model_print_params(struct tree *t, struct model *m)
 {
 	static const char *const victims_only[] = {
 		[MODEL_EXT_ALL_QUEUES] = "N",
@@ -107,15 +83,7 @@ int model_params(struct model *m, const char *path, bool list, FILE *out)
 		{ "send_sigterm", "0" },
 	};
 
-	for (size_t i = 0; i < ARRAY_SIZE(params); i++) {
-		if (!params[i].value)
-			continue;
-		if (list && !*path) {
-			model_list_name(out, "%s", params[i].name);
-		} else if (!list && !strcmp(path, params[i].name)) {
-			fprintf(out, "%s\n", params[i].value);
-			return 0;
-		}
-	}
-	return list && !*path ? 0 : -ENOENT;
+	for (size_t i = 0; i < ARRAY_SIZE(params); i++)
+		if (params[i].value && model_at_file(t, "%s", params[i].name))
+			fprintf(t->out, "%s\n", params[i].value);
 }

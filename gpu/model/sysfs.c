@@ -14,98 +14,60 @@
 
 /* ---- paths ---- */
 
-bool model_path_take(const char **path, const char *name)
+static uint64_t leading_number(const char *path)
 {
-	size_t n = strlen(name);
+	size_t n = strspn(path, "0123456789");
 
-	if (strncmp(*path, name, n) || ((*path)[n] != '/' && (*path)[n]))
-		return false;
-	*path += n + ((*path)[n] == '/');
-	return true;
+	if (!n || n > 18 || (path[n] != '/' && path[n]) || (path[0] == '0' && n > 1))
+		return UINT64_MAX;
+	return strtoull(path, NULL, 10);
 }
 
-bool model_path_take_number(const char **path, uint64_t *ret)
+static void enter(struct tree *t, size_t len)
 {
-	size_t n = strspn(*path, "0123456789");
-
-	if (!n || n > 18 || ((*path)[n] != '/' && (*path)[n]) || ((*path)[0] == '0' && n > 1))
-		return false;
-	*ret = strtoull(*path, NULL, 10);
-	*path += n + ((*path)[n] == '/');
-	return true;
+	t->path += len + (len && t->path[len] == '/');
+	t->number = leading_number(t->path);
+	if (!*t->path)
+		t->result = t->list ? 0 : -EISDIR;
 }
 
-void model_list_name(FILE *out, const char *fmt, ...)
+static bool is_to_be_listed(const struct tree *t)
 {
+	return t->list && !*t->path;
+}
+
+bool model_at(struct tree *t, bool dir, const char *fmt, ...)
+{
+	char name[32];
 	va_list ap;
+	size_t n;
 
 	va_start(ap, fmt);
-	vfprintf(out, fmt, ap);
+	n = (size_t)vsnprintf(name, sizeof(name), fmt, ap);
 	va_end(ap);
-	fputc('\0', out);
-}
-
-/* Of the rest of /sys only what the driver's extension puts there. */
-static int read_sys(struct model *m, const char *path, bool list, FILE *out)
-{
-	if (list || !m->config.ext || strcmp(path, "kernel/debug/" KFD_GPREEMPT_DEVICE))
-		return -ENOENT;
-	model_ext_print_state(m, out);
-	return 0;
-}
-
-static int read_tree(struct model *m, enum gkfd_tree tree, const char *path, bool list, FILE *out)
-{
-	switch (tree) {
-	case GKFD_TREE_SYSFS:
-		return model_sysfs(m, path, list, out);
-	case GKFD_TREE_DEBUGFS:
-		return model_debugfs(m, path, list, out);
-	case GKFD_TREE_PARAMS:
-		return model_params(m, path, list, out);
-	case GKFD_TREE_PROC:
-		return model_procfs(m, path, list, out);
-	case GKFD_TREE_SYS:
-		return read_sys(m, path, list, out);
-	default:
-		return -EINVAL;
+	if (is_to_be_listed(t)) {
+		fwrite(name, 1, n + 1, t->out);
+		return false;
 	}
+	if (strncmp(t->path, name, n) || (t->path[n] && !(dir && t->path[n] == '/')))
+		return false;
+	if (dir)
+		enter(t, n);
+	else
+		t->result = t->list ? -ENOTDIR : 0;
+	return dir || !t->list;
 }
 
-static int read_text(struct model *m, enum gkfd_tree tree, const char *path, bool list,
-		     char **ret_text, size_t *ret_len)
+bool model_at_number(struct tree *t, uint64_t number)
 {
-	_cleanup_free_ char *text = NULL;
-	struct stream s;
-	size_t len;
-	int r, closed;
-
-	r = stream_open(&s);
-	if (r < 0)
-		return r;
-	r = read_tree(m, tree, path, list, s.out);
-	closed = stream_close(&s, &text, &len);
-	if (r < 0)
-		return r;
-	if (closed < 0)
-		return closed;
-	*ret_text = steal_ptr(&text);
-	*ret_len = len;
-	return 0;
-}
-
-int model_read_file(struct model *m, enum gkfd_tree tree, const char *path, char **ret_text,
-		    size_t *ret_len)
-{
-	return read_text(m, tree, path, false, ret_text, ret_len);
-}
-
-/* The stream's own NUL behind the last name is the empty name that ends the list. */
-int model_list_dir(struct model *m, enum gkfd_tree tree, const char *path, char **ret_names)
-{
-	size_t len;
-
-	return read_text(m, tree, path, true, ret_names, &len);
+	if (is_to_be_listed(t)) {
+		fprintf(t->out, "%llu%c", (unsigned long long)number, '\0');
+		return false;
+	}
+	if (t->number != number)
+		return false;
+	enter(t, strspn(t->path, "0123456789"));
+	return true;
 }
 
 /* ---- topology ---- */
@@ -213,72 +175,181 @@ static void print_gpu_node(FILE *out, const struct model_gpu *gpu)
 	fprintf(out, "max_engine_clk_ccompute %u\n", CPU_CLOCK_MHZ);
 }
 
-static int node_file(struct model *m, uint64_t node, const char *path, bool list, FILE *out)
+static void print_node(struct tree *t, struct model *m, uint32_t node)
 {
 	const struct model_gpu *gpu = node ? &m->gpus[node - 1] : NULL;
 
-	if (list) {
-		if (*path)
-			return -ENOTDIR;
-		model_list_name(out, "gpu_id");
-		model_list_name(out, "name");
-		model_list_name(out, "properties");
-		return 0;
-	}
-	if (!strcmp(path, "gpu_id"))
-		fprintf(out, "%u\n", gpu ? gpu->id : 0);
-	else if (!strcmp(path, "name"))
-		fprintf(out, "%s\n", gpu ? model_gpu_debugs_per_vmid(gpu) ? "ip discovery" :
-								       "arcturus" : "");
-	else if (strcmp(path, "properties"))
-		return -ENOENT;
-	else if (gpu)
-		print_gpu_node(out, gpu);
+	if (model_at_file(t, "gpu_id"))
+		fprintf(t->out, "%u\n", gpu ? gpu->id : 0);
+	if (model_at_file(t, "name"))
+		fprintf(t->out, "%s\n",
+			gpu ? model_gpu_debugs_per_vmid(gpu) ? "ip discovery" : "arcturus" : "");
+	if (!model_at_file(t, "properties"))
+		return;
+	if (gpu)
+		print_gpu_node(t->out, gpu);
 	else
-		print_cpu_node(out);
+		print_cpu_node(t->out);
+}
+
+static void print_nodes(struct tree *t, struct model *m)
+{
+	for (uint32_t i = 0; i <= m->config.n_gpus; i++) {
+		if (model_at_number(t, i)) {
+			print_node(t, m, i);
+			return;
+		}
+	}
+}
+
+static void print_topology(struct tree *t, struct model *m)
+{
+	if (model_at_file(t, "generation_id"))
+		fprintf(t->out, "%u\n", m->config.n_gpus + 1);
+	if (model_at_dir(t, "nodes"))
+		print_nodes(t, m);
+	else if (model_at_file(t, "system_properties"))
+		fputs("platform_oem 0\nplatform_id 0\nplatform_rev 0\n", t->out);
+}
+
+/* ---- processes: what each has (Linux 6.12 kfd_process.c) ---- */
+
+/* Waves on the first XCC, taken times the XCCs for AQL queues, in compute units rounded up. */
+static uint32_t cu_occupancy(const struct model_kproc *k, const struct model_pdd *pdd)
+{
+	uint32_t per_cu = MODEL_SIMD_PER_CU * MODEL_WAVES_PER_SIMD;
+	uint32_t waves = 0;
+
+	for (const struct model_queue *q = k->queues; q; q = q->next) {
+		if (q->pdd != pdd || q->type != QUEUE_COMPUTE)
+			continue;
+		waves += hw_queue_waves(q->hw, 0) * (q->aql ? pdd->gpu->m->config.chip->n_xcc : 1);
+	}
+	return (waves + per_cu - 1) / per_cu;
+}
+
+static void print_stats(struct tree *t, const struct model_kproc *k, const struct model_pdd *pdd)
+{
+	if (!model_is_mes(pdd->gpu) && model_at_file(t, "cu_occupancy"))
+		fprintf(t->out, "%u\n", cu_occupancy(k, pdd));
+	if (model_at_file(t, "evicted_ms"))
+		fprintf(t->out, "%llu\n", (unsigned long long)(pdd->evicted_ns / NSEC_PER_MSEC));
+}
+
+/* None of these ends in a newline. */
+static void print_queue(struct tree *t, const struct model_queue *q)
+{
+	if (model_at_file(t, "gpuid"))
+		fprintf(t->out, "%u", q->gpu->id);
+	if (model_at_file(t, "size"))
+		fprintf(t->out, "%u", q->ring_bytes);
+	if (model_at_file(t, "type"))
+		fprintf(t->out, "%d", q->type);
+}
+
+static void print_queues(struct tree *t, const struct model_kproc *k)
+{
+	for (const struct model_queue *q = k->queues; q; q = q->next) {
+		if (model_at_number(t, q->id)) {
+			print_queue(t, q);
+			return;
+		}
+	}
+}
+
+static void print_process(struct tree *t, const struct model_kproc *k)
+{
+	if (model_at_file(t, "pasid"))
+		fprintf(t->out, "%u\n", k->pasid);
+	if (model_at_dir(t, "queues")) {
+		print_queues(t, k);
+		return;
+	}
+	for (const struct model_pdd *pdd = k->pdds; pdd < k->pdds + MODEL_MAX_GPUS && pdd->gpu;
+	     pdd++) {
+		if (model_at_file(t, "sdma_%u", pdd->gpu->id))
+			fputs("0\n", t->out);
+		if (model_at_dir(t, "stats_%u", pdd->gpu->id)) {
+			print_stats(t, k, pdd);
+			return;
+		}
+		if (model_at_file(t, "vram_%u", pdd->gpu->id))
+			fprintf(t->out, "%llu\n", (unsigned long long)pdd->vram_bytes);
+	}
+}
+
+static void print_processes(struct tree *t, struct model *m)
+{
+	for (const struct model_kproc *k = m->kprocs; k; k = k->next) {
+		if (model_at_number(t, (uint64_t)k->proc->pid)) {
+			print_process(t, k);
+			return;
+		}
+	}
+}
+
+/* ---- all trees ---- */
+
+static void print_sysfs(struct tree *t, struct model *m)
+{
+	if (model_at_dir(t, "proc"))
+		print_processes(t, m);
+	else if (model_at_dir(t, "topology"))
+		print_topology(t, m);
+}
+
+/* Of the rest of /sys only what the driver's extension puts there. */
+static void print_sys(struct tree *t, struct model *m)
+{
+	t->result = -ENOENT;
+	if (!t->list && m->config.ext && model_at_file(t, "kernel/debug/" KFD_GPREEMPT_DEVICE))
+		model_ext_print_state(m, t->out);
+}
+
+static int print(struct model *m, enum gkfd_tree tree, const char *path, bool list, char **ret_text,
+		 size_t *ret_len)
+{
+	static void (*const trees[GKFD_TREE_COUNT])(struct tree * t, struct model * m) = {
+		[GKFD_TREE_SYSFS] = print_sysfs,
+		[GKFD_TREE_DEBUGFS] = model_print_debugfs,
+		[GKFD_TREE_PARAMS] = model_print_params,
+		[GKFD_TREE_PROC] = model_print_procfs,
+		[GKFD_TREE_SYS] = print_sys,
+	};
+	struct tree t = { .path = path, .list = list, .result = -ENOENT };
+	_cleanup_free_ char *text = NULL;
+	struct stream s;
+	size_t len;
+	int r, closed;
+
+	if (tree >= GKFD_TREE_COUNT || !trees[tree])
+		return -EINVAL;
+	r = stream_open(&s);
+	if (r < 0)
+		return r;
+	t.out = s.out;
+	enter(&t, 0);
+	trees[tree](&t, m);
+	closed = stream_close(&s, &text, &len);
+	if (t.result < 0)
+		return t.result;
+	if (closed < 0)
+		return closed;
+	*ret_text = steal_ptr(&text);
+	*ret_len = len;
 	return 0;
 }
 
-static int topology(struct model *m, const char *path, bool list, FILE *out)
+int model_read_file(struct model *m, enum gkfd_tree tree, const char *path, char **ret_text,
+		    size_t *ret_len)
 {
-	uint64_t node;
-
-	if (list && !*path) {
-		model_list_name(out, "generation_id");
-		model_list_name(out, "nodes");
-		model_list_name(out, "system_properties");
-		return 0;
-	}
-	if (!list && !strcmp(path, "generation_id")) {
-		fprintf(out, "%u\n", m->config.n_gpus + 1);
-		return 0;
-	}
-	if (!list && !strcmp(path, "system_properties")) {
-		fputs("platform_oem 0\nplatform_id 0\nplatform_rev 0\n", out);
-		return 0;
-	}
-	if (!model_path_take(&path, "nodes"))
-		return -ENOENT;
-	if (list && !*path) {
-		for (uint32_t i = 0; i <= m->config.n_gpus; i++)
-			model_list_name(out, "%u", i);
-		return 0;
-	}
-	if (!model_path_take_number(&path, &node) || node > m->config.n_gpus)
-		return -ENOENT;
-	return node_file(m, node, path, list, out);
+	return print(m, tree, path, false, ret_text, ret_len);
 }
 
-int model_sysfs(struct model *m, const char *path, bool list, FILE *out)
+/* The stream's own NUL behind the last name is the empty name that ends the list. */
+int model_list_dir(struct model *m, enum gkfd_tree tree, const char *path, char **ret_names)
 {
-	if (list && !*path) {
-		model_list_name(out, "proc");
-		model_list_name(out, "topology");
-		return 0;
-	}
-	if (model_path_take(&path, "topology"))
-		return topology(m, path, list, out);
-	if (model_path_take(&path, "proc"))
-		return model_sysfs_proc(m, path, list, out);
-	return -ENOENT;
+	size_t len;
+
+	return print(m, tree, path, true, ret_names, &len);
 }
