@@ -374,9 +374,6 @@ bool model_at_number(struct tree *t, uint64_t number); /* a directory */
 void model_print_debugfs(struct tree *t, struct model *m);
 void model_print_procfs(struct tree *t, struct model *m);
 void model_print_params(struct tree *t, struct model *m);
-void model_hex_dump(FILE *out, const char *indent, const uint32_t *words, size_t n);
-void model_dump_runlist(const struct model_gpu *gpu, FILE *out);
-void model_fill_mqd(const struct model_queue *q, uint32_t xcc, uint32_t *mqd);
 uint32_t model_gpu_location(const struct model_gpu *gpu);
 uint32_t model_gpu_device_id(const struct model_gpu *gpu);
 uint32_t model_gpu_capability(const struct model_gpu *gpu);

@@ -66,13 +66,16 @@ struct hw_queue_config {
 	uint32_t ring_bytes;
 	uint64_t read_ptr_va, write_ptr_va;
 	uint32_t target_xcc; /* PM4 only */
-	/*
-	 * 0..15: a pipe priority of low up to 6, medium up to 10, high from 11 on (Linux 6.12
-	 * kfd_mqd_manager.c). Within one pipe priority dispatch treats all values alike.
-	 */
-	uint32_t priority;
+	uint32_t priority; /* 0..15 */
 	bool log_packets;
 };
+
+/*
+ * Pipe priorities; higher is more urgent: low up to a priority of 6, medium up to 10, high from 11
+ * on (Linux 6.12 kfd_mqd_manager.c, pipe_priority_map). Dispatch treats all of one pipe alike.
+ */
+enum { HW_PIPE_LOW, HW_PIPE_MEDIUM, HW_PIPE_HIGH, HW_N_PIPES };
+uint32_t hw_pipe_of(uint32_t priority);
 
 /* NULL: out of memory, or a chip that lacks something: XCCs, slots, clock, bandwidth, quantum... */
 struct hw_gpu *hw_gpu_new(const struct model_chip *chip, struct timeline *time);

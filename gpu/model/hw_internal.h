@@ -23,9 +23,6 @@
 
 #include "gpu/model/hw.h"
 
-/* Pipe priorities; higher is more urgent. */
-enum { HW_PIPE_LOW, HW_PIPE_MEDIUM, HW_PIPE_HIGH, HW_N_PIPES };
-
 static inline uint64_t hw_add_sat(uint64_t a, uint64_t b)
 {
 	return a > UINT64_MAX - b ? UINT64_MAX : a + b;

@@ -115,8 +115,7 @@ static void take_off(struct hw_gpu *gpu)
 	gpu->turns.save_ns += op.save_ns;
 }
 
-/* Linux 6.12 kfd_mqd_manager.c, pipe_priority_map */
-static uint32_t pipe_of(uint32_t priority)
+uint32_t hw_pipe_of(uint32_t priority)
 {
 	return priority < 7 ? HW_PIPE_LOW : priority < 11 ? HW_PIPE_MEDIUM : HW_PIPE_HIGH;
 }
@@ -129,7 +128,7 @@ static void put_on(struct hw_queue *q)
 	if (q->on)
 		return;
 	q->on = true;
-	q->pipe = pipe_of(q->config.priority);
+	q->pipe = hw_pipe_of(q->config.priority);
 	gpu->pipes |= 1u << q->pipe;
 	hw_queue_see_write(q);
 }
