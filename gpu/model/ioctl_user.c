@@ -28,39 +28,34 @@ static void *find_lent(const struct model *m, uint64_t addr, size_t n)
 	return NULL;
 }
 
-static int copy_result(ssize_t done, size_t n)
+/* Between our @mine and the caller's @addr. */
+static int copy(const struct model *m, void *mine, uint64_t addr, size_t n, bool to_user)
 {
+	struct iovec local = { .iov_base = mine, .iov_len = n };
+	struct iovec remote = { .iov_base = (void *)(uintptr_t)addr, .iov_len = n };
+	void *lent = m->lent ? find_lent(m, addr, n) : NULL;
+	ssize_t done = -1;
+
+	if (!n)
+		return 0;
+	if (lent) {
+		memcpy(to_user ? lent : mine, to_user ? mine : lent, n);
+		return 0;
+	}
+	if (!m->lent)
+		done = (to_user ? process_vm_writev : process_vm_readv)(getpid(), &local, 1,
+									&remote, 1, 0);
 	return done == (ssize_t)n ? 0 : -EFAULT;
 }
 
 int model_copy_from_user(const struct model *m, void *to, uint64_t from, size_t n)
 {
-	struct iovec local = { .iov_base = to, .iov_len = n };
-	struct iovec remote = { .iov_base = (void *)(uintptr_t)from, .iov_len = n };
-	const void *lent = m->lent ? find_lent(m, from, n) : NULL;
-
-	if (!n)
-		return 0;
-	if (lent)
-		memcpy(to, lent, n);
-	if (m->lent)
-		return lent ? 0 : -EFAULT;
-	return copy_result(process_vm_readv(getpid(), &local, 1, &remote, 1, 0), n);
+	return copy(m, to, from, n, false);
 }
 
 int model_copy_to_user(const struct model *m, uint64_t to, const void *from, size_t n)
 {
-	struct iovec local = { .iov_base = (void *)(uintptr_t)from, .iov_len = n };
-	struct iovec remote = { .iov_base = (void *)(uintptr_t)to, .iov_len = n };
-	void *lent = m->lent ? find_lent(m, to, n) : NULL;
-
-	if (!n)
-		return 0;
-	if (lent)
-		memcpy(lent, from, n);
-	if (m->lent)
-		return lent ? 0 : -EFAULT;
-	return copy_result(process_vm_writev(getpid(), &local, 1, &remote, 1, 0), n);
+	return copy(m, (void *)from, to, n, true);
 }
 
 bool model_access_ok(uint64_t addr)
