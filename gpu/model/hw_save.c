@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "gpu/model/hw_internal.h"
+#include "util/array.h"
 #include "util/macros.h"
 
 /* Stops what runs of one queue. What was still on its way back has not left the save area. */
@@ -17,7 +17,7 @@ static void save_queue(struct hw_queue *q, uint64_t bytes[MODEL_MAX_XCC])
 			for (uint32_t x = 0; x < gpu->chip.n_xcc; x++)
 				bytes[x] += hw_cohort_bytes(c, x);
 			if (c->packet->save_seq != gpu->save_seq)
-				hw_log_saved(c->packet);
+				hw_log(c->packet)->saves++;
 			c->packet->save_seq = gpu->save_seq;
 		}
 		hw_cohort_save(c);
@@ -71,27 +71,11 @@ void hw_clear_mapped(struct hw_gpu *gpu)
 	timeline_set(gpu->time, &gpu->turn_over, TIMELINE_NEVER);
 }
 
-static int make_room(struct hw_gpu *gpu, size_t n)
+/* Where one cannot be added, none is. */
+static int add(struct hw_gpu *gpu, struct hw_queue *const *qs, size_t n)
 {
-	struct hw_queue **on;
+	int r = array_reserve(&gpu->on, gpu->n_listed + n, &gpu->cap_on, sizeof(*gpu->on));
 
-	if (n <= gpu->cap_on)
-		return 0;
-	on = reallocarray(gpu->on, n, sizeof(*on));
-	if (!on)
-		return -ENOMEM;
-	gpu->on = on;
-	gpu->cap_on = n;
-	return 0;
-}
-
-int hw_map(struct hw_gpu *gpu, struct hw_queue *const *qs, size_t n)
-{
-	int r;
-
-	if (gpu->n_listed || gpu->frozen)
-		return -EBUSY;
-	r = make_room(gpu, n);
 	if (r < 0)
 		return r;
 	for (size_t i = 0; i < n; i++) {
@@ -106,19 +90,14 @@ int hw_map(struct hw_gpu *gpu, struct hw_queue *const *qs, size_t n)
 	return 0;
 }
 
+int hw_map(struct hw_gpu *gpu, struct hw_queue *const *qs, size_t n)
+{
+	return gpu->n_listed || gpu->frozen ? -EBUSY : add(gpu, qs, n);
+}
+
 int hw_add(struct hw_queue *q)
 {
-	struct hw_gpu *gpu = q->gpu;
-	int r;
-
-	if (q->mapped || gpu->frozen)
-		return -EBUSY;
-	r = make_room(gpu, gpu->n_listed + 1);
-	if (r < 0)
-		return r;
-	hw_list_add(q);
-	hw_slots_fill(gpu);
-	return 0;
+	return q->mapped || q->gpu->frozen ? -EBUSY : add(q->gpu, &q, 1);
 }
 
 void hw_reset(struct hw_gpu *gpu)
