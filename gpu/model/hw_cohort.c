@@ -28,27 +28,21 @@ uint64_t hw_cohort_ran_ns(const struct hw_cohort *c)
 	return now > c->since_ns ? MIN(now - c->since_ns, c->left_ns) : 0;
 }
 
-static void occupy(const struct hw_packet *p, uint32_t xcc, uint32_t count)
+/* @count workgroups more; those that leave are negative. */
+static void occupy(const struct hw_packet *p, uint32_t xcc, int64_t count)
 {
 	struct hw_queue *q = p->q;
 
-	q->gpu->free_room[xcc] -= p->wg_room * count;
-	q->gpu->waves += (uint64_t)p->wg_waves * count;
-	q->waves[xcc] += p->wg_waves * count;
-	q->resident += p->wg_room ? count : 0;
+	q->gpu->free_room[xcc] -= p->wg_room * (uint64_t)count;
+	q->gpu->waves += p->wg_waves * (uint64_t)count;
+	q->waves[xcc] += (uint32_t)(p->wg_waves * count);
+	q->resident += p->wg_room ? (uint64_t)count : 0;
 }
 
 static void vacate(const struct hw_cohort *c)
 {
-	const struct hw_packet *p = c->packet;
-	struct hw_queue *q = p->q;
-
-	for (uint32_t x = 0; x < q->gpu->chip.n_xcc; x++) {
-		q->gpu->free_room[x] += p->wg_room * c->count[x];
-		q->gpu->waves -= (uint64_t)p->wg_waves * c->count[x];
-		q->waves[x] -= p->wg_waves * c->count[x];
-		q->resident -= p->wg_room ? c->count[x] : 0;
-	}
+	for (uint32_t x = 0; x < c->packet->q->gpu->chip.n_xcc; x++)
+		occupy(c->packet, x, -(int64_t)c->count[x]);
 }
 
 /* Even what takes no time ends later than it began. */
@@ -81,7 +75,7 @@ static void complete(struct hw_packet *p)
 
 		mem_write64(q->config.vm, va, mem_read64(q->config.vm, va) - 1);
 	}
-	hw_log_done(p);
+	hw_log(p)->done_ns = q->gpu->time->now_ns;
 	q->completed++;
 	TAILQ_REMOVE(&q->packets, p, link);
 	free(p);
@@ -97,8 +91,8 @@ static void cohort_done(struct event *e)
 	struct hw_queue *q = p->q;
 
 	vacate(c);
-	hw_log_executed(p, workgroups, c->left_ns);
-	hw_log_finished(p, workgroups);
+	hw_log(p)->executed_ns += workgroups * c->left_ns;
+	hw_log(p)->finished += p->empty ? 0 : workgroups;
 	forget(c, &q->running);
 	if (!p->unlaunched && !p->n_cohorts)
 		complete(p);
@@ -132,7 +126,7 @@ static struct hw_cohort *youngest(struct hw_packet *p)
 	if (!c)
 		return NULL;
 	if (!p->started)
-		hw_log_started(p);
+		hw_log(p)->started_ns = now;
 	p->started = true;
 	c->since_ns = now;
 	set_end(c);
@@ -163,7 +157,7 @@ void hw_cohort_save(struct hw_cohort *c)
 	uint64_t ran = hw_cohort_ran_ns(c);
 
 	vacate(c);
-	hw_log_executed(p, workgroups, ran);
+	hw_log(p)->executed_ns += workgroups * ran;
 	c->left_ns -= ran;
 	timeline_set(p->q->gpu->time, &c->done, TIMELINE_NEVER);
 	p->fresh = NULL;

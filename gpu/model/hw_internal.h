@@ -59,6 +59,7 @@ struct hw_packet {
 	size_t n_cohorts; /* running or saved */
 	struct hw_cohort *fresh; /* the youngest running, to which more may be added */
 	uint64_t save_seq; /* the last save that took some of it */
+	struct model_packet unlogged; /* the record of one that is not to be kept */
 };
 TAILQ_HEAD(hw_packets, hw_packet);
 
@@ -172,13 +173,10 @@ uint64_t hw_restore(struct hw_gpu *gpu, uint64_t from_ns);
 /* Everything it has on the GPU or saved is gone; it has failed if that was anything. */
 void hw_queue_lose(struct hw_queue *q);
 
-/* hw_log.c; all do nothing without log_packets */
+/* hw_log.c */
 void hw_log_submitted(struct hw_queue *q, uint64_t write); /* best effort */
 int hw_log_fetched(struct hw_packet *p, uint64_t workgroups); /* -ENOMEM */
-void hw_log_started(const struct hw_packet *p);
-void hw_log_executed(const struct hw_packet *p, uint64_t workgroups, uint64_t ns);
-void hw_log_finished(const struct hw_packet *p, uint64_t workgroups);
-void hw_log_saved(const struct hw_packet *p);
-void hw_log_done(const struct hw_packet *p);
+/* Of a packet that was fetched, to be written to; valid until the next one is. */
+struct model_packet *hw_log(struct hw_packet *p);
 
 #endif

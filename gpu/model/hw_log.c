@@ -48,51 +48,11 @@ int hw_log_fetched(struct hw_packet *p, uint64_t workgroups)
 	return 0;
 }
 
-static struct model_packet *record(const struct hw_packet *p)
+struct model_packet *hw_log(struct hw_packet *p)
 {
-	const struct hw_queue *q = p->q;
+	struct hw_queue *q = p->q;
 
-	return q->config.log_packets ? &q->log[p->index - q->first_log] : NULL;
-}
-
-void hw_log_started(const struct hw_packet *p)
-{
-	struct model_packet *r = record(p);
-
-	if (r)
-		r->started_ns = p->q->gpu->time->now_ns;
-}
-
-void hw_log_executed(const struct hw_packet *p, uint64_t workgroups, uint64_t ns)
-{
-	struct model_packet *r = record(p);
-
-	if (r)
-		r->executed_ns += workgroups * ns;
-}
-
-void hw_log_finished(const struct hw_packet *p, uint64_t workgroups)
-{
-	struct model_packet *r = record(p);
-
-	if (r && !p->empty)
-		r->finished += workgroups;
-}
-
-void hw_log_saved(const struct hw_packet *p)
-{
-	struct model_packet *r = record(p);
-
-	if (r)
-		r->saves++;
-}
-
-void hw_log_done(const struct hw_packet *p)
-{
-	struct model_packet *r = record(p);
-
-	if (r)
-		r->done_ns = p->q->gpu->time->now_ns;
+	return q->config.log_packets ? &q->log[p->index - q->first_log] : &p->unlogged;
 }
 
 size_t hw_queue_packets(const struct hw_queue *q, uint64_t first, struct model_packet *ret,
