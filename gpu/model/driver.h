@@ -87,7 +87,8 @@ struct model_queue {
 	uint32_t doorbell_id;
 	uint32_t sdma_id, sdma_engine, sdma_queue;
 	uint64_t saved_read, saved_write; /* indices in the descriptor, from the last unmap */
-	struct model_program *program; /* what fills it, if we do */
+	uint64_t slots_va; /* what its packets point to, if we write them; 0: nothing yet */
+	struct model_work loop;
 	struct ext_queue ext;
 };
 
@@ -350,9 +351,6 @@ bool model_fault_is_dead(const struct model_gpu *gpu);
 struct model_queue *model_fault_take_resettable(struct model_gpu *gpu);
 void model_fault_into_unmap(struct model_gpu *gpu, struct hw_unmap *op);
 bool model_fault_take(struct model *m, enum model_fault_kind kind);
-
-/* ---- work.c ---- */
-void model_program_free(struct model_queue *q);
 
 /* ---- files ---- */
 /*

@@ -147,7 +147,6 @@ static void unlink_queue(struct model_queue *q)
 
 static void free_queue(struct model_queue *q)
 {
-	model_program_free(q);
 	if (q->hw)
 		hw_queue_free(q->hw);
 	free(q);

@@ -11,16 +11,10 @@ int model_runtime_enable(struct model *m, pid_t pid)
 			     KFD_RUNTIME_ENABLE_MODE_TTMP_SAVE_MASK,
 	};
 	struct model_task task = { .pid = pid, .tid = pid };
-	struct model_proc *p = model_proc_find(m, pid);
-	int r;
+	int r = model_kfd_open(m, task);
 
-	if (!p)
-		return -ESRCH;
-	if (!p->has_fd) {
-		r = model_kfd_open(m, task);
-		if (r < 0)
-			return r;
-	}
+	if (r < 0)
+		return r;
 	return model_ioctl(m, task, pid, AMDKFD_IOC_RUNTIME_ENABLE, &args);
 }
 

@@ -6,27 +6,23 @@
 #include "gpu/model/driver.h"
 
 #define DEFAULT_RING_PACKETS 1024u
-#define PACKET_BYTES 64u
+#define PACKET_BYTES ((uint32_t)AQL_PACKET_BYTES)
 #define EOP_BYTES 4096u
 /* amd_queue_t, as ROCr lays it out in one page */
 #define AQL_WRITE_OFFSET 56
 #define AQL_READ_OFFSET 128
-#define KERNELS_PER_PAGE (PAGE_BYTES / sizeof(struct hw_kernel))
 #define WAVE_LANES 64u
 
-struct model_program { /* the user side of one queue */
-	uint64_t kernels_va; /* 0: none yet */
-	uint32_t n_kernels;
-	struct hw_kernel last; /* what kernels_va holds at n_kernels - 1 */
-	uint64_t signals_va; /* one per ring slot */
-	struct model_work loop;
+struct slot_memory { /* what the packet in a slot of the ring points to */
+	struct hw_kernel kernel;
+	_Alignas(AQL_SIGNAL_BYTES) struct {
+		uint64_t kind;
+		int64_t value;
+	} signal;
 };
-
-void model_program_free(struct model_queue *q)
-{
-	free(q->program);
-	q->program = NULL;
-}
+_Static_assert(offsetof(struct slot_memory, signal.value) % AQL_SIGNAL_BYTES ==
+		       AQL_SIGNAL_VALUE_OFFSET,
+	       "a signal has its value where packets expect it");
 
 static uint32_t slots(const struct model_queue *q)
 {
@@ -121,13 +117,9 @@ int model_queue_create(struct model *m, pid_t pid, const struct model_queue_spec
 	};
 	int r;
 
-	if (!p)
-		return -ESRCH;
-	if (!p->has_fd) {
-		r = model_kfd_open(m, task);
-		if (r < 0)
-			return r;
-	}
+	r = model_kfd_open(m, task);
+	if (r < 0)
+		return r;
 	r = model_vm_acquire(m, pid, spec->gpu_index);
 	if (r < 0)
 		return r;
@@ -143,57 +135,33 @@ int model_queue_create(struct model *m, pid_t pid, const struct model_queue_spec
 
 /* ---- packets ---- */
 
-static struct model_program *program_of(struct model_queue *q)
+/* 0: out of memory. */
+static uint64_t memory_of(struct model_queue *q, uint32_t slot)
 {
-	if (!q->program)
-		q->program = calloc(1, sizeof(*q->program));
-	return q->program;
+	if (!q->slots_va)
+		q->slots_va = mem_map(q->owner->proc->mm, slots(q) * sizeof(struct slot_memory));
+	return q->slots_va ? q->slots_va + slot * sizeof(struct slot_memory) : 0;
 }
 
-static uint64_t kernel_for(struct model_queue *q, const struct model_work *w)
-{
-	struct model_program *prog = q->program;
-	struct hw_kernel kernel = {
-		.magic = HW_KERNEL_MAGIC,
-		.wg_ns = w->wg_ns,
-		.wg_units = HW_CU_UNITS / MAX(w->wg_per_cu, 1u),
-	};
-	uint64_t va;
-
-	if (prog->n_kernels && !memcmp(&kernel, &prog->last, sizeof(kernel)))
-		return prog->kernels_va + (prog->n_kernels - 1) * sizeof(kernel);
-	if (!prog->kernels_va || prog->n_kernels == KERNELS_PER_PAGE) {
-		prog->kernels_va = mem_map(q->owner->proc->mm, PAGE_BYTES);
-		prog->n_kernels = 0;
-		if (!prog->kernels_va)
-			return 0;
-	}
-	va = prog->kernels_va + prog->n_kernels * sizeof(kernel);
-	if (mem_write(q->owner->proc->mm, va, &kernel, sizeof(kernel)) < 0)
-		return 0;
-	prog->last = kernel;
-	prog->n_kernels++;
-	return va;
-}
-
-static uint64_t signal_for(struct model_queue *q, uint32_t slot)
+static int write_packet(struct model_queue *q, const struct model_work *w, uint32_t slot)
 {
 	struct mem_space *mm = q->owner->proc->mm;
-	struct model_program *prog = q->program;
-	uint64_t va;
-
-	if (!prog->signals_va)
-		prog->signals_va = mem_map(mm, (size_t)slots(q) * AQL_SIGNAL_BYTES);
-	if (!prog->signals_va)
-		return 0;
-	va = prog->signals_va + (uint64_t)slot * AQL_SIGNAL_BYTES;
-	mem_write64(mm, va + AQL_SIGNAL_VALUE_OFFSET, 1);
-	return va;
-}
-
-static int write_dispatch(struct model_queue *q, const struct model_work *w, uint32_t slot)
-{
-	struct aql_dispatch packet = {
+	struct slot_memory memory = {
+		.kernel = {
+			.magic = HW_KERNEL_MAGIC,
+			.wg_ns = w->wg_ns,
+			.wg_units = HW_CU_UNITS / MAX(w->wg_per_cu, 1u),
+		},
+		.signal.value = 1,
+	};
+	uint64_t va = memory_of(q, slot);
+	uint64_t signal = w->signal ? va + offsetof(struct slot_memory, signal) : 0;
+	struct hw_timed_packet timed = {
+		.magic = HW_TIMED_MAGIC,
+		.busy_ns = w->wg_ns * MAX(w->workgroups, 1u),
+		.completion_signal = signal,
+	};
+	struct aql_dispatch dispatch = {
 		.header = AQL_KERNEL_DISPATCH | (w->barrier ? AQL_BARRIER_BIT : 0),
 		.setup = 1,
 		.workgroup_x = WAVE_LANES,
@@ -202,30 +170,14 @@ static int write_dispatch(struct model_queue *q, const struct model_work *w, uin
 		.grid_x = w->workgroups * WAVE_LANES,
 		.grid_y = 1,
 		.grid_z = 1,
-		.kernel_object = kernel_for(q, w),
+		.kernel_object = va + offsetof(struct slot_memory, kernel),
+		.completion_signal = signal,
 	};
 
-	if (!packet.kernel_object)
+	if (!va || mem_write(mm, va, &memory, sizeof(memory)) < 0)
 		return -ENOMEM;
-	if (w->signal) {
-		packet.completion_signal = signal_for(q, slot);
-		if (!packet.completion_signal)
-			return -ENOMEM;
-	}
-	return mem_write(q->owner->proc->mm, q->ring_base + (uint64_t)slot * PACKET_BYTES, &packet,
-			 sizeof(packet));
-}
-
-static int write_timed(struct model_queue *q, const struct model_work *w, uint32_t slot)
-{
-	struct hw_timed_packet packet = {
-		.magic = HW_TIMED_MAGIC,
-		.busy_ns = w->wg_ns * MAX(w->workgroups, 1u),
-		.completion_signal = w->signal ? signal_for(q, slot) : 0,
-	};
-
-	return mem_write(q->owner->proc->mm, q->ring_base + (uint64_t)slot * PACKET_BYTES, &packet,
-			 sizeof(packet));
+	return mem_write(mm, q->ring_base + (uint64_t)slot * PACKET_BYTES,
+			 q->aql ? (void *)&dispatch : &timed, PACKET_BYTES);
 }
 
 static int submit(struct model_queue *q, const struct model_work *w, uint64_t *ret_index)
@@ -237,12 +189,10 @@ static int submit(struct model_queue *q, const struct model_work *w, uint64_t *r
 	uint32_t slot;
 	int r;
 
-	if (!program_of(q))
-		return -ENOMEM;
 	if (index - read >= slots(q))
 		return -ENOSPC;
 	slot = (uint32_t)(index % slots(q));
-	r = q->aql ? write_dispatch(q, w, slot) : write_timed(q, w, slot);
+	r = write_packet(q, w, slot);
 	if (r < 0)
 		return r;
 	mem_write64(mm, q->write_ptr, (index + 1) * unit);
@@ -273,7 +223,7 @@ static void refill(void *user, uint64_t completed)
 	uint64_t index;
 
 	(void)completed;
-	(void)submit(q, &q->program->loop, &index);
+	(void)submit(q, &q->loop, &index);
 }
 
 int model_loop(struct model *m, pid_t pid, uint32_t queue_id, const struct model_work *work,
@@ -287,9 +237,7 @@ int model_loop(struct model *m, pid_t pid, uint32_t queue_id, const struct model
 		return -ENOENT;
 	if (!depth || depth > slots(q))
 		return -EINVAL;
-	if (!program_of(q))
-		return -ENOMEM;
-	q->program->loop = *work;
+	q->loop = *work;
 	hw_queue_on_complete(q->hw, refill, q);
 	for (uint32_t i = 0; i < depth; i++) {
 		r = submit(q, work, &index);
