@@ -247,16 +247,16 @@ struct ext_desc {
 
 static const struct ext_desc commands[] = {
 	{ KFD_GPREEMPT_GET_VERSION, get_version },
-	{ KFD_GPREEMPT_BATCH_UNMAP_QUEUES, model_ext_unmap },
-	{ KFD_GPREEMPT_FAST_REMAP, model_ext_map },
-	{ KFD_GPREEMPT_SWITCH, model_ext_switch },
-	{ KFD_GPREEMPT_SELECTIVE_UNMAP, model_ext_selective },
-	{ KFD_GPREEMPT_PREEMPT_QUEUE, model_ext_preempt },
-	{ KFD_GPREEMPT_RESUME_QUEUE, model_ext_resume },
-	{ KFD_GPREEMPT_SET_QUEUE_STATE, model_ext_set_state },
+	{ KFD_GPREEMPT_BATCH_UNMAP_QUEUES, model_ext_batch },
+	{ KFD_GPREEMPT_FAST_REMAP, model_ext_batch },
+	{ KFD_GPREEMPT_SWITCH, model_ext_batch },
+	{ KFD_GPREEMPT_SELECTIVE_UNMAP, model_ext_batch },
+	{ KFD_GPREEMPT_PREEMPT_QUEUE, model_ext_one },
+	{ KFD_GPREEMPT_RESUME_QUEUE, model_ext_one },
+	{ KFD_GPREEMPT_SET_QUEUE_STATE, model_ext_one },
 	{ KFD_GPREEMPT_COLLECT, model_ext_collect },
 	{ KFD_GPREEMPT_STOP_SCHED, model_ext_stop },
-	{ KFD_GPREEMPT_START_SCHED, model_ext_start },
+	{ KFD_GPREEMPT_START_SCHED, model_ext_stop },
 	{ KFD_GPREEMPT_GET_HQD_STATUS, model_ext_hqd },
 	{ KFD_GPREEMPT_GET_STATS, model_ext_stats },
 	{ KFD_GPREEMPT_BIND, bind_process },
@@ -302,6 +302,7 @@ static int run_command(struct ext_call *c, unsigned long request, void *arg)
 	r = copy_in(c->m, data, known, (uintptr_t)arg, bytes);
 	if (r < 0)
 		return r;
+	c->nr = _IOC_NR(request);
 	r = desc->run(c, data);
 	/* Even then: a batch that takes too long has a ticket. */
 	if (model_copy_to_user(c->m, (uintptr_t)arg, data, MIN(known, bytes)) < 0)

@@ -100,6 +100,7 @@ struct model_ext {
 
 struct ext_call {
 	struct model *m;
+	unsigned int nr; /* _IOC_NR() of the request, by which one function is several calls */
 	struct ext_file *file;
 	struct model_proc *caller;
 	uint64_t began_ns;
@@ -174,17 +175,11 @@ void model_ext_end_holds(struct model *m, uint64_t owner); /* of a file that is 
 /* Ends what is over, unless somebody waits for the hardware: he will call this. */
 void model_ext_expire(struct model *m);
 bool model_ext_is_stopped(const struct model_gpu *gpu);
-int model_ext_stop(struct ext_call *c, void *data);
-int model_ext_start(struct ext_call *c, void *data);
+int model_ext_stop(struct ext_call *c, void *data); /* and START_SCHED */
 
 /* ---- ext_batch.c ---- */
-int model_ext_unmap(struct ext_call *c, void *data);
-int model_ext_map(struct ext_call *c, void *data);
-int model_ext_switch(struct ext_call *c, void *data);
-int model_ext_selective(struct ext_call *c, void *data);
-int model_ext_preempt(struct ext_call *c, void *data);
-int model_ext_resume(struct ext_call *c, void *data);
-int model_ext_set_state(struct ext_call *c, void *data);
+int model_ext_batch(struct ext_call *c, void *data); /* those of several entries */
+int model_ext_one(struct ext_call *c, void *data);
 int model_ext_collect(struct ext_call *c, void *data);
 void model_ext_free_tickets(struct ext_file *f);
 

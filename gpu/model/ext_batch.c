@@ -236,13 +236,17 @@ static int run_batch(const struct ext_call *c, struct kfd_gpreempt_batch *a,
 	return r;
 }
 
-static int call_batch(struct ext_call *c, struct kfd_gpreempt_batch *a, uint32_t flags, bool unmap,
-		      bool map)
+int model_ext_batch(struct ext_call *c, void *data)
 {
+	bool selective = c->nr == _IOC_NR(KFD_GPREEMPT_SELECTIVE_UNMAP);
+	bool map =
+		c->nr == _IOC_NR(KFD_GPREEMPT_FAST_REMAP) || c->nr == _IOC_NR(KFD_GPREEMPT_SWITCH);
+	bool unmap = c->nr != _IOC_NR(KFD_GPREEMPT_FAST_REMAP);
 	_cleanup_free_ struct kfd_gpreempt_entry *entries = NULL;
 	_cleanup_free_ struct ext_batch *b = NULL;
+	struct kfd_gpreempt_batch *a = data;
 	size_t n = (size_t)a->n_unmap + a->n_map;
-	int r = check_batch(c, a, flags);
+	int r = check_batch(c, a, selective ? SELECTIVE_FLAGS : BATCH_FLAGS);
 
 	if (r < 0)
 		return r;
@@ -261,28 +265,11 @@ static int call_batch(struct ext_call *c, struct kfd_gpreempt_batch *a, uint32_t
 	return r;
 }
 
-int model_ext_unmap(struct ext_call *c, void *data)
+int model_ext_one(struct ext_call *c, void *data)
 {
-	return call_batch(c, data, BATCH_FLAGS, true, false);
-}
-
-int model_ext_map(struct ext_call *c, void *data)
-{
-	return call_batch(c, data, BATCH_FLAGS, false, true);
-}
-
-int model_ext_switch(struct ext_call *c, void *data)
-{
-	return call_batch(c, data, BATCH_FLAGS, true, true);
-}
-
-int model_ext_selective(struct ext_call *c, void *data)
-{
-	return call_batch(c, data, SELECTIVE_FLAGS, true, false);
-}
-
-static int call_one(struct ext_call *c, struct kfd_gpreempt_one *one, bool map)
-{
+	bool sets = c->nr == _IOC_NR(KFD_GPREEMPT_SET_QUEUE_STATE);
+	struct kfd_gpreempt_one *one = data;
+	bool map = c->nr == _IOC_NR(KFD_GPREEMPT_RESUME_QUEUE) || one->state == KFD_GPREEMPT_ACTIVE;
 	_cleanup_free_ struct ext_batch *b = NULL;
 	struct kfd_gpreempt_batch a = {
 		.n_unmap = !map,
@@ -300,34 +287,13 @@ static int call_one(struct ext_call *c, struct kfd_gpreempt_one *one, bool map)
 	};
 	int r = check_batch(c, &a, BATCH_FLAGS);
 
+	if (one->state > (sets ? KFD_GPREEMPT_ACTIVE : 0))
+		return -EINVAL;
 	if (r < 0)
 		return r;
 	r = run_batch(c, &a, &entry, &b);
 	one->ticket = a.ticket;
-	return r < 0 || !b ? r : b->items[0].result;
-}
-
-int model_ext_preempt(struct ext_call *c, void *data)
-{
-	struct kfd_gpreempt_one *one = data;
-
-	return one->state ? -EINVAL : call_one(c, one, false);
-}
-
-int model_ext_resume(struct ext_call *c, void *data)
-{
-	struct kfd_gpreempt_one *one = data;
-
-	return one->state ? -EINVAL : call_one(c, one, true);
-}
-
-int model_ext_set_state(struct ext_call *c, void *data)
-{
-	struct kfd_gpreempt_one *one = data;
-	int r;
-
-	if (one->state > KFD_GPREEMPT_ACTIVE)
-		return -EINVAL;
-	r = call_one(c, one, one->state == KFD_GPREEMPT_ACTIVE);
-	return r == -EALREADY ? 0 : r; /* it is what it is to be */
+	if (r >= 0 && b)
+		r = b->items[0].result;
+	return sets && r == -EALREADY ? 0 : r; /* it is what it is to be */
 }

@@ -228,6 +228,7 @@ static struct model_gpu *find_gpu(struct model *m, uint32_t gpu_id)
 
 int model_ext_stop(struct ext_call *c, void *data)
 {
+	bool start = c->nr == _IOC_NR(KFD_GPREEMPT_START_SCHED);
 	struct kfd_gpreempt_stop *a = data;
 	uint64_t hold_ms = a->hold_ms ? a->hold_ms : KFD_GPREEMPT_MAX_HOLD_MS;
 	struct model_gpu *gpu;
@@ -236,37 +237,25 @@ int model_ext_stop(struct ext_call *c, void *data)
 
 	if (c->file->own || !model_ext_is_admin(c))
 		return -EPERM;
-	if (hold_ms > KFD_GPREEMPT_MAX_HOLD_MS || a->pad)
+	if (hold_ms > KFD_GPREEMPT_MAX_HOLD_MS || (start && a->hold_ms) || a->pad)
 		return -EINVAL;
 	gpu = find_gpu(c->m, a->gpu_id);
 	if (!gpu)
 		return -ENODEV;
 	stopped = model_ext_is_stopped(gpu);
 	stop = &c->file->stops[gpu->index];
-	stop->count++;
-	stop->until_ns = c->began_ns + hold_ms * NSEC_PER_MSEC;
-	a->stops = stop->count;
-	return stopped ? 0 : set_stopped(gpu, true, c->caller->pid);
-}
-
-int model_ext_start(struct ext_call *c, void *data)
-{
-	struct kfd_gpreempt_stop *a = data;
-	struct model_gpu *gpu;
-	struct ext_stop *stop;
-
-	if (c->file->own || !model_ext_is_admin(c))
-		return -EPERM;
-	if (a->hold_ms || a->pad)
-		return -EINVAL;
-	gpu = find_gpu(c->m, a->gpu_id);
-	if (!gpu)
-		return -ENODEV;
-	stop = &c->file->stops[gpu->index];
-	if (!stop->count)
+	if (start && !stop->count)
 		return -EALREADY;
-	a->stops = --stop->count;
-	return model_ext_is_stopped(gpu) ? 0 : set_stopped(gpu, false, 0);
+	if (start) {
+		stop->count--;
+	} else {
+		stop->count++;
+		stop->until_ns = c->began_ns + hold_ms * NSEC_PER_MSEC;
+	}
+	a->stops = stop->count;
+	if (model_ext_is_stopped(gpu) == stopped)
+		return 0;
+	return set_stopped(gpu, !start, start ? 0 : c->caller->pid);
 }
 
 /* ---- what the driver asks ---- */
