@@ -192,10 +192,9 @@ static void print_mqds(struct model *m, FILE *out)
 /* The k-th compute queue on hardware: the firmware chooses slots, here in that order. */
 static const struct model_queue *nth_on(const struct model_gpu *gpu, uint32_t k)
 {
-	for (const struct model_kproc *p = gpu->m->kprocs; p; p = p->next)
-		for (const struct model_queue *q = p->queues; q; q = q->next)
-			if (q->gpu == gpu && q->type == QUEUE_COMPUTE && hw_queue_on(q->hw) && !k--)
-				return q;
+	for (const struct model_queue *q = NULL; (q = model_next_on(gpu, q));)
+		if (q->type == QUEUE_COMPUTE && hw_queue_on(q->hw) && !k--)
+			return q;
 	return NULL;
 }
 
@@ -291,24 +290,10 @@ static size_t put_queue(uint32_t *at, const struct model_queue *q)
 	return MAP_QUEUES_DWORDS;
 }
 
-bool model_gpu_oversubscribed(const struct model_gpu *gpu)
-{
-	const struct model_chip *chip = gpu->m->config.chip;
-	uint32_t compute = 0, gws = 0;
-
-	for (const struct model_kproc *k = gpu->m->kprocs; k; k = k->next)
-		for (const struct model_queue *q = k->queues; q; q = q->next)
-			if (q->gpu == gpu && q->is_active) {
-				compute += q->type == QUEUE_COMPUTE;
-				gws += q->is_gws;
-			}
-	return model_gpu_processes(gpu) > chip->n_vmid || compute > chip->n_cp_queues || gws > 1;
-}
-
 static void dump_runlist(const struct model_gpu *gpu, FILE *out)
 {
 	size_t room = (size_t)model_gpu_processes(gpu) * MAP_PROCESS_DWORDS +
-		      (size_t)model_gpu_active(gpu) * MAP_QUEUES_DWORDS + RUN_LIST_DWORDS;
+		      (size_t)model_gpu_count(gpu).active * MAP_QUEUES_DWORDS + RUN_LIST_DWORDS;
 	_cleanup_free_ uint32_t *ib = calloc(room, sizeof(*ib));
 	size_t n = 0;
 

@@ -224,7 +224,12 @@ int model_restore_queues(struct model *m, struct model_kproc *k);
 void model_hang(struct model_gpu *gpu); /* the scheduler is lost, a reset will follow */
 void model_run_resets(struct model *m);
 uint32_t model_gpu_processes(const struct model_gpu *gpu);
-uint32_t model_gpu_active(const struct model_gpu *gpu);
+struct gpu_counts { /* of its queues; those that are active by kind */
+	uint32_t queues, held, active, compute, gws;
+};
+struct gpu_counts model_gpu_count(const struct model_gpu *gpu);
+/* All queues on a GPU, one after the other: the one after @q, NULL the first. */
+struct model_queue *model_next_on(const struct model_gpu *gpu, const struct model_queue *q);
 
 /* ---- queue_alloc.c ---- */
 /* Takes the lowest of @n bits that is clear; -1: none. */
@@ -247,6 +252,7 @@ void model_cwsr_sizes(const struct model_chip *chip, struct cwsr_sizes *ret);
 uint32_t model_sdma_engines(const struct model_chip *chip);
 uint32_t model_xgmi_engines(const struct model_chip *chip);
 uint32_t model_sdma_queues(const struct model_chip *chip); /* of one engine */
+struct model_gpu *model_gpu_by_id(struct model *m, uint32_t gpu_id);
 struct model_pdd *model_pdd_by_id(struct model *m, struct model_kproc *k, uint32_t gpu_id);
 uint32_t model_queue_user_type(const struct model_queue *q); /* KFD_IOC_QUEUE_TYPE_* */
 struct model_queue *model_queue_find(const struct model_kproc *k, uint32_t id);

@@ -28,16 +28,19 @@ struct model_pdd;
 struct model_proc;
 struct model_queue;
 
-enum ext_reason { EXT_BY_HOLDER = 1, EXT_BY_ITSELF = 2, EXT_BY_STOP = 4 };
-
 struct ext_hold {
 	uint64_t owner; /* a file's number; 0: there is no hold */
 	uint64_t until_ns;
 };
 
+/* Who may have one on a queue. A hold is a reason, and so is that the GPU is stopped. */
+enum ext_holder { EXT_HOLDER, EXT_ITSELF, EXT_N_HOLDERS };
+#define EXT_BY(holder) (1u << (holder))
+#define EXT_BY_STOP EXT_BY(EXT_N_HOLDERS)
+
 struct ext_queue { /* of every queue */
 	uint32_t reasons; /* it may run when there is none */
-	struct ext_hold holder, itself;
+	struct ext_hold holds[EXT_N_HOLDERS];
 	pid_t by; /* who took it off last */
 	uint32_t preemptions;
 	uint64_t since_ns; /* off since; 0: on */
@@ -64,7 +67,7 @@ struct ext_scheduler { /* of a GPU */
 };
 
 struct ext_pdd { /* of a process on a GPU: queues created from now on are born held */
-	struct ext_hold holder, itself;
+	struct ext_hold holds[EXT_N_HOLDERS];
 };
 
 struct ext_stop { /* of one file, for one GPU */
@@ -159,7 +162,7 @@ struct ext_item { /* of a batch */
 struct ext_batch {
 	struct ext_batch *next; /* of a file's tickets */
 	uint64_t ticket;
-	enum ext_reason reason;
+	enum ext_holder holder;
 	uint64_t owner;
 	uint64_t until_ns;
 	uint64_t fence_ns, took_ns;

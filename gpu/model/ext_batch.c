@@ -211,7 +211,7 @@ static int run_batch(const struct ext_call *c, struct kfd_gpreempt_batch *a,
 	if (!b)
 		return -ENOMEM;
 	b->n = n;
-	b->reason = c->file->own ? EXT_BY_ITSELF : EXT_BY_HOLDER;
+	b->holder = c->file->own ? EXT_ITSELF : EXT_HOLDER;
 	b->owner = c->file->id;
 	b->until_ns = c->began_ns + hold_ms * NSEC_PER_MSEC;
 	r = resolve(c, a, entries, b);

@@ -68,13 +68,11 @@ static void note_latency(const struct ext_change *c)
 {
 	uint64_t ns = model_now_ns(c->gpu->m) - c->began_ns;
 
-	for (struct model_kproc *k = c->gpu->m->kprocs; k; k = k->next) {
-		for (struct model_queue *q = k->queues; q; q = q->next) {
-			if (q->gpu != c->gpu || q->ext.mark != c->mark || !q->ext.since_ns)
-				continue;
-			q->ext.last_latency_ns = ns;
-			q->ext.max_latency_ns = MAX(q->ext.max_latency_ns, ns);
-		}
+	for (struct model_queue *q = NULL; (q = model_next_on(c->gpu, q));) {
+		if (q->ext.mark != c->mark || !q->ext.since_ns)
+			continue;
+		q->ext.last_latency_ns = ns;
+		q->ext.max_latency_ns = MAX(q->ext.max_latency_ns, ns);
 	}
 }
 
@@ -107,51 +105,26 @@ static void over(struct hw_unmap_part *part)
 	finish(c, r);
 }
 
-static uint32_t count_gws(const struct model_gpu *gpu)
-{
-	uint32_t n = 0;
-
-	for (struct model_kproc *k = gpu->m->kprocs; k; k = k->next)
-		for (struct model_queue *q = k->queues; q; q = q->next)
-			n += q->gpu == gpu && q->is_active && q->is_gws;
-	return n;
-}
-
 /* MES never touches others. */
 static bool takes_victims_only(const struct ext_change *c)
 {
+	struct gpu_counts n = model_gpu_count(c->gpu);
+
 	if (model_is_mes(c->gpu))
 		return true;
-	return c->victims_wanted && !c->on && !c->gpu->oversubscribed && !count_gws(c->gpu);
+	return c->victims_wanted && !c->on && !c->gpu->oversubscribed && !n.gws;
 }
 
 /* Those of the change that are on the hardware and may not be. */
-static size_t find_leaving(const struct ext_change *c, struct hw_queue **ret)
-{
-	size_t n = 0;
-
-	for (struct model_kproc *k = c->gpu->m->kprocs; k; k = k->next) {
-		for (struct model_queue *q = k->queues; q; q = q->next) {
-			if (q->gpu != c->gpu || q->ext.mark != c->mark || q->is_active ||
-			    !hw_queue_mapped(q->hw))
-				continue;
-			if (ret)
-				ret[n] = q->hw;
-			n++;
-		}
-	}
-	return n;
-}
-
 static int choose_leaving(struct ext_change *c, struct hw_unmap_part *part)
 {
-	size_t n = find_leaving(c, NULL);
-
-	c->leaving = calloc(MAX(n, (size_t)1), sizeof(struct hw_queue *));
+	c->leaving = calloc(model_gpu_count(c->gpu).queues + 1, sizeof(struct hw_queue *));
 	if (!c->leaving)
 		return -ENOMEM;
+	for (struct model_queue *q = NULL; (q = model_next_on(c->gpu, q));)
+		if (q->ext.mark == c->mark && !q->is_active && hw_queue_mapped(q->hw))
+			c->leaving[part->n_some++] = q->hw;
 	part->some = c->leaving;
-	part->n_some = find_leaving(c, c->leaving);
 	part->one_by_one = model_is_mes(c->gpu);
 	return 0;
 }

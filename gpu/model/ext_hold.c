@@ -7,51 +7,27 @@
 
 /* ---- a batch on one GPU ---- */
 
-static bool is_taken(const struct ext_batch *b, const struct ext_hold *h)
+/* Of a queue, or of a process's queues that do not exist yet. */
+static int set_hold(const struct ext_batch *b, struct ext_hold *h, bool map)
 {
-	return h->owner && h->owner != b->owner;
-}
-
-static struct ext_hold *hold_of(const struct ext_batch *b, struct model_queue *q)
-{
-	return b->reason == EXT_BY_HOLDER ? &q->ext.holder : &q->ext.itself;
-}
-
-static int unmap_queue(const struct ext_batch *b, struct model_queue *q, struct ext_change *c)
-{
-	struct ext_hold *h = hold_of(b, q);
-
-	if (is_taken(b, h))
-		return -EBUSY;
-	*h = (struct ext_hold){ .owner = b->owner, .until_ns = b->until_ns };
-	model_ext_set_reasons(q, q->ext.reasons | b->reason, c);
-	return 0;
-}
-
-static int map_queue(const struct ext_batch *b, struct model_queue *q, struct ext_change *c)
-{
-	struct ext_hold *h = hold_of(b, q);
-
-	if (!h->owner)
-		return -EALREADY;
-	if (is_taken(b, h))
-		return -EBUSY;
-	*h = (struct ext_hold){ 0 };
-	model_ext_set_reasons(q, q->ext.reasons & ~(uint32_t)b->reason, c);
-	return 0;
-}
-
-/* Also of queues that do not exist yet. */
-static int hold_process(const struct ext_batch *b, struct model_pdd *pdd, bool map)
-{
-	struct ext_hold *h = b->reason == EXT_BY_HOLDER ? &pdd->ext.holder : &pdd->ext.itself;
-
-	if (is_taken(b, h))
+	if (h->owner && h->owner != b->owner)
 		return -EBUSY;
 	*h = (struct ext_hold){ 0 };
 	if (!map)
 		*h = (struct ext_hold){ .owner = b->owner, .until_ns = b->until_ns };
 	return 0;
+}
+
+static int set_queue(const struct ext_batch *b, struct model_queue *q, bool map,
+		     struct ext_change *c)
+{
+	uint32_t others = q->ext.reasons & ~EXT_BY(b->holder);
+	struct ext_hold *h = &q->ext.holds[b->holder];
+	int r = map && !h->owner ? -EALREADY : set_hold(b, h, map);
+
+	if (r == 0)
+		model_ext_set_reasons(q, map ? others : others | EXT_BY(b->holder), c);
+	return r;
 }
 
 static void note_result(struct ext_item *item, int r)
@@ -64,7 +40,7 @@ static void apply_item(const struct ext_batch *b, struct ext_item *item, struct 
 {
 	struct model_pdd *pdd = &item->process->pdds[c->gpu->index];
 	bool all = item->queue_id == KFD_GPREEMPT_ALL_QUEUES;
-	int r = all ? hold_process(b, pdd, item->map) : 0;
+	int r = all ? set_hold(b, &pdd->ext.holds[b->holder], item->map) : 0;
 
 	if (all)
 		note_result(item, r);
@@ -73,7 +49,7 @@ static void apply_item(const struct ext_batch *b, struct ext_item *item, struct 
 	for (struct model_queue *q = item->process->queues; q; q = q->next) {
 		if (q->pdd != pdd || (!all && q->id != item->queue_id))
 			continue;
-		r = item->map ? map_queue(b, q, c) : unmap_queue(b, q, c);
+		r = set_queue(b, q, item->map, c);
 		note_result(item, all && r == -EALREADY ? 0 : r);
 		item->queues += q->ext.mark == c->mark;
 	}
@@ -92,26 +68,19 @@ void model_ext_apply(struct ext_batch *b, struct ext_change *c)
 
 /* ---- the end of holds ---- */
 
-static bool end_hold(struct ext_hold *h, uint64_t owner, uint64_t now_ns)
+/* The reasons that are none any more. */
+static uint32_t end_holds(struct ext_hold holds[EXT_N_HOLDERS], uint64_t owner, uint64_t now_ns)
 {
-	if (!h->owner || (owner ? h->owner != owner : now_ns < h->until_ns))
-		return false;
-	*h = (struct ext_hold){ 0 };
-	return true;
-}
+	uint32_t ended = 0;
 
-static void end_on_queue(struct model_queue *q, uint64_t owner, struct ext_change *c)
-{
-	uint64_t now_ns = model_now_ns(q->gpu->m);
-	uint32_t reasons = q->ext.reasons;
-
-	if (end_hold(&q->ext.holder, owner, now_ns))
-		reasons &= ~(uint32_t)EXT_BY_HOLDER;
-	if (end_hold(&q->ext.itself, owner, now_ns))
-		reasons &= ~(uint32_t)EXT_BY_ITSELF;
-	if (!model_ext_is_stopped(q->gpu))
-		reasons &= ~(uint32_t)EXT_BY_STOP;
-	model_ext_set_reasons(q, reasons, c);
+	for (uint32_t i = 0; i < EXT_N_HOLDERS; i++) {
+		if (!holds[i].owner ||
+		    (owner ? holds[i].owner != owner : now_ns < holds[i].until_ns))
+			continue;
+		holds[i] = (struct ext_hold){ 0 };
+		ended |= EXT_BY(i);
+	}
+	return ended;
 }
 
 static void end_stops(struct model *m, uint64_t owner)
@@ -120,6 +89,15 @@ static void end_stops(struct model *m, uint64_t owner)
 		for (uint32_t i = 0; i < m->config.n_gpus; i++)
 			if (owner ? f->id == owner : model_now_ns(m) >= f->stops[i].until_ns)
 				f->stops[i] = (struct ext_stop){ 0 };
+}
+
+static uint64_t next_of(const struct ext_hold holds[EXT_N_HOLDERS])
+{
+	uint64_t next = TIMELINE_NEVER;
+
+	for (uint32_t i = 0; i < EXT_N_HOLDERS; i++)
+		next = holds[i].owner ? MIN(next, holds[i].until_ns) : next;
+	return next;
 }
 
 /* The next instant at which something is over. */
@@ -132,16 +110,10 @@ static uint64_t next_end_ns(const struct model *m)
 			if (f->stops[i].count)
 				next = MIN(next, f->stops[i].until_ns);
 	for (const struct model_kproc *k = m->kprocs; k; k = k->next) {
-		for (uint32_t i = 0; i < m->config.n_gpus; i++) {
-			const struct ext_pdd *p = &k->pdds[i].ext;
-
-			next = p->holder.owner ? MIN(next, p->holder.until_ns) : next;
-			next = p->itself.owner ? MIN(next, p->itself.until_ns) : next;
-		}
-		for (const struct model_queue *q = k->queues; q; q = q->next) {
-			next = q->ext.holder.owner ? MIN(next, q->ext.holder.until_ns) : next;
-			next = q->ext.itself.owner ? MIN(next, q->ext.itself.until_ns) : next;
-		}
+		for (uint32_t i = 0; i < m->config.n_gpus; i++)
+			next = MIN(next, next_of(k->pdds[i].ext.holds));
+		for (const struct model_queue *q = k->queues; q; q = q->next)
+			next = MIN(next, next_of(q->ext.holds));
 	}
 	return next;
 }
@@ -169,12 +141,16 @@ void model_ext_end_holds(struct model *m, uint64_t owner)
 	model_ext_changes(m, changes, 0);
 	end_stops(m, owner);
 	for (struct model_kproc *k = m->kprocs; k; k = k->next) {
-		for (uint32_t i = 0; i < m->config.n_gpus; i++) {
-			end_hold(&k->pdds[i].ext.holder, owner, now_ns);
-			end_hold(&k->pdds[i].ext.itself, owner, now_ns);
+		for (uint32_t i = 0; i < m->config.n_gpus; i++)
+			end_holds(k->pdds[i].ext.holds, owner, now_ns);
+		for (struct model_queue *q = k->queues; q; q = q->next) {
+			uint32_t reasons = q->ext.reasons;
+
+			reasons &= ~end_holds(q->ext.holds, owner, now_ns);
+			if (!model_ext_is_stopped(q->gpu))
+				reasons &= ~EXT_BY_STOP;
+			model_ext_set_reasons(q, reasons, &changes[q->gpu->index]);
 		}
-		for (struct model_queue *q = k->queues; q; q = q->next)
-			end_on_queue(q, owner, &changes[q->gpu->index]);
 	}
 	model_ext_commit(m, changes);
 }
@@ -206,24 +182,13 @@ static int set_stopped(struct model_gpu *gpu, bool stopped, pid_t by)
 	struct ext_change *c = &changes[gpu->index];
 
 	model_ext_changes(gpu->m, changes, by);
-	for (struct model_kproc *k = gpu->m->kprocs; k; k = k->next) {
-		for (struct model_queue *q = k->queues; q; q = q->next) {
-			uint32_t others = q->ext.reasons & ~(uint32_t)EXT_BY_STOP;
+	for (struct model_queue *q = NULL; (q = model_next_on(gpu, q));) {
+		uint32_t others = q->ext.reasons & ~EXT_BY_STOP;
 
-			if (q->gpu == gpu)
-				model_ext_set_reasons(q, others | (stopped ? EXT_BY_STOP : 0), c);
-		}
+		model_ext_set_reasons(q, others | (stopped ? EXT_BY_STOP : 0), c);
 	}
 	model_ext_commit(gpu->m, changes);
 	return c->result;
-}
-
-static struct model_gpu *find_gpu(struct model *m, uint32_t gpu_id)
-{
-	for (uint32_t i = 0; i < m->config.n_gpus; i++)
-		if (m->gpus[i].id == gpu_id)
-			return &m->gpus[i];
-	return NULL;
 }
 
 int model_ext_stop(struct ext_call *c, void *data)
@@ -239,7 +204,7 @@ int model_ext_stop(struct ext_call *c, void *data)
 		return -EPERM;
 	if (hold_ms > KFD_GPREEMPT_MAX_HOLD_MS || (start && a->hold_ms) || a->pad)
 		return -EINVAL;
-	gpu = find_gpu(c->m, a->gpu_id);
+	gpu = model_gpu_by_id(c->m, a->gpu_id);
 	if (!gpu)
 		return -ENODEV;
 	stopped = model_ext_is_stopped(gpu);
@@ -262,15 +227,10 @@ int model_ext_stop(struct ext_call *c, void *data)
 
 void model_ext_new_queue(struct model_queue *q)
 {
-	const struct ext_pdd *p = &q->pdd->ext;
-
-	if (p->holder.owner) {
-		q->ext.holder = p->holder;
-		q->ext.reasons |= EXT_BY_HOLDER;
-	}
-	if (p->itself.owner) {
-		q->ext.itself = p->itself;
-		q->ext.reasons |= EXT_BY_ITSELF;
+	for (uint32_t i = 0; i < EXT_N_HOLDERS; i++) {
+		q->ext.holds[i] = q->pdd->ext.holds[i];
+		if (q->ext.holds[i].owner)
+			q->ext.reasons |= EXT_BY(i);
 	}
 	if (model_ext_is_stopped(q->gpu))
 		q->ext.reasons |= EXT_BY_STOP;

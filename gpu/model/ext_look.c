@@ -20,52 +20,43 @@ static uint32_t hqd_flags(const struct model_gpu *gpu)
 
 void model_ext_fill_hqd(const struct model_gpu *gpu, struct kfd_gpreempt_hqd *ret)
 {
+	struct gpu_counts n = model_gpu_count(gpu);
+
 	*ret = (struct kfd_gpreempt_hqd){
 		.gpu_id = gpu->id,
 		.total = gpu->m->config.chip->n_cp_queues,
+		.active_compute = n.compute,
+		.active = n.active,
+		.active_sum = n.active,
 		.queues = gpu->total_queues,
 		.processes = model_gpu_processes(gpu),
+		.gws = n.gws,
+		.held = n.held,
 		.flags = hqd_flags(gpu),
 	};
-	for (const struct model_kproc *k = gpu->m->kprocs; k; k = k->next) {
-		for (const struct model_queue *q = k->queues; q; q = q->next) {
-			if (q->gpu != gpu)
-				continue;
-			ret->held += q->ext.reasons != 0;
-			if (!q->is_active)
-				continue;
-			ret->active++;
-			ret->active_compute += q->type == QUEUE_COMPUTE;
-			ret->gws += q->is_gws;
-		}
-	}
-	ret->active_sum = ret->active;
 }
 
 int model_ext_hqd(struct ext_call *c, void *data)
 {
 	struct kfd_gpreempt_hqd *a = data;
+	const struct model_gpu *gpu = model_gpu_by_id(c->m, a->gpu_id);
 
-	for (uint32_t i = 0; i < c->m->config.n_gpus; i++) {
-		if (c->m->gpus[i].id != a->gpu_id)
-			continue;
-		model_ext_fill_hqd(&c->m->gpus[i], a);
-		return 0;
-	}
-	return -ENODEV;
+	if (!gpu)
+		return -ENODEV;
+	model_ext_fill_hqd(gpu, a);
+	return 0;
 }
 
 static uint32_t queue_flags(const struct model_queue *q, uint64_t owner)
 {
 	const struct ext_queue *s = &q->ext;
-	bool mine = (s->reasons & EXT_BY_HOLDER && s->holder.owner == owner) ||
-		    (s->reasons & EXT_BY_ITSELF && s->itself.owner == owner);
+	bool mine = s->holds[EXT_HOLDER].owner == owner || s->holds[EXT_ITSELF].owner == owner;
 
 	return (q->is_active ? KFD_GPREEMPT_QUEUE_ACTIVE : 0) |
 	       (q->is_evicted ? KFD_GPREEMPT_QUEUE_EVICTED : 0) |
 	       (q->is_suspended ? KFD_GPREEMPT_QUEUE_SUSPENDED : 0) |
-	       (s->reasons & EXT_BY_HOLDER ? KFD_GPREEMPT_QUEUE_HELD : 0) |
-	       (s->reasons & EXT_BY_ITSELF ? KFD_GPREEMPT_QUEUE_HELD_SELF : 0) |
+	       (s->reasons & EXT_BY(EXT_HOLDER) ? KFD_GPREEMPT_QUEUE_HELD : 0) |
+	       (s->reasons & EXT_BY(EXT_ITSELF) ? KFD_GPREEMPT_QUEUE_HELD_SELF : 0) |
 	       (s->reasons & EXT_BY_STOP ? KFD_GPREEMPT_QUEUE_STOPPED : 0) |
 	       (q->is_gws ? KFD_GPREEMPT_QUEUE_GWS : 0) | (mine ? KFD_GPREEMPT_QUEUE_MINE : 0);
 }
@@ -83,8 +74,8 @@ static pid_t preempted_by(const struct model_queue *q)
 {
 	const struct ext_file *f = NULL;
 
-	if (q->ext.reasons & EXT_BY_HOLDER)
-		f = model_ext_find_file(q->gpu->m, q->ext.holder.owner);
+	if (q->ext.reasons & EXT_BY(EXT_HOLDER))
+		f = model_ext_find_file(q->gpu->m, q->ext.holds[EXT_HOLDER].owner);
 	else if (q->ext.reasons & EXT_BY_STOP)
 		f = stopper(q->gpu);
 	return f ? f->pid : q->ext.by;

@@ -62,16 +62,14 @@ int model_mes_add(struct model_queue *q)
 
 int model_mes_sync(struct model_gpu *gpu)
 {
-	for (struct model_kproc *k = gpu->m->kprocs; k; k = k->next) {
-		for (struct model_queue *q = k->queues; q; q = q->next) {
-			int r;
+	for (struct model_queue *q = NULL; (q = model_next_on(gpu, q));) {
+		int r;
 
-			if (q->gpu != gpu || q->is_active == hw_queue_mapped(q->hw))
-				continue;
-			r = q->is_active ? model_mes_add(q) : model_mes_remove(q);
-			if (r < 0)
-				return r;
-		}
+		if (q->is_active == hw_queue_mapped(q->hw))
+			continue;
+		r = q->is_active ? model_mes_add(q) : model_mes_remove(q);
+		if (r < 0)
+			return r;
 	}
 	return 0;
 }

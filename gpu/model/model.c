@@ -124,7 +124,7 @@ int model_gpu_stats(const struct model *m, uint32_t gpu_index, struct model_gpu_
 		return -ENODEV;
 	gpu = &m->gpus[gpu_index];
 	*ret = gpu->stats;
-	ret->active_queues = model_gpu_active(gpu);
+	ret->active_queues = model_gpu_count(gpu).active;
 	ret->total_queues = gpu->total_queues;
 	ret->processes = model_gpu_processes(gpu);
 	hw_gpu_turns(gpu->hw, &turns);

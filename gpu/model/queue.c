@@ -9,12 +9,19 @@
 #define MMAP_GPU_ID_SHIFT 46
 #define DOORBELL_BYTES 8u
 
-struct model_pdd *model_pdd_by_id(struct model *m, struct model_kproc *k, uint32_t gpu_id)
+struct model_gpu *model_gpu_by_id(struct model *m, uint32_t gpu_id)
 {
 	for (uint32_t i = 0; i < m->config.n_gpus; i++)
 		if (m->gpus[i].id == gpu_id)
-			return &k->pdds[i];
+			return &m->gpus[i];
 	return NULL;
+}
+
+struct model_pdd *model_pdd_by_id(struct model *m, struct model_kproc *k, uint32_t gpu_id)
+{
+	const struct model_gpu *gpu = model_gpu_by_id(m, gpu_id);
+
+	return gpu ? &k->pdds[gpu->index] : NULL;
 }
 
 struct model_queue *model_queue_find(const struct model_kproc *k, uint32_t id)

@@ -16,14 +16,39 @@ bool model_queue_wants_run(const struct model_queue *q)
 	       !q->is_suspended && !q->ext.reasons;
 }
 
-uint32_t model_gpu_active(const struct model_gpu *gpu)
+struct model_queue *model_next_on(const struct model_gpu *gpu, const struct model_queue *q)
 {
-	uint32_t n = 0;
+	const struct model_kproc *k = q ? q->owner : gpu->m->kprocs;
+	struct model_queue *next = q ? q->next : k ? k->queues : NULL;
 
-	for (struct model_kproc *k = gpu->m->kprocs; k; k = k->next)
-		for (struct model_queue *q = k->queues; q; q = q->next)
-			n += q->gpu == gpu && q->is_active;
+	while (k && (!next || next->gpu != gpu)) {
+		k = next ? k : k->next;
+		next = next ? next->next : k ? k->queues : NULL;
+	}
+	return next;
+}
+
+struct gpu_counts model_gpu_count(const struct model_gpu *gpu)
+{
+	struct gpu_counts n = { 0 };
+
+	for (const struct model_queue *q = NULL; (q = model_next_on(gpu, q));) {
+		n.queues++;
+		n.held += q->ext.reasons != 0;
+		n.active += q->is_active;
+		n.compute += q->is_active && q->type == QUEUE_COMPUTE;
+		n.gws += q->is_active && q->is_gws;
+	}
 	return n;
+}
+
+bool model_gpu_oversubscribed(const struct model_gpu *gpu)
+{
+	const struct model_chip *chip = gpu->m->config.chip;
+	struct gpu_counts n = model_gpu_count(gpu);
+
+	return model_gpu_processes(gpu) > chip->n_vmid || n.compute > chip->n_cp_queues ||
+	       n.gws > 1;
 }
 
 uint32_t model_gpu_processes(const struct model_gpu *gpu)
@@ -47,13 +72,9 @@ void model_hang(struct model_gpu *gpu)
 /* What the last save left in the descriptors. */
 static void note_saved_pointers(struct model_gpu *gpu)
 {
-	for (struct model_kproc *k = gpu->m->kprocs; k; k = k->next) {
-		for (struct model_queue *q = k->queues; q; q = q->next) {
-			if (q->gpu != gpu)
-				continue;
-			q->saved_read = hw_queue_read_index(q->hw);
-			q->saved_write = hw_queue_write_index(q->hw);
-		}
+	for (struct model_queue *q = NULL; (q = model_next_on(gpu, q));) {
+		q->saved_read = hw_queue_read_index(q->hw);
+		q->saved_write = hw_queue_write_index(q->hw);
 	}
 }
 
@@ -133,7 +154,7 @@ int model_unmap_queues(struct model_gpu *gpu, uint32_t grace)
 int model_map_queues(struct model_gpu *gpu)
 {
 	_cleanup_free_ struct hw_queue **qs = NULL;
-	uint32_t active = model_gpu_active(gpu);
+	uint32_t active = model_gpu_count(gpu).active;
 	bool in_cycle = gpu->in_cycle;
 	size_t n = 0;
 	int r;
@@ -144,10 +165,9 @@ int model_map_queues(struct model_gpu *gpu)
 	qs = calloc(active, sizeof(*qs));
 	if (!qs)
 		return -ENOMEM;
-	for (struct model_kproc *k = gpu->m->kprocs; k; k = k->next)
-		for (struct model_queue *q = k->queues; q; q = q->next)
-			if (q->gpu == gpu && q->is_active)
-				qs[n++] = q->hw;
+	for (struct model_queue *q = NULL; (q = model_next_on(gpu, q));)
+		if (q->is_active)
+			qs[n++] = q->hw;
 	r = hw_map(gpu->hw, qs, n);
 	if (r < 0)
 		return r;
