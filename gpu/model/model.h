@@ -123,8 +123,7 @@ struct model_proc_spec {
 	uint64_t start_ticks; /* as /proc/PID/stat has it; 0: the model makes it up */
 };
 
-int model_proc_start(struct model *m, const struct model_proc_spec *spec);
-int model_proc_fork(struct model *m, pid_t parent, pid_t child); /* shares no KFD process */
+int model_proc_start(struct model *m, const struct model_proc_spec *spec); /* or is forked */
 int model_proc_exec(struct model *m, pid_t pid); /* a new mm: the KFD process goes */
 void model_proc_exit(struct model *m, pid_t pid); /* by itself or killed: the same to KFD */
 

@@ -88,22 +88,6 @@ int model_proc_start(struct model *m, const struct model_proc_spec *spec)
 	return 0;
 }
 
-int model_proc_fork(struct model *m, pid_t parent, pid_t child)
-{
-	struct model_proc *p = model_proc_find(m, parent);
-	struct model_proc_spec spec;
-
-	if (!p)
-		return -ESRCH;
-	spec = (struct model_proc_spec){
-		.pid = child,
-		.uid = p->uid,
-		.comm = p->comm,
-		.cgroup = p->cgroup,
-	};
-	return model_proc_start(m, &spec);
-}
-
 /* ---- the KFD process ---- */
 
 struct model_kproc *model_kproc_by_serial(const struct model *m, uint64_t serial)

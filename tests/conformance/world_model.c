@@ -68,8 +68,8 @@ static int spawn(struct world *w, struct actor *a)
 
 static int fork_actor(struct world *w, struct actor *parent, struct actor *child)
 {
-	number(w->data, child);
-	return model_proc_fork(model_of(w), parent->pid, child->pid);
+	child->uid = parent->uid;
+	return spawn(w, child);
 }
 
 static int exec_actor(struct world *w, struct actor *a)

@@ -77,11 +77,12 @@ static void a_descriptor_of_another_process_is_ebadf(void **state)
 {
 	struct rig *r = *state;
 	struct kfd_ioctl_get_version_args version;
+	const struct model_proc_spec forked = { .pid = 500 };
 	struct model_task child = { 500, 500 };
 
 	assert_int_equal(model_ioctl(r->m, r->second, DAEMON, AMDKFD_IOC_GET_VERSION, &version),
 			 -EBADF);
-	assert_int_equal(model_proc_fork(r->m, DAEMON, 500), 0);
+	assert_int_equal(model_proc_start(r->m, &forked), 0);
 	assert_int_equal(model_ioctl(r->m, child, DAEMON, AMDKFD_IOC_GET_VERSION, &version),
 			 -EBADF);
 	assert_int_equal(model_ioctl(r->m, child, 500, AMDKFD_IOC_GET_VERSION, &version), -EBADF);

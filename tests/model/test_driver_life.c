@@ -95,10 +95,11 @@ static void exec_of_the_target_ends_the_session(void **state)
 
 static void a_child_of_the_target_has_no_kfd_process(void **state)
 {
+	const struct model_proc_spec forked = { .pid = 101, .uid = 1000 };
 	struct rig *r = *state;
 
 	hold(r, 1);
-	assert_int_equal(model_proc_fork(r->m, TARGET, 101), 0);
+	assert_int_equal(model_proc_start(r->m, &forked), 0);
 	assert_int_equal(rig_snapshot(r, r->daemon, 101, 0, NULL), -ESRCH);
 	model_proc_exit(r->m, 101);
 	assert_true(rig_queue_stats(r, 0).suspended);
