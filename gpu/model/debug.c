@@ -231,22 +231,6 @@ static int check_permission(const struct call *c, const struct model_kproc *k, u
 	return k->debugger == c->kproc->serial ? 0 : -EPERM;
 }
 
-static bool needs_runtime(uint32_t op)
-{
-	switch (op) {
-	case KFD_IOC_DBG_TRAP_SET_WAVE_LAUNCH_OVERRIDE:
-	case KFD_IOC_DBG_TRAP_SET_WAVE_LAUNCH_MODE:
-	case KFD_IOC_DBG_TRAP_SUSPEND_QUEUES:
-	case KFD_IOC_DBG_TRAP_RESUME_QUEUES:
-	case KFD_IOC_DBG_TRAP_SET_NODE_ADDRESS_WATCH:
-	case KFD_IOC_DBG_TRAP_CLEAR_NODE_ADDRESS_WATCH:
-	case KFD_IOC_DBG_TRAP_SET_FLAGS:
-		return true;
-	default:
-		return false;
-	}
-}
-
 static int watch_op(struct model *m, struct model_kproc *k, struct kfd_ioctl_dbg_trap_args *a)
 {
 	bool set = a->op == KFD_IOC_DBG_TRAP_SET_NODE_ADDRESS_WATCH;
@@ -330,7 +314,10 @@ int model_ioc_dbg_trap(struct call *c, void *data)
 		return r;
 	if (a->op != KFD_IOC_DBG_TRAP_ENABLE && !k->debug_enabled)
 		return -EINVAL;
-	if (k->runtime.runtime_state != DEBUG_RUNTIME_STATE_ENABLED && needs_runtime(a->op))
+	/* What touches the hardware is for targets that have enabled their runtime. */
+	if (k->runtime.runtime_state != DEBUG_RUNTIME_STATE_ENABLED &&
+	    a->op >= KFD_IOC_DBG_TRAP_SET_WAVE_LAUNCH_OVERRIDE &&
+	    a->op <= KFD_IOC_DBG_TRAP_SET_FLAGS)
 		return -EPERM;
 	return run_op(c, k, a);
 }
