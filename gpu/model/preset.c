@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Populated models for people who have no GPU at hand. */
 #include <errno.h>
+#include <stdarg.h>
 #include <string.h>
 
 #include "gpu/model/driver.h"
@@ -23,15 +24,27 @@ struct preset {
 	struct model_chip chip;
 	uint64_t gpus, occupancy /* percent */, jobs, kfd_minor, log, scheduler;
 	uint64_t seed; /* of nothing now: it may be said, and nothing is random */
-	bool old_runtime;
-	enum model_ext_kind ext;
+	uint64_t old_runtime, save_in_host;
+	uint64_t ext; /* enum model_ext_kind */
 };
 
-static int fail(char **ret_why, const char *fmt, const char *what)
+struct option {
+	const char *key;
+	uint64_t *value;
+	uint64_t min, max, scale;
+	const char *said; /* which words it may be; NULL: it is a number */
+	const char *words[3]; /* that stand for 0, 1, 2 */
+};
+
+_printf_(2, 3) static int fail(char **ret_why, const char *fmt, ...)
 {
-	if (asprintf(ret_why, fmt, what) < 0)
-		return -ENOMEM;
-	return -EINVAL;
+	va_list ap;
+	int r;
+
+	va_start(ap, fmt);
+	r = vasprintf(ret_why, fmt, ap);
+	va_end(ap);
+	return r < 0 ? -ENOMEM : -EINVAL;
 }
 
 static bool parse_number(const char *text, uint64_t max, uint64_t *ret)
@@ -49,92 +62,53 @@ static bool parse_number(const char *text, uint64_t max, uint64_t *ret)
 	return true;
 }
 
-/* Whether @value is the second of two words. */
-static int parse_word(const char *key, const char *value, const char *const words[2], bool *ret,
-		      char **ret_why)
-{
-	if (!strcmp(value, words[0]) || !strcmp(value, words[1])) {
-		*ret = !strcmp(value, words[1]);
-		return 0;
-	}
-	if (asprintf(ret_why, "%s is '%s' or '%s', not '%s'", key, words[0], words[1], value) < 0)
-		return -ENOMEM;
-	return -EINVAL;
-}
-
-static int parse_range(const char *key, const char *value, uint64_t min, uint64_t max,
-		       uint64_t *ret, char **ret_why)
+static int parse_value(const struct option *o, const char *text, char **ret_why)
 {
 	uint64_t n = 0;
 
-	if (parse_number(value, max, &n) && n >= min) {
-		*ret = n;
-		return 0;
-	}
-	if (asprintf(ret_why, "%s is %llu to %llu, not '%s'", key, (unsigned long long)min,
-		     (unsigned long long)max, value) < 0)
-		return -ENOMEM;
-	return -EINVAL;
-}
-
-static int parse_ext(const char *value, enum model_ext_kind *ret, char **ret_why)
-{
-	static const char *const kinds[] = {
-		[MODEL_EXT_NONE] = "0",
-		[MODEL_EXT_ALL_QUEUES] = "1",
-		[MODEL_EXT_VICTIMS] = "victims",
-	};
-
-	for (size_t i = 0; i < ARRAY_SIZE(kinds); i++) {
-		if (!strcmp(value, kinds[i])) {
-			*ret = (enum model_ext_kind)i;
+	for (size_t i = 0; i < ARRAY_SIZE(o->words) && o->words[i]; i++) {
+		if (!strcmp(text, o->words[i])) {
+			*o->value = i;
 			return 0;
 		}
 	}
-	return fail(ret_why, "ext is '0', '1' or 'victims', not '%s'", value);
+	if (o->said)
+		return fail(ret_why, "%s is %s, not '%s'", o->key, o->said, text);
+	if (!parse_number(text, o->max, &n) || n < o->min)
+		return fail(ret_why, "%s is %llu to %llu, not '%s'", o->key,
+			    (unsigned long long)o->min, (unsigned long long)o->max, text);
+	*o->value = n * o->scale;
+	return 0;
 }
 
 static int parse_option(struct preset *p, char *option, char **ret_why)
 {
-	static const char *const runtimes[] = { "new", "old" }, *const areas[] = { "hbm", "host" };
 	struct model_costs *costs = &p->chip.costs;
-	const struct {
-		const char *key;
-		uint64_t min, max;
-		uint64_t *value, scale;
-	} numbers[] = {
-		{ "gpus", 1, MODEL_MAX_GPUS, &p->gpus, 1 },
-		{ "occupancy", 0, 100, &p->occupancy, 1 },
-		{ "jobs", 0, 1, &p->jobs, 1 },
-		{ "seed", 0, UINT64_MAX, &p->seed, 1 },
-		{ "kfd_minor", 1, KFD_IOCTL_MINOR_VERSION, &p->kfd_minor, 1 },
-		{ "log", 0, 1, &p->log, 1 },
-		{ "scheduler", 0, 1, &p->scheduler, 1 },
-		{ "unmap_us", 0, MAX_US, &costs->unmap_ns, NSEC_PER_USEC },
-		{ "map_us", 0, MAX_US, &costs->map_ns, NSEC_PER_USEC },
-		{ "quantum_us", 1, MAX_US, &costs->quantum_ns, NSEC_PER_USEC },
+	const struct option options[] = {
+		{ "gpus", &p->gpus, 1, MODEL_MAX_GPUS, 1 },
+		{ "occupancy", &p->occupancy, 0, 100, 1 },
+		{ "jobs", &p->jobs, 0, 1, 1 },
+		{ "seed", &p->seed, 0, UINT64_MAX, 1 },
+		{ "kfd_minor", &p->kfd_minor, 1, KFD_IOCTL_MINOR_VERSION, 1 },
+		{ "runtime", &p->old_runtime, .said = "'new' or 'old'", .words = { "new", "old" } },
+		{ "log", &p->log, 0, 1, 1 },
+		{ "save_area", &p->save_in_host, .said = "'hbm' or 'host'",
+		  .words = { "hbm", "host" } },
+		{ "unmap_us", &costs->unmap_ns, 0, MAX_US, NSEC_PER_USEC },
+		{ "map_us", &costs->map_ns, 0, MAX_US, NSEC_PER_USEC },
+		{ "quantum_us", &costs->quantum_ns, 1, MAX_US, NSEC_PER_USEC },
+		{ "ext", &p->ext, .said = "'0', '1' or 'victims'",
+		  .words = { "0", "1", "victims" } },
+		{ "scheduler", &p->scheduler, 0, 1, 1 },
 	};
 	char *value = strchr(option, '=');
-	int r;
 
 	if (!value)
 		return fail(ret_why, "'%s' is not of the form key=value", option);
 	*value++ = '\0';
-	if (!strcmp(option, "runtime"))
-		return parse_word(option, value, runtimes, &p->old_runtime, ret_why);
-	if (!strcmp(option, "ext"))
-		return parse_ext(value, &p->ext, ret_why);
-	if (!strcmp(option, "save_area"))
-		return parse_word(option, value, areas, &p->chip.save_in_host, ret_why);
-	for (size_t i = 0; i < ARRAY_SIZE(numbers); i++) {
-		if (strcmp(option, numbers[i].key))
-			continue;
-		r = parse_range(option, value, numbers[i].min, numbers[i].max, numbers[i].value,
-				ret_why);
-		if (r == 0)
-			*numbers[i].value *= numbers[i].scale;
-		return r;
-	}
+	for (size_t i = 0; i < ARRAY_SIZE(options); i++)
+		if (!strcmp(option, options[i].key))
+			return parse_value(&options[i], value, ret_why);
 	return fail(ret_why,
 		    "no option '%s' (gpus, occupancy, jobs, seed, kfd_minor, runtime, log, "
 		    "save_area, unmap_us, map_us, quantum_us, ext, scheduler)",
@@ -252,26 +226,27 @@ static int add_training(struct model *m, uint32_t occupancy)
 
 static int populate(struct model *m, const struct preset *p)
 {
-	static const struct model_proc_spec train = {
-		.pid = TRAIN_PID, .uid = 1000, .comm = "train", .cgroup = "/offline.slice",
+	static const struct {
+		struct model_proc_spec spec;
+		uint64_t vram_bytes;
+		uint32_t queues, priority;
+	} jobs[] = {
+		{ { TRAIN_PID, 1000, .comm = "train", .cgroup = "/offline.slice" },
+		  64 * GIB,
+		  TRAIN_QUEUES,
+		  TRAIN_PRIORITY },
+		{ { INFER_PID, 1000, .comm = "infer", .cgroup = "/online.slice" },
+		  16 * GIB,
+		  INFER_QUEUES,
+		  INFER_PRIORITY },
+		{ { IDLE_PID, 1000, .comm = "idle" }, 0, 0, 0 },
 	};
-	static const struct model_proc_spec infer = {
-		.pid = INFER_PID, .uid = 1000, .comm = "infer", .cgroup = "/online.slice",
-	};
-	static const struct model_proc_spec idle = {
-		.pid = IDLE_PID, .uid = 1000, .comm = "idle",
-	};
-	int r;
+	int r = 0;
 
-	r = add_process(m, p, &train, 64 * GIB);
-	if (r == 0)
-		r = add_process(m, p, &infer, 16 * GIB);
-	if (r == 0)
-		r = add_process(m, p, &idle, 0);
-	if (r == 0)
-		r = add_queues(m, TRAIN_PID, TRAIN_QUEUES, TRAIN_PRIORITY);
-	if (r == 0)
-		r = add_queues(m, INFER_PID, INFER_QUEUES, INFER_PRIORITY);
+	for (size_t i = 0; r == 0 && i < ARRAY_SIZE(jobs); i++)
+		r = add_process(m, p, &jobs[i].spec, jobs[i].vram_bytes);
+	for (size_t i = 0; r == 0 && i < ARRAY_SIZE(jobs); i++)
+		r = add_queues(m, jobs[i].spec.pid, jobs[i].queues, jobs[i].priority);
 	if (r == 0)
 		r = add_history(m);
 	if (r == 0)
@@ -295,12 +270,12 @@ static int make(const char *spec, uint64_t now_ns, bool jobs, struct model **ret
 	if (r < 0)
 		return r;
 	if (p.scheduler && !p.ext)
-		return fail(ret_why, "the scheduler is the extension's: scheduler=1 needs %s",
-			    "ext=1");
+		return fail(ret_why, "the scheduler is the extension's: scheduler=1 needs ext=1");
+	p.chip.save_in_host = p.save_in_host;
 	config.n_gpus = (uint32_t)p.gpus;
 	config.kfd_minor = (uint32_t)p.kfd_minor;
 	config.log_packets = p.log;
-	config.ext = p.ext;
+	config.ext = (enum model_ext_kind)p.ext;
 	r = model_new(&config, &m);
 	if (r < 0)
 		return r;
