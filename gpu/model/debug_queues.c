@@ -222,9 +222,8 @@ int model_wave_state(struct model *m, struct model_queue *q, uint64_t area, bool
 {
 	for (uint32_t xcc = 0; xcc < m->config.chip->n_xcc; xcc++) {
 		struct kfd_context_save_area_header header = { 0 };
-		struct hw_saved_state saved;
+		struct hw_saved_state saved = hw_see(q->hw)->left[xcc];
 
-		hw_queue_saved_state(q->hw, xcc, &saved);
 		header.wave_state.control_stack_offset = q->ctl_stack_bytes - saved.ctl_stack_used;
 		header.wave_state.control_stack_size = saved.ctl_stack_used;
 		header.wave_state.wave_state_offset = q->ctl_stack_bytes + saved.wave_bytes;

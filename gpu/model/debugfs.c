@@ -111,10 +111,9 @@ static uint32_t vmid_of(const struct model_queue *q)
 
 static void fill_saved(const struct model_queue *q, uint32_t xcc, uint32_t *mqd)
 {
-	struct hw_saved_state saved;
+	struct hw_saved_state saved = hw_see(q->hw)->left[xcc];
 	uint32_t shift = q->aql ? 4 : 0; /* the registers count dwords */
 
-	hw_queue_saved_state(q->hw, xcc, &saved);
 	mqd[MQD9_RPTR] = (uint32_t)(q->saved_read << shift);
 	put64(mqd + MQD9_WPTR_LO, q->saved_write << shift);
 	put64(mqd + MQD9_CTX_SAVE_LO, q->cwsr_base + (uint64_t)xcc * q->cwsr_bytes);
@@ -193,7 +192,7 @@ static void print_mqds(struct model *m, FILE *out)
 static const struct model_queue *nth_on(const struct model_gpu *gpu, uint32_t k)
 {
 	for (const struct model_queue *q = NULL; (q = model_next_on(gpu, q));)
-		if (q->type == QUEUE_COMPUTE && hw_queue_on(q->hw) && !k--)
+		if (q->type == QUEUE_COMPUTE && hw_see(q->hw)->on && !k--)
 			return q;
 	return NULL;
 }
@@ -203,11 +202,11 @@ static void fill_hqd(const struct model_queue *q, uint32_t xcc, uint32_t *regs)
 {
 	uint32_t mqd[MQD9_DWORDS] = { 0 };
 	uint32_t shift = q->aql ? 4 : 0; /* registers count dwords */
-	uint64_t write = hw_queue_write_index(q->hw) << shift;
+	uint64_t write = hw_see(q->hw)->write << shift;
 
 	fill_mqd(q, xcc, mqd);
 	mqd[MQD9_ACTIVE] = 1;
-	mqd[MQD9_RPTR] = (uint32_t)(hw_queue_read_index(q->hw) << shift);
+	mqd[MQD9_RPTR] = (uint32_t)(hw_see(q->hw)->read << shift);
 	mqd[MQD9_WPTR_LO] = (uint32_t)write;
 	mqd[MQD9_WPTR_HI] = (uint32_t)(write >> 32);
 	memcpy(regs, mqd + MQD9_HQD_FIRST, HQD_REGS * sizeof(*regs));

@@ -122,7 +122,7 @@ static int choose_leaving(struct ext_change *c, struct hw_unmap_part *part)
 	if (!c->leaving)
 		return -ENOMEM;
 	for (struct model_queue *q = NULL; (q = model_next_on(c->gpu, q));)
-		if (q->ext.mark == c->mark && !q->is_active && hw_queue_mapped(q->hw))
+		if (q->ext.mark == c->mark && !q->is_active && hw_see(q->hw)->mapped)
 			c->leaving[part->n_some++] = q->hw;
 	part->some = c->leaving;
 	part->one_by_one = model_is_mes(c->gpu);

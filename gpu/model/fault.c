@@ -56,7 +56,7 @@ void model_fault_into_unmap(struct model_gpu *gpu, struct hw_unmap *op)
 	if (slow->kind && slow->gpu_index == gpu->index)
 		op->extra_ns = slow->ns;
 	op->dead = model_fault_is_dead(gpu);
-	if (stuck && hw_queue_mapped(stuck->hw))
+	if (stuck && hw_see(stuck->hw)->mapped)
 		op->stuck = stuck->hw;
 }
 

@@ -124,7 +124,7 @@ struct hw_unmap {
  *
  * 0; -ETIME: the fence did not come in time (dead, a grace without end, or just too late): the
  * queues are off and what they had on the GPU is lost; -EREMOTEIO: a stuck queue was given up and
- * lost its work, the others are saved. A queue that lost work has failed (hw_queue_failed).
+ * lost its work, the others are saved. A queue that lost work has failed (hw_see()).
  * Results are set in each case.
  */
 int hw_unmap_all(struct hw_gpu *gpu, struct hw_unmap *op);
@@ -191,24 +191,26 @@ struct hw_saved_state {
 	uint32_t wave_bytes; /* 0: nothing ran there */
 };
 
-void hw_queue_saved_state(const struct hw_queue *q, uint32_t xcc, struct hw_saved_state *ret);
-bool hw_queue_mapped(const struct hw_queue *q);
-bool hw_queue_on(const struct hw_queue *q); /* mapped, and on hardware this turn */
-/*
- * The queue stopped for good: it lost work, or met a packet no hardware could run (an unknown
- * type, a kernel that is not one, a ring that is not there), which it did not consume.
- */
-bool hw_queue_failed(const struct hw_queue *q);
-/* Sets mapped, on, completed, resident and saved; the rest is the driver's. */
-void hw_queue_stats(const struct hw_queue *q, struct model_queue_stats *ret);
-uint64_t hw_queue_read_index(const struct hw_queue *q); /* in units of the ring's pointers */
-uint64_t hw_queue_write_index(const struct hw_queue *q); /* as last seen */
+struct hw_queue_seen {
+	bool mapped; /* in the run list */
+	bool on; /* and on hardware this turn */
+	/*
+	 * It stopped for good: it lost work, or met a packet no hardware could run (an unknown
+	 * type, a kernel that is not one, a ring that is not there), which it did not consume.
+	 */
+	bool failed;
+	uint64_t read, write; /* in units of the ring's pointers; as last seen */
+	uint64_t completed; /* packets */
+	uint64_t resident, saved; /* workgroups on compute units, and in the save area */
+	uint32_t waves[MODEL_MAX_XCC]; /* in flight now */
+	struct hw_saved_state left[MODEL_MAX_XCC];
+};
+
+const struct hw_queue_seen *hw_see(const struct hw_queue *q);
 /* With log_packets. Submission is when the doorbell rang, mapped or not. */
 size_t hw_queue_packets(const struct hw_queue *q, uint64_t first, struct model_packet *ret,
 			size_t max);
 /* Drops the oldest records: those before packet @before that are done. */
 void hw_queue_forget_packets(struct hw_queue *q, uint64_t before);
-/* Waves in flight now. */
-uint32_t hw_queue_waves(const struct hw_queue *q, uint32_t xcc);
 
 #endif

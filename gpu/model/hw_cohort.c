@@ -35,8 +35,8 @@ static void occupy(const struct hw_packet *p, uint32_t xcc, int64_t count)
 
 	q->gpu->free_room[xcc] -= p->wg_room * (uint64_t)count;
 	q->gpu->waves += p->wg_waves * (uint64_t)count;
-	q->waves[xcc] += (uint32_t)(p->wg_waves * count);
-	q->resident += p->wg_room ? (uint64_t)count : 0;
+	q->seen.waves[xcc] += (uint32_t)(p->wg_waves * count);
+	q->seen.resident += p->wg_room ? (uint64_t)count : 0;
 }
 
 static void vacate(const struct hw_cohort *c)
@@ -76,7 +76,7 @@ static void complete(struct hw_packet *p)
 		mem_write64(q->config.vm, va, mem_read64(q->config.vm, va) - 1);
 	}
 	hw_log(p)->done_ns = q->gpu->time->now_ns;
-	q->completed++;
+	q->seen.completed++;
 	TAILQ_REMOVE(&q->packets, p, link);
 	free(p);
 	if (q->on_complete)
@@ -163,7 +163,7 @@ void hw_cohort_save(struct hw_cohort *c)
 	p->fresh = NULL;
 	TAILQ_REMOVE(&p->q->running, c, link);
 	TAILQ_INSERT_TAIL(&p->q->saved, c, link);
-	p->q->parked += p->wg_room ? workgroups : 0;
+	p->q->seen.saved += p->wg_room ? workgroups : 0;
 }
 
 /* How much of a saved cohort may come back to each XCC now. What is left over is waited for. */
@@ -223,7 +223,7 @@ static void bring_back(struct hw_cohort *c, uint64_t bytes[MODEL_MAX_XCC])
 	TAILQ_REMOVE(&q->saved, c, link);
 	TAILQ_INSERT_TAIL(&q->running, c, link);
 	c->since_ns = TIMELINE_NEVER;
-	q->parked -= p->wg_room ? workgroups : 0;
+	q->seen.saved -= p->wg_room ? workgroups : 0;
 	for (uint32_t x = 0; x < q->gpu->chip.n_xcc; x++) {
 		occupy(p, x, c->count[x]);
 		bytes[x] += hw_cohort_bytes(c, x);
@@ -277,7 +277,7 @@ void hw_queue_lose(struct hw_queue *q)
 	}
 	while ((c = TAILQ_FIRST(&q->saved)))
 		forget(c, &q->saved);
-	q->parked = 0;
+	q->seen.saved = 0;
 	q->launching = NULL;
 	while ((p = TAILQ_FIRST(&q->packets))) {
 		TAILQ_REMOVE(&q->packets, p, link);

@@ -68,24 +68,18 @@ struct hw_queue {
 	TAILQ_ENTRY(hw_queue) list_link;
 	struct hw_gpu *gpu;
 	struct hw_queue_config config;
-	bool mapped; /* in the run list */
-	bool on; /* and on hardware */
-	bool in_turn; /* and to be there this turn */
+	struct hw_queue_seen seen;
+	bool in_turn; /* in the run list, and to be on hardware this turn */
 	uint32_t pipe; /* its priority since it was put there */
-	bool failed;
 	bool unpublished; /* met an invalid header: waits for a doorbell */
 	bool barred; /* met a barrier bit: waits for packets to be empty */
 	bool waiting; /* at a barrier packet, for one of deps */
-	uint64_t read, write; /* in units of the ring's pointers */
 	uint32_t next_xcc; /* where the next packet's first workgroup goes */
 	struct hw_packet *launching; /* the youngest of packets, while not all of it is launched */
 	struct hw_packets packets; /* not complete, in order */
 	struct hw_cohorts running, saved;
 	uint64_t deps[AQL_MAX_DEPS];
 	struct mem_watch watch;
-	uint64_t completed, resident, parked; /* packets; workgroups on compute units; saved */
-	uint32_t waves[MODEL_MAX_XCC];
-	struct hw_saved_state left[MODEL_MAX_XCC];
 	struct model_packet *log;
 	uint64_t first_log; /* index of the oldest record that is kept */
 	size_t n_log, cap_log;

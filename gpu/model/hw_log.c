@@ -25,13 +25,13 @@ static int extend(struct hw_queue *q, uint64_t end)
 void hw_log_submitted(struct hw_queue *q, uint64_t write)
 {
 	uint64_t unit = hw_queue_unit_bytes(q);
-	uint64_t behind = write - q->read;
+	uint64_t behind = write - q->seen.read;
 
 	if (!q->config.log_packets || (int64_t)behind <= 0)
 		return;
 	/* No more than the ring can hold: the pointer is the program's and may be anything. */
 	behind = MIN(behind, q->config.ring_bytes / unit);
-	extend(q, (q->read + behind) * unit / AQL_PACKET_BYTES);
+	extend(q, (q->seen.read + behind) * unit / AQL_PACKET_BYTES);
 }
 
 int hw_log_fetched(struct hw_packet *p, uint64_t workgroups)

@@ -84,14 +84,14 @@ uint32_t hw_queue_unit_bytes(const struct hw_queue *q)
 
 void hw_queue_see_write(struct hw_queue *q)
 {
-	q->write = mem_read64(q->config.vm, q->config.write_ptr_va);
+	q->seen.write = mem_read64(q->config.vm, q->config.write_ptr_va);
 	q->unpublished = false;
-	hw_log_submitted(q, q->write);
+	hw_log_submitted(q, q->seen.write);
 }
 
 void hw_doorbell(struct hw_queue *q)
 {
-	if (!q->on) {
+	if (!q->seen.on) {
 		hw_log_submitted(q, mem_read64(q->config.vm, q->config.write_ptr_va));
 		return;
 	}
@@ -116,50 +116,11 @@ void hw_queue_unwatch(struct hw_queue *q)
 
 void hw_queue_fail(struct hw_queue *q)
 {
-	q->failed = true;
+	q->seen.failed = true;
 	hw_queue_unwatch(q);
 }
 
-void hw_queue_saved_state(const struct hw_queue *q, uint32_t xcc, struct hw_saved_state *ret)
+const struct hw_queue_seen *hw_see(const struct hw_queue *q)
 {
-	*ret = xcc < q->gpu->chip.n_xcc ? q->left[xcc] : (struct hw_saved_state){ 0 };
-}
-
-bool hw_queue_mapped(const struct hw_queue *q)
-{
-	return q->mapped;
-}
-
-bool hw_queue_on(const struct hw_queue *q)
-{
-	return q->on;
-}
-
-bool hw_queue_failed(const struct hw_queue *q)
-{
-	return q->failed;
-}
-
-void hw_queue_stats(const struct hw_queue *q, struct model_queue_stats *ret)
-{
-	ret->mapped = q->mapped;
-	ret->on = q->on;
-	ret->completed = q->completed;
-	ret->resident = q->resident;
-	ret->saved = q->parked;
-}
-
-uint64_t hw_queue_read_index(const struct hw_queue *q)
-{
-	return q->read;
-}
-
-uint64_t hw_queue_write_index(const struct hw_queue *q)
-{
-	return q->write;
-}
-
-uint32_t hw_queue_waves(const struct hw_queue *q, uint32_t xcc)
-{
-	return xcc < q->gpu->chip.n_xcc ? q->waves[xcc] : 0;
+	return &q->seen;
 }

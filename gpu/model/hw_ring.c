@@ -19,7 +19,7 @@ static uint64_t units_per_packet(const struct hw_queue *q)
 
 static uint64_t slot_va(const struct hw_queue *q)
 {
-	return q->config.ring_va + q->read * hw_queue_unit_bytes(q) % q->config.ring_bytes;
+	return q->config.ring_va + q->seen.read * hw_queue_unit_bytes(q) % q->config.ring_bytes;
 }
 
 /* NULL: out of memory; the packet stays where it is. */
@@ -30,7 +30,7 @@ static struct hw_packet *start(struct hw_queue *q, uint64_t workgroups, uint64_t
 	if (!p)
 		return NULL;
 	p->q = q;
-	p->index = q->read / units_per_packet(q);
+	p->index = q->seen.read / units_per_packet(q);
 	p->completion_signal = signal;
 	if (hw_log_fetched(p, workgroups) < 0)
 		return NULL;
@@ -170,10 +170,10 @@ static bool fetch_timed(struct hw_queue *q, const union slot *s)
 
 bool hw_ring_fetch(struct hw_queue *q)
 {
-	uint64_t behind = q->write - q->read;
+	uint64_t behind = q->seen.write - q->seen.read;
 	union slot s;
 
-	if (q->failed || q->unpublished)
+	if (q->seen.failed || q->unpublished)
 		return false;
 	if ((int64_t)behind < (int64_t)units_per_packet(q))
 		return false;
@@ -199,7 +199,7 @@ void hw_ring_consume(struct hw_queue *q)
 
 	if (q->config.ring == HW_RING_AQL)
 		mem_write(q->config.vm, slot_va(q), &invalid, sizeof(invalid));
-	q->read += units_per_packet(q);
-	mem_write64(q->config.vm, q->config.read_ptr_va, q->read);
+	q->seen.read += units_per_packet(q);
+	mem_write64(q->config.vm, q->config.read_ptr_va, q->seen.read);
 	q->launching = NULL;
 }

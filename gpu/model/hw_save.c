@@ -42,14 +42,14 @@ void hw_note_saved_state(struct hw_queue *q)
 {
 	const struct hw_cohort *c;
 
-	memset(q->left, 0, sizeof(q->left));
+	memset(q->seen.left, 0, sizeof(q->seen.left));
 	TAILQ_FOREACH(c, &q->saved, link)
 	{
 		for (uint32_t x = 0; x < q->gpu->chip.n_xcc; x++) {
 			uint32_t waves = c->packet->wg_waves * c->count[x];
 
-			q->left[x].wave_bytes += hw_cohort_bytes(c, x);
-			q->left[x].ctl_stack_used += waves * HW_WAVE_CTL_BYTES;
+			q->seen.left[x].wave_bytes += hw_cohort_bytes(c, x);
+			q->seen.left[x].ctl_stack_used += waves * HW_WAVE_CTL_BYTES;
 		}
 	}
 }
@@ -79,7 +79,7 @@ static int add(struct hw_gpu *gpu, struct hw_queue *const *qs, size_t n)
 	if (r < 0)
 		return r;
 	for (size_t i = 0; i < n; i++) {
-		if (qs[i]->gpu != gpu || qs[i]->mapped) {
+		if (qs[i]->gpu != gpu || qs[i]->seen.mapped) {
 			while (i--)
 				hw_list_drop(qs[i]);
 			return -EINVAL;
@@ -97,7 +97,7 @@ int hw_map(struct hw_gpu *gpu, struct hw_queue *const *qs, size_t n)
 
 int hw_add(struct hw_queue *q)
 {
-	return q->mapped || q->gpu->frozen ? -EBUSY : add(q->gpu, &q, 1);
+	return q->seen.mapped || q->gpu->frozen ? -EBUSY : add(q->gpu, &q, 1);
 }
 
 void hw_reset(struct hw_gpu *gpu)
@@ -107,7 +107,7 @@ void hw_reset(struct hw_gpu *gpu)
 	TAILQ_FOREACH(q, &gpu->queues, link)
 	{
 		hw_queue_lose(q);
-		memset(q->left, 0, sizeof(q->left));
+		memset(q->seen.left, 0, sizeof(q->seen.left));
 	}
 	hw_clear_mapped(gpu);
 }

@@ -28,7 +28,7 @@ void hw_list_add(struct hw_queue *q)
 	else
 		TAILQ_INSERT_TAIL(&gpu->run_list, q, list_link);
 	gpu->n_listed++;
-	q->mapped = true;
+	q->seen.mapped = true;
 }
 
 static void drop_on(struct hw_queue *q)
@@ -40,20 +40,20 @@ static void drop_on(struct hw_queue *q)
 		i++;
 	gpu->n_on--;
 	memmove(&gpu->on[i], &gpu->on[i + 1], (gpu->n_on - i) * sizeof(q));
-	q->on = false;
+	q->seen.on = false;
 }
 
 void hw_list_drop(struct hw_queue *q)
 {
 	struct hw_gpu *gpu = q->gpu;
 
-	if (q->on)
+	if (q->seen.on)
 		drop_on(q);
 	if (gpu->first == q)
 		gpu->first = TAILQ_NEXT(q, list_link);
 	TAILQ_REMOVE(&gpu->run_list, q, list_link);
 	gpu->n_listed--;
-	q->mapped = false;
+	q->seen.mapped = false;
 }
 
 static struct hw_queue *head(const struct hw_gpu *gpu)
@@ -106,7 +106,7 @@ static void take_off(struct hw_gpu *gpu)
 	for (size_t i = 0; i < n; i++) {
 		hw_queue_unwatch(gpu->on[i]);
 		hw_note_saved_state(gpu->on[i]);
-		gpu->on[i]->on = false;
+		gpu->on[i]->seen.on = false;
 	}
 	if (!op.saved_bytes)
 		return;
@@ -125,9 +125,9 @@ static void put_on(struct hw_queue *q)
 	struct hw_gpu *gpu = q->gpu;
 
 	gpu->on[gpu->n_on++] = q;
-	if (q->on)
+	if (q->seen.on)
 		return;
-	q->on = true;
+	q->seen.on = true;
 	q->pipe = hw_pipe_of(q->config.priority);
 	gpu->pipes |= 1u << q->pipe;
 	hw_queue_see_write(q);

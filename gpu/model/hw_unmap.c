@@ -63,7 +63,7 @@ static void end_grace(struct hw_unmap_part *part)
 {
 	struct hw_queue *stuck = part->op.stuck;
 
-	if (stuck && stuck->gpu == part->gpu && stuck->on) {
+	if (stuck && stuck->gpu == part->gpu && stuck->seen.on) {
 		hw_queue_lose(stuck);
 		part->result = -EREMOTEIO;
 	}
@@ -218,7 +218,7 @@ int hw_remove(struct hw_queue *q, struct hw_unmap *op)
 {
 	struct hw_unmap_part part = { .gpu = q->gpu, .op = *op, .some = &q, .n_some = 1 };
 
-	if (!q->mapped)
+	if (!q->seen.mapped)
 		return -EINVAL;
 	hw_unmap_parts(&part, 1);
 	*op = part.op;

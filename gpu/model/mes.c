@@ -20,7 +20,7 @@ int model_mes_remove(struct model_queue *q)
 	struct hw_unmap op = { .timeout_ns = PREEMPTION_TIMEOUT_NS };
 	int r;
 
-	if (!hw_queue_mapped(q->hw))
+	if (!hw_see(q->hw)->mapped)
 		return 0;
 	if (gpu->reset_pending)
 		return -EIO;
@@ -31,8 +31,8 @@ int model_mes_remove(struct model_queue *q)
 	gpu->stats.unmaps++;
 	gpu->stats.saved_bytes += op.saved_bytes;
 	gpu->stats.save_ns += op.save_ns;
-	q->saved_read = hw_queue_read_index(q->hw);
-	q->saved_write = hw_queue_write_index(q->hw);
+	q->saved_read = hw_see(q->hw)->read;
+	q->saved_write = hw_see(q->hw)->write;
 	if (r < 0) {
 		model_hang(gpu);
 		return -ETIMEDOUT;
@@ -65,7 +65,7 @@ int model_mes_sync(struct model_gpu *gpu)
 	for (struct model_queue *q = NULL; (q = model_next_on(gpu, q));) {
 		int r;
 
-		if (q->is_active == hw_queue_mapped(q->hw))
+		if (q->is_active == hw_see(q->hw)->mapped)
 			continue;
 		r = q->is_active ? model_mes_add(q) : model_mes_remove(q);
 		if (r < 0)

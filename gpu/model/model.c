@@ -160,17 +160,23 @@ int model_queue_stats(const struct model *m, pid_t pid, uint32_t queue_id,
 		      struct model_queue_stats *ret)
 {
 	struct model_queue *q = model_queue_of(m, pid, queue_id);
-	struct model_queue_stats stats = { 0 };
+	const struct hw_queue_seen *seen;
 
 	if (!q)
 		return -ENOENT;
-	hw_queue_stats(q->hw, &stats);
-	stats.active = q->is_active;
-	stats.suspended = q->is_suspended;
-	stats.evicted = q->is_evicted;
-	stats.held = q->ext.reasons != 0;
-	stats.is_new = q->exception_status & KFD_EC_MASK(EC_QUEUE_NEW);
-	*ret = stats;
+	seen = hw_see(q->hw);
+	*ret = (struct model_queue_stats){
+		.active = q->is_active,
+		.suspended = q->is_suspended,
+		.evicted = q->is_evicted,
+		.is_new = q->exception_status & KFD_EC_MASK(EC_QUEUE_NEW),
+		.mapped = seen->mapped,
+		.held = q->ext.reasons != 0,
+		.on = seen->on,
+		.completed = seen->completed,
+		.resident = seen->resident,
+		.saved = seen->saved,
+	};
 	return 0;
 }
 

@@ -73,8 +73,8 @@ void model_hang(struct model_gpu *gpu)
 static void note_saved_pointers(struct model_gpu *gpu)
 {
 	for (struct model_queue *q = NULL; (q = model_next_on(gpu, q));) {
-		q->saved_read = hw_queue_read_index(q->hw);
-		q->saved_write = hw_queue_write_index(q->hw);
+		q->saved_read = hw_see(q->hw)->read;
+		q->saved_write = hw_see(q->hw)->write;
 	}
 }
 

@@ -223,7 +223,7 @@ static uint32_t cu_occupancy(const struct model_kproc *k, const struct model_pdd
 	for (const struct model_queue *q = k->queues; q; q = q->next) {
 		if (q->pdd != pdd || q->type != QUEUE_COMPUTE)
 			continue;
-		waves += hw_queue_waves(q->hw, 0) * (q->aql ? pdd->gpu->m->config.chip->n_xcc : 1);
+		waves += hw_see(q->hw)->waves[0] * (q->aql ? pdd->gpu->m->config.chip->n_xcc : 1);
 	}
 	return (waves + per_cu - 1) / per_cu;
 }

@@ -169,12 +169,9 @@ struct hw_unmap rig_unmap(struct rig *rig, uint32_t grace_kclk)
 	return op;
 }
 
-struct model_queue_stats rig_stats(const struct rig_queue *q)
+struct hw_queue_seen rig_stats(const struct rig_queue *q)
 {
-	struct model_queue_stats s = { 0 };
-
-	hw_queue_stats(q->hw, &s);
-	return s;
+	return *hw_see(q->hw);
 }
 
 struct model_packet rig_packet(const struct rig_queue *q, uint64_t index)

@@ -53,7 +53,7 @@ void rig_map(struct rig *rig, struct hw_queue *const *qs, size_t n); /* and unti
 void rig_map_one(struct rig_queue *q);
 struct hw_unmap rig_unmap(struct rig *rig, uint32_t grace_kclk);
 
-struct model_queue_stats rig_stats(const struct rig_queue *q);
+struct hw_queue_seen rig_stats(const struct rig_queue *q);
 struct model_packet rig_packet(const struct rig_queue *q, uint64_t index);
 
 #endif

@@ -60,13 +60,13 @@ static void a_compute_unit_holds_as_many_workgroups_as_fit_whole(void **state)
 		rig_dispatch(&f->q[0], kernel, 10000, 0, 0);
 		map_first(f, 1);
 		assert_int_equal(resident(f, 0), 80 * per_cu);
-		assert_int_equal(hw_queue_waves(f->q[0].hw, 3), 20 * per_cu * shapes[i].waves);
+		assert_int_equal(hw_see(f->q[0].hw)->waves[3], 20 * per_cu * shapes[i].waves);
 		rig_run(&f->rig, NSEC_PER_MSEC);
 		assert_int_equal(resident(f, 0), 0);
-		assert_int_equal(hw_queue_waves(f->q[0].hw, 3), 0);
+		assert_int_equal(hw_see(f->q[0].hw)->waves[3], 0);
 		rig_unmap(&f->rig, 1);
 	}
-	assert_int_equal(hw_queue_waves(f->q[0].hw, 4), 0);
+	assert_int_equal(hw_see(f->q[0].hw)->waves[4], 0);
 }
 
 static void workgroups_are_dealt_to_the_xccs_in_turn_from_packet_to_packet(void **state)
@@ -76,13 +76,13 @@ static void workgroups_are_dealt_to_the_xccs_in_turn_from_packet_to_packet(void 
 
 	rig_dispatch(&f->q[0], kernel, 5, 0, 0);
 	map_first(f, 1);
-	assert_int_equal(hw_queue_waves(f->q[0].hw, 0), 2 * 32);
-	assert_int_equal(hw_queue_waves(f->q[0].hw, 1), 1 * 32);
+	assert_int_equal(hw_see(f->q[0].hw)->waves[0], 2 * 32);
+	assert_int_equal(hw_see(f->q[0].hw)->waves[1], 1 * 32);
 	rig_dispatch(&f->q[0], kernel, 2, 0, 0);
 	rig_run(&f->rig, 1);
-	assert_int_equal(hw_queue_waves(f->q[0].hw, 1), 2 * 32);
-	assert_int_equal(hw_queue_waves(f->q[0].hw, 2), 2 * 32);
-	assert_int_equal(hw_queue_waves(f->q[0].hw, 3), 1 * 32);
+	assert_int_equal(hw_see(f->q[0].hw)->waves[1], 2 * 32);
+	assert_int_equal(hw_see(f->q[0].hw)->waves[2], 2 * 32);
+	assert_int_equal(hw_see(f->q[0].hw)->waves[3], 1 * 32);
 }
 
 static void equal_queues_take_turns(void **state)

@@ -72,7 +72,7 @@ static void a_map_without_memory_maps_nothing(void **state)
 	good_left = 0;
 	assert_int_equal(hw_map(rig.gpu, &q.hw, 1), -ENOMEM);
 	good_left = UINT64_MAX;
-	assert_false(hw_queue_mapped(q.hw));
+	assert_false(hw_see(q.hw)->mapped);
 	rig_map_one(&q);
 	rig_unmap(&rig, 1);
 	rig_queue_close(&q);

@@ -59,11 +59,11 @@ static void removing_one_saves_it_and_leaves_the_other(void **state)
 	struct hw_unmap op = off(&f->a, 0);
 	struct hw_saved_state saved;
 
-	hw_queue_saved_state(f->a.hw, 0, &saved);
+	saved = hw_see(f->a.hw)->left[0];
 	assert_int_equal(op.unmapped, 1);
 	assert_int_equal(op.saved_bytes, f->half * (f->rig.chip->cwsr_bytes_per_cu / 2));
 	assert_int_equal(saved.wave_bytes, op.saved_bytes);
-	assert_false(hw_queue_mapped(f->a.hw));
+	assert_false(hw_see(f->a.hw)->mapped);
 	assert_int_equal(rig_stats(&f->a).saved, f->half);
 	assert_int_equal(rig_stats(&f->b).resident, f->half);
 }
@@ -112,7 +112,7 @@ static void a_stuck_queue_loses_its_own_work_only(void **state)
 	struct hw_unmap op = { .timeout_ns = RIG_TIMEOUT_NS, .stuck = f->a.hw };
 
 	assert_int_equal(hw_remove(f->a.hw, &op), -EREMOTEIO);
-	assert_true(hw_queue_failed(f->a.hw));
+	assert_true(hw_see(f->a.hw)->failed);
 	rig_run(&f->rig, NSEC_PER_SEC);
 	assert_int_equal(rig_packet(&f->b, 0).finished, f->half);
 }
@@ -125,7 +125,7 @@ static void a_dead_scheduler_takes_until_its_timeout(void **state)
 	assert_int_equal(hw_remove(f->a.hw, &op), -ETIME);
 	assert_int_equal(op.took_ns, RIG_TIMEOUT_NS);
 	assert_int_equal(op.saved_bytes, 0);
-	assert_false(hw_queue_mapped(f->a.hw));
+	assert_false(hw_see(f->a.hw)->mapped);
 }
 
 #define TEST(f) cmocka_unit_test_setup_teardown(f, open_fixture, close_fixture)

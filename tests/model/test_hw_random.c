@@ -102,7 +102,7 @@ static void submit_barrier(struct game *g, struct player *p, struct sent *s)
 
 static void submit(struct game *g, struct player *p)
 {
-	uint64_t read = hw_queue_read_index(p->q.hw) / units_per_packet(&p->q);
+	uint64_t read = hw_see(p->q.hw)->read / units_per_packet(&p->q);
 	struct sent *s = &p->sent[p->q.written];
 
 	if (p->q.written - read >= SLOTS || p->q.written == MAX_PACKETS)
@@ -147,7 +147,7 @@ static void waves_fit(const struct game *g)
 		uint64_t waves = 0;
 
 		for (int i = 0; i < QUEUES; i++)
-			waves += hw_queue_waves(g->players[i].q.hw, x);
+			waves += hw_see(g->players[i].q.hw)->waves[x];
 		assert_true(waves <= HW_CU_WAVES * g->rig.chip->cu_per_xcc);
 	}
 }

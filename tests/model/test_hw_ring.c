@@ -73,10 +73,10 @@ static void the_read_index_moves_when_all_is_launched_not_when_it_is_done(void *
 
 	rig_dispatch(&f->q, kernel, 81, 0, 0);
 	rig_map_one(&f->q);
-	assert_int_equal(hw_queue_read_index(f->q.hw), 0);
+	assert_int_equal(hw_see(f->q.hw)->read, 0);
 	assert_int_equal(header_at(&f->q, 0), AQL_KERNEL_DISPATCH);
 	rig_run(&f->rig, 1000);
-	assert_int_equal(hw_queue_read_index(f->q.hw), 1);
+	assert_int_equal(hw_see(f->q.hw)->read, 1);
 	assert_int_equal(mem_read64(f->rig.vm, f->q.config.read_ptr_va), 1);
 	assert_int_equal(header_at(&f->q, 0), AQL_INVALID);
 	assert_int_equal(rig_stats(&f->q).completed, 0);
@@ -95,7 +95,7 @@ static void the_next_packet_starts_when_the_last_is_launched(void **state)
 	rig_dispatch(&f->q, kernel, 40, 0, 0);
 	rig_map_one(&f->q);
 	assert_int_equal(rig_stats(&f->q).resident, 80);
-	assert_int_equal(hw_queue_read_index(f->q.hw), 2);
+	assert_int_equal(hw_see(f->q.hw)->read, 2);
 	rig_run(&f->rig, 1000);
 	assert_int_equal(rig_stats(&f->q).completed, 2);
 	assert_int_equal(rig_stats(&f->q).resident, 40);
@@ -113,9 +113,9 @@ static void the_barrier_bit_waits_for_all_earlier_packets(void **state)
 	rig_map_one(&f->q);
 	rig_run(&f->rig, 4999);
 	assert_int_equal(rig_stats(&f->q).completed, 1);
-	assert_int_equal(hw_queue_read_index(f->q.hw), 2);
+	assert_int_equal(hw_see(f->q.hw)->read, 2);
 	rig_run(&f->rig, 1);
-	assert_int_equal(hw_queue_read_index(f->q.hw), 4);
+	assert_int_equal(hw_see(f->q.hw)->read, 4);
 	assert_int_equal(rig_packet(&f->q, 2).started_ns, rig_packet(&f->q, 0).done_ns);
 	assert_int_equal(rig_packet(&f->q, 3).started_ns, rig_packet(&f->q, 2).started_ns);
 }
@@ -131,14 +131,14 @@ static void an_invalid_header_stops_the_queue_until_the_next_doorbell(void **sta
 	mem_write(f->rig.vm, rig_slot_va(&f->q, 0), &invalid, sizeof(invalid));
 	rig_dispatch(&f->q, kernel, 1, 0, 0);
 	rig_run(&f->rig, 10000);
-	assert_int_equal(hw_queue_read_index(f->q.hw), 0);
+	assert_int_equal(hw_see(f->q.hw)->read, 0);
 	mem_write(f->rig.vm, rig_slot_va(&f->q, 0), &header, sizeof(header));
 	rig_run(&f->rig, 10000);
-	assert_int_equal(hw_queue_read_index(f->q.hw), 0);
+	assert_int_equal(hw_see(f->q.hw)->read, 0);
 	hw_doorbell(f->q.hw);
 	rig_run(&f->rig, 1000);
 	assert_int_equal(rig_stats(&f->q).completed, 2);
-	assert_false(hw_queue_failed(f->q.hw));
+	assert_false(hw_see(f->q.hw)->failed);
 }
 
 static void a_producer_may_reserve_more_than_the_ring_holds(void **state)
@@ -152,8 +152,8 @@ static void a_producer_may_reserve_more_than_the_ring_holds(void **state)
 	hw_doorbell(f->q.hw);
 	rig_run(&f->rig, 10000);
 	assert_int_equal(rig_stats(&f->q).completed, 1);
-	assert_int_equal(hw_queue_read_index(f->q.hw), 1);
-	assert_false(hw_queue_failed(f->q.hw));
+	assert_int_equal(hw_see(f->q.hw)->read, 1);
+	assert_false(hw_see(f->q.hw)->failed);
 }
 
 static void the_ring_is_used_over_and_over(void **state)
@@ -183,9 +183,9 @@ static void barrier_and_waits_for_all_signals_of_other_queues(void **state)
 	map_both(f);
 	rig_run(&f->rig, 6999);
 	assert_int_equal(rig_signal_value(&f->rig, first), 0);
-	assert_int_equal(hw_queue_read_index(f->q.hw), 0);
+	assert_int_equal(hw_see(f->q.hw)->read, 0);
 	rig_run(&f->rig, 1);
-	assert_int_equal(hw_queue_read_index(f->q.hw), 2);
+	assert_int_equal(hw_see(f->q.hw)->read, 2);
 	rig_run(&f->rig, 1);
 	assert_int_equal(rig_signal_value(&f->rig, done), 0);
 }
@@ -199,9 +199,9 @@ static void barrier_or_waits_for_any_signal(void **state)
 	rig_dispatch(&f->other, rig_kernel(&f->rig, 2000, CU), 1, 0, second);
 	map_both(f);
 	rig_run(&f->rig, 1999);
-	assert_int_equal(hw_queue_read_index(f->q.hw), 0);
+	assert_int_equal(hw_see(f->q.hw)->read, 0);
 	rig_run(&f->rig, 1);
-	assert_int_equal(hw_queue_read_index(f->q.hw), 1);
+	assert_int_equal(hw_see(f->q.hw)->read, 1);
 	assert_int_equal(rig_signal_value(&f->rig, first), 1);
 }
 
@@ -215,10 +215,10 @@ static void a_barrier_sees_a_signal_the_host_stores(void **state)
 	rig_run(&f->rig, 1000);
 	mem_write64(f->rig.vm, signal + AQL_SIGNAL_VALUE_OFFSET, 1);
 	rig_run(&f->rig, 1000);
-	assert_int_equal(hw_queue_read_index(f->q.hw), 0);
+	assert_int_equal(hw_see(f->q.hw)->read, 0);
 	mem_write64(f->rig.vm, signal + AQL_SIGNAL_VALUE_OFFSET, -1);
 	rig_run(&f->rig, 1);
-	assert_int_equal(hw_queue_read_index(f->q.hw), 1);
+	assert_int_equal(hw_see(f->q.hw)->read, 1);
 }
 
 static void a_barrier_sees_a_signal_of_another_gpu(void **state)
@@ -235,9 +235,9 @@ static void a_barrier_sees_a_signal_of_another_gpu(void **state)
 	assert_int_equal(hw_map(f->rig.gpu, &f->q.hw, 1), 0);
 	assert_int_equal(hw_map(second.gpu, &far.hw, 1), 0);
 	rig_run(&f->rig, f->rig.chip->costs.map_ns + 499999);
-	assert_int_equal(hw_queue_read_index(f->q.hw), 0);
+	assert_int_equal(hw_see(f->q.hw)->read, 0);
 	rig_run(&f->rig, 1);
-	assert_int_equal(hw_queue_read_index(f->q.hw), 1);
+	assert_int_equal(hw_see(f->q.hw)->read, 1);
 	hw_reset(second.gpu);
 	rig_queue_close(&far);
 	hw_gpu_free(second.gpu);
@@ -253,9 +253,9 @@ static void a_barrier_wait_survives_being_unmapped(void **state)
 	rig_unmap(&f->rig, 1);
 	mem_write64(f->rig.vm, signal + AQL_SIGNAL_VALUE_OFFSET, 0);
 	rig_run(&f->rig, 1000);
-	assert_int_equal(hw_queue_read_index(f->q.hw), 0);
+	assert_int_equal(hw_see(f->q.hw)->read, 0);
 	rig_map_one(&f->q);
-	assert_int_equal(hw_queue_read_index(f->q.hw), 1);
+	assert_int_equal(hw_see(f->q.hw)->read, 1);
 }
 
 static void vendor_and_agent_packets_are_consumed_as_empty_work(void **state)
@@ -309,12 +309,12 @@ static void stops_at_the_first(struct fixture *f, const struct aql_dispatch *bad
 	rig_dispatch(&f->q, rig_kernel(&f->rig, 10, CU), 1, 0, 0);
 	rig_map_one(&f->q);
 	rig_run(&f->rig, 1000);
-	assert_true(hw_queue_failed(f->q.hw));
-	assert_int_equal(hw_queue_read_index(f->q.hw), 0);
+	assert_true(hw_see(f->q.hw)->failed);
+	assert_int_equal(hw_see(f->q.hw)->read, 0);
 	assert_int_equal(rig_stats(&f->q).completed, 0);
 	rig_unmap(&f->rig, 1);
 	rig_map_one(&f->q);
-	assert_int_equal(hw_queue_read_index(f->q.hw), 0);
+	assert_int_equal(hw_see(f->q.hw)->read, 0);
 	rig_unmap(&f->rig, 1);
 }
 
@@ -351,7 +351,7 @@ static void a_barrier_on_memory_that_is_not_there_stops_the_queue(void **state)
 
 	rig_barrier(&f->q, AQL_BARRIER_AND, 0xdead000, 0, 0);
 	rig_map_one(&f->q);
-	assert_true(hw_queue_failed(f->q.hw));
+	assert_true(hw_see(f->q.hw)->failed);
 }
 
 static void a_ring_that_is_not_there_stops_the_queue(void **state)
@@ -363,8 +363,8 @@ static void a_ring_that_is_not_there_stops_the_queue(void **state)
 	mem_write64(f->rig.vm, f->q.config.write_ptr_va, 1);
 	mem_write64(f->rig.vm, f->other.config.write_ptr_va, 1);
 	map_both(f);
-	assert_true(hw_queue_failed(f->q.hw));
-	assert_true(hw_queue_failed(f->other.hw));
+	assert_true(hw_see(f->q.hw)->failed);
+	assert_true(hw_see(f->other.hw)->failed);
 }
 
 static void doorbells_while_unmapped_are_dropped_but_a_map_reads_the_pointer(void **state)
@@ -379,10 +379,10 @@ static void doorbells_while_unmapped_are_dropped_but_a_map_reads_the_pointer(voi
 	rang_at = f->rig.time.now_ns;
 	rig_dispatch(&f->q, kernel, 1, 0, 0);
 	rig_run(&f->rig, 5000);
-	assert_int_equal(hw_queue_write_index(f->q.hw), 1);
+	assert_int_equal(hw_see(f->q.hw)->write, 1);
 	assert_int_equal(rig_stats(&f->q).completed, 0);
 	rig_map_one(&f->q);
-	assert_int_equal(hw_queue_write_index(f->q.hw), 2);
+	assert_int_equal(hw_see(f->q.hw)->write, 2);
 	rig_run(&f->rig, 2000);
 	assert_int_equal(rig_stats(&f->q).completed, 2);
 	assert_int_equal(rig_packet(&f->q, 1).submitted_ns, rang_at);
@@ -399,7 +399,7 @@ static void the_write_pointer_is_not_read_without_a_doorbell(void **state)
 	rig_dispatch(&f->q, kernel, 1, 0, 0);
 	mem_write64(f->rig.vm, f->q.config.write_ptr_va, 64);
 	rig_run(&f->rig, 10);
-	assert_int_equal(hw_queue_write_index(f->q.hw), 2);
+	assert_int_equal(hw_see(f->q.hw)->write, 2);
 }
 
 static void timed_ring(struct fixture *f, enum hw_ring ring, uint64_t units)
@@ -413,8 +413,8 @@ static void timed_ring(struct fixture *f, enum hw_ring ring, uint64_t units)
 	rig_map_one(&q);
 	rig_run(&f->rig, 999);
 	assert_int_equal(rig_signal_value(&f->rig, signal), 3);
-	assert_int_equal(hw_queue_read_index(q.hw), units);
-	assert_int_equal(hw_queue_write_index(q.hw), 3 * units);
+	assert_int_equal(hw_see(q.hw)->read, units);
+	assert_int_equal(hw_see(q.hw)->write, 3 * units);
 	rig_run(&f->rig, 1001);
 	assert_int_equal(rig_signal_value(&f->rig, signal), 1);
 	assert_int_equal(mem_read64(f->rig.vm, q.config.read_ptr_va), 3 * units);
@@ -472,8 +472,8 @@ static void a_timed_ring_of_nonsense_or_run_past_its_end_stops(void **state)
 	mem_write64(f->rig.vm, sdma.config.write_ptr_va, 1ull << 40);
 	rig_map(&f->rig, (struct hw_queue *[]){ pm4.hw, sdma.hw }, 2);
 	rig_run(&f->rig, 1000);
-	assert_true(hw_queue_failed(pm4.hw));
-	assert_true(hw_queue_failed(sdma.hw));
+	assert_true(hw_see(pm4.hw)->failed);
+	assert_true(hw_see(sdma.hw)->failed);
 	rig_unmap(&f->rig, 1);
 	rig_queue_close(&pm4);
 	rig_queue_close(&sdma);

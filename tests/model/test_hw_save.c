@@ -143,9 +143,9 @@ static void an_idle_gpu_has_nothing_to_save(void **state)
 	assert_int_equal(op.save_ns, 0);
 	assert_int_equal(op.took_ns, f->rig.chip->costs.unmap_ns);
 	assert_int_equal(op.unmapped, 2);
-	hw_queue_saved_state(f->a.hw, 0, &s);
+	s = hw_see(f->a.hw)->left[0];
 	assert_int_equal(s.wave_bytes, 0);
-	assert_false(hw_queue_mapped(f->a.hw));
+	assert_false(hw_see(f->a.hw)->mapped);
 }
 
 static void grace_lets_short_workgroups_finish_and_ends_early_when_all_did(void **state)
@@ -211,8 +211,8 @@ static void a_grace_of_zero_that_takes_too_long_loses_the_work(void **state)
 	map_both(f);
 	assert_int_equal(hw_unmap_all(f->rig.gpu, &op), -ETIME);
 	assert_int_equal(op.took_ns, RIG_TIMEOUT_NS);
-	assert_true(hw_queue_failed(f->a.hw));
-	assert_false(hw_queue_failed(f->b.hw));
+	assert_true(hw_see(f->a.hw)->failed);
+	assert_false(hw_see(f->b.hw)->failed);
 	assert_int_equal(rig_stats(&f->a).saved, 0);
 	assert_int_equal(rig_stats(&f->a).resident, 0);
 }
@@ -229,11 +229,11 @@ static void the_fence_of_a_dead_scheduler_never_comes(void **state)
 	assert_int_equal(op.took_ns, RIG_TIMEOUT_NS);
 	assert_int_equal(op.saved_bytes, 0);
 	assert_int_equal(op.unmapped, 2);
-	assert_false(hw_queue_mapped(f->a.hw));
+	assert_false(hw_see(f->a.hw)->mapped);
 	assert_int_equal(rig_packet(&f->a, 0).finished, 40); /* what ran ran on */
 	assert_int_equal(rig_packet(&f->b, 0).finished, 40);
-	assert_false(hw_queue_failed(f->a.hw));
-	assert_true(hw_queue_failed(f->b.hw));
+	assert_false(hw_see(f->a.hw)->failed);
+	assert_true(hw_see(f->b.hw)->failed);
 	hw_reset(f->rig.gpu);
 	rig_map_one(&f->b);
 	rig_run(&f->rig, RIG_FOREVER_NS);
@@ -269,7 +269,7 @@ static void a_stuck_queue_is_given_up_and_the_others_are_saved(void **state)
 	op.stuck = f->a.hw;
 	assert_int_equal(hw_unmap_all(f->rig.gpu, &op), -EREMOTEIO);
 	assert_int_equal(op.saved_bytes, 40 * 610304);
-	assert_true(hw_queue_failed(f->a.hw));
+	assert_true(hw_see(f->a.hw)->failed);
 	assert_int_equal(rig_stats(&f->b).saved, 40);
 	rig_map_one(&f->b);
 	all_done(f, &f->b);
@@ -286,21 +286,19 @@ static void saved_state_tells_what_ran_on_each_xcc(void **state)
 	rig_dispatch(&f->a, rig_kernel(&f->rig, 10000, CU / 64), 1, 0, 0);
 	rig_map_one(&f->a);
 	rig_unmap(&f->rig, 1);
-	hw_queue_saved_state(f->a.hw, 0, &s);
+	s = hw_see(f->a.hw)->left[0];
 	assert_int_equal(s.wave_bytes, 610304);
 	assert_int_equal(s.ctl_stack_used, 2 * 16 * 8);
-	hw_queue_saved_state(f->a.hw, 2, &s);
+	s = hw_see(f->a.hw)->left[2];
 	assert_int_equal(s.wave_bytes, 610304 / 2 + 610304 / 64);
 	assert_int_equal(s.ctl_stack_used, 17 * 8);
 	rig_map_one(&f->a);
-	hw_queue_saved_state(f->a.hw, 2, &s);
+	s = hw_see(f->a.hw)->left[2];
 	assert_int_equal(s.ctl_stack_used, 17 * 8); /* until the next save */
 	rig_run(&f->rig, 20000);
 	rig_unmap(&f->rig, 1);
-	hw_queue_saved_state(f->a.hw, 2, &s);
+	s = hw_see(f->a.hw)->left[2];
 	assert_int_equal(s.ctl_stack_used, 0);
-	hw_queue_saved_state(f->a.hw, 99, &s);
-	assert_int_equal(s.wave_bytes, 0);
 }
 
 static void restored_workgroups_run_for_what_was_left_after_their_bytes_moved(void **state)
@@ -336,14 +334,14 @@ static void an_unmap_during_a_map_or_a_restore_loses_nothing(void **state)
 	rig_map_one(&f->a);
 	rig_run(&f->rig, 1000);
 	rig_unmap(&f->rig, 1);
-	hw_queue_saved_state(f->a.hw, 1, &before);
+	before = hw_see(f->a.hw)->left[1];
 	for (uint64_t at = 0; at < 18000; at += 1000) { /* the restore ends after 19212 ns */
 		assert_int_equal(hw_map(f->rig.gpu, &f->a.hw, 1), 0);
 		rig_run(&f->rig, at);
 		op = rig_unmap(&f->rig, 1);
 		assert_int_equal(op.saved_bytes, 0);
 		assert_int_equal(rig_stats(&f->a).saved, 80);
-		hw_queue_saved_state(f->a.hw, 1, &after);
+		after = hw_see(f->a.hw)->left[1];
 		assert_memory_equal(&before, &after, sizeof(before));
 	}
 	assert_int_equal(rig_packet(&f->a, 0).saves, 1);
@@ -475,10 +473,10 @@ static void a_map_that_makes_no_sense_changes_nothing(void **state)
 	rig_queue_open(&far, &q, HW_RING_AQL, 64);
 	assert_int_equal(hw_map(f->rig.gpu, (struct hw_queue *[]){ f->a.hw, f->a.hw }, 2), -EINVAL);
 	assert_int_equal(hw_map(f->rig.gpu, (struct hw_queue *[]){ f->a.hw, q.hw }, 2), -EINVAL);
-	assert_false(hw_queue_mapped(f->a.hw));
+	assert_false(hw_see(f->a.hw)->mapped);
 	map_both(f);
 	assert_int_equal(hw_map(f->rig.gpu, &f->a.hw, 1), -EBUSY);
-	assert_true(hw_queue_mapped(f->a.hw));
+	assert_true(hw_see(f->a.hw)->mapped);
 	rig_unmap(&f->rig, 1);
 	assert_int_equal(hw_map(f->rig.gpu, NULL, 0), 0);
 	rig_queue_close(&q);
@@ -496,10 +494,10 @@ static void a_reset_loses_what_is_resident_and_what_is_saved(void **state)
 	rig_unmap(&f->rig, 1);
 	rig_map_one(&f->b);
 	hw_reset(f->rig.gpu);
-	assert_false(hw_queue_mapped(f->b.hw));
+	assert_false(hw_see(f->b.hw)->mapped);
 	assert_int_equal(rig_stats(&f->a).saved + rig_stats(&f->b).resident, 0);
-	assert_true(hw_queue_failed(f->a.hw) && hw_queue_failed(f->b.hw));
-	hw_queue_saved_state(f->a.hw, 0, &s);
+	assert_true(hw_see(f->a.hw)->failed && hw_see(f->b.hw)->failed);
+	s = hw_see(f->a.hw)->left[0];
 	assert_int_equal(s.wave_bytes, 0);
 	map_both(f);
 	rig_run(&f->rig, RIG_FOREVER_NS);

@@ -84,8 +84,7 @@ static void map_all(struct fixture *f)
 
 static bool on(const struct fixture *f, size_t i)
 {
-	assert_int_equal(rig_stats(&f->q[i]).on, hw_queue_on(f->q[i].hw));
-	return hw_queue_on(f->q[i].hw);
+	return hw_see(f->q[i].hw)->on;
 }
 
 /* All but @n from @first on, over the end of the list. */
@@ -96,7 +95,7 @@ static void all_on_but(const struct fixture *f, size_t first, size_t n)
 
 		if (on(f, i) == out)
 			fail_msg("queue %zu of %zu is %s hardware", i, f->n, out ? "on" : "off");
-		assert_true(hw_queue_mapped(f->q[i].hw));
+		assert_true(hw_see(f->q[i].hw)->mapped);
 	}
 }
 
@@ -224,7 +223,7 @@ static void a_change_of_turns_saves_one_and_restores_the_other_at_the_cost_of_bo
 	move_ns = turns(f).save_ns;
 	assert_in_range(move_ns, 9200, 9230);
 	assert_int_equal(rig_stats(&f->q[0]).saved, 80);
-	hw_queue_saved_state(f->q[0].hw, 3, &saved);
+	saved = hw_see(f->q[0].hw)->left[3];
 	assert_int_equal(saved.wave_bytes, 20 * 610304);
 
 	rig_run(&f->rig, 10 * QUANTUM);
@@ -282,7 +281,7 @@ static void a_doorbell_out_of_turn_is_dropped_and_the_pointer_read_with_the_turn
 	live_ns = f->rig.time.now_ns;
 	rig_run(&f->rig, NSEC_PER_MSEC);
 	rig_dispatch(&f->q[1], rig_kernel(&f->rig, 1000, CU), 1, 0, 0);
-	assert_int_equal(hw_queue_write_index(f->q[1].hw), 0);
+	assert_int_equal(hw_see(f->q[1].hw)->write, 0);
 	rig_run(&f->rig, 5 * NSEC_PER_MSEC);
 	assert_int_equal(rig_stats(&f->q[1]).completed, 0);
 	rig_run(&f->rig, QUANTUM);
@@ -348,7 +347,7 @@ static void a_map_begins_with_the_first_again(void **state)
 	rig_run(&f->rig, NSEC_PER_SEC);
 	assert_int_equal(turns(f).rotations, rotations);
 	for (size_t i = 0; i < f->n; i++)
-		assert_false(on(f, i) || hw_queue_mapped(f->q[i].hw));
+		assert_false(on(f, i) || hw_see(f->q[i].hw)->mapped);
 	map_all(f);
 	all_on_but(f, 24, 6);
 	next_turn(f);
@@ -400,8 +399,8 @@ static void who_is_off_hardware_neither_sticks_nor_loses_its_work(void **state)
 	rig_run(&f->rig, QUANTUM + NSEC_PER_MSEC);
 	op.dead = true;
 	assert_int_equal(hw_unmap_all(f->rig.gpu, &op), -ETIME);
-	assert_false(hw_queue_failed(f->q[0].hw));
-	assert_true(hw_queue_failed(f->q[1].hw));
+	assert_false(hw_see(f->q[0].hw)->failed);
+	assert_true(hw_see(f->q[1].hw)->failed);
 	assert_int_equal(rig_stats(&f->q[0]).saved, 80);
 }
 
@@ -444,7 +443,7 @@ static void a_slot_that_comes_free_goes_to_the_next_at_once(void **state)
 	remove_one(f, 3);
 	assert_true(on(f, 24));
 	assert_false(on(f, 25));
-	assert_false(on(f, 3) || hw_queue_mapped(f->q[3].hw));
+	assert_false(on(f, 3) || hw_see(f->q[3].hw)->mapped);
 	remove_one(f, 25);
 	rig_run(&f->rig, NSEC_PER_SEC);
 	assert_int_equal(turns(f).rotations, 0);
