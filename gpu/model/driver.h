@@ -193,7 +193,7 @@ void model_wake_destroyers(struct model *m, struct model_gpu *gpu);
 void model_blocked_forget(struct model *m, const struct model_kproc *k);
 void model_runtime_up(struct model *m, struct model_kproc *k); /* the semaphore */
 
-/* ---- ioctl_user.c: memory of the caller (model_lend), by addresses that may be wrong ---- */
+/* ---- ioctl.c: memory of the caller (model_lend), by addresses that may be wrong ---- */
 int model_copy_from_user(const struct model *m, void *to, uint64_t from, size_t n);
 int model_copy_to_user(const struct model *m, uint64_t to, const void *from, size_t n);
 bool model_access_ok(uint64_t addr);
@@ -318,28 +318,11 @@ int model_ioc_alloc_queue_gws(struct call *c, void *data);
 int model_ioc_runtime_enable(struct call *c, void *data);
 int model_ioc_dbg_trap(struct call *c, void *data);
 int model_ioc_criu(struct call *c, void *data);
-int model_ioc_get_clock_counters(struct call *c, void *data);
-int model_ioc_get_apertures(struct call *c, void *data);
-int model_ioc_get_apertures_new(struct call *c, void *data);
-int model_ioc_acquire_vm(struct call *c, void *data);
-int model_ioc_alloc_memory(struct call *c, void *data);
-int model_ioc_free_memory(struct call *c, void *data);
-int model_ioc_map_memory(struct call *c, void *data);
-int model_ioc_unmap_memory(struct call *c, void *data);
-int model_ioc_set_memory_policy(struct call *c, void *data);
-int model_ioc_set_trap_handler(struct call *c, void *data);
-int model_ioc_set_scratch(struct call *c, void *data);
-int model_ioc_get_tile_config(struct call *c, void *data);
 int model_ioc_create_event(struct call *c, void *data);
 int model_ioc_destroy_event(struct call *c, void *data);
 int model_ioc_set_event(struct call *c, void *data);
 int model_ioc_reset_event(struct call *c, void *data);
 int model_ioc_wait_events(struct call *c, void *data);
-int model_ioc_dmabuf_info(struct call *c, void *data);
-int model_ioc_import_dmabuf(struct call *c, void *data);
-int model_ioc_export_dmabuf(struct call *c, void *data);
-int model_ioc_smi_events(struct call *c, void *data);
-int model_ioc_available_memory(struct call *c, void *data);
 
 /* ---- runtime.c: what follows once the semaphore was taken ---- */
 void model_runtime_continue(struct model *m, struct blocked *b, int r);

@@ -1,11 +1,86 @@
 /* SPDX-License-Identifier: MIT */
-/* The entry of the driver: kfd_ioctl() of Linux 6.12 kfd_chardev.c. */
+/*
+ * The entry of the driver: kfd_ioctl() of Linux 6.12 kfd_chardev.c, and its calls about memory and
+ * clocks. The checks of their arguments are the driver's; where the driver would then hand out a
+ * thing the model does not have, the answer is -EOPNOTSUPP:
+ *
+ *   ALLOC_MEMORY_OF_GPU    no device memory
+ *   SMI_EVENTS             no event stream
+ *   IMPORT_DMABUF          no dma-buf, nor can one be asked about
+ */
 #include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/uio.h>
 
 #include "abi/kfd_memory.h"
 #include "gpu/model/driver.h"
 
 #define FIRST_DEBUG_MINOR 13 /* RUNTIME_ENABLE and DBG_TRAP came with 1.13 */
+#define CACHE_POLICY_LAST 1u /* 0 coherent, 1 non-coherent */
+#define GPU_COUNTER_NS 10u /* 100 MHz */
+#define TASK_SIZE_MAX ((1ull << 47) - PAGE_BYTES) /* x86-64, four page table levels */
+
+/*
+ * ---- memory of the caller ----
+ *
+ * A pointer may be wrong. Of another process's memory only what it lent is there; for our own the
+ * kernel copies, and says so instead of crashing.
+ */
+
+void model_lend(struct model *m, const struct model_lent *lent, size_t n)
+{
+	m->lent = lent;
+	m->n_lent = n;
+}
+
+static void *find_lent(const struct model *m, uint64_t addr, size_t n)
+{
+	for (size_t i = 0; i < m->n_lent; i++) {
+		const struct model_lent *l = &m->lent[i];
+
+		if (addr >= l->addr && n <= l->len && addr - l->addr <= l->len - n)
+			return (char *)l->bytes + (addr - l->addr);
+	}
+	return NULL;
+}
+
+/* Between our @mine and the caller's @addr. */
+static int copy(const struct model *m, void *mine, uint64_t addr, size_t n, bool to_user)
+{
+	struct iovec local = { .iov_base = mine, .iov_len = n };
+	struct iovec remote = { .iov_base = (void *)(uintptr_t)addr, .iov_len = n };
+	void *lent = m->lent ? find_lent(m, addr, n) : NULL;
+	ssize_t done = -1;
+
+	if (!n)
+		return 0;
+	if (lent) {
+		memcpy(to_user ? lent : mine, to_user ? mine : lent, n);
+		return 0;
+	}
+	if (!m->lent)
+		done = (to_user ? process_vm_writev : process_vm_readv)(getpid(), &local, 1,
+									&remote, 1, 0);
+	return done == (ssize_t)n ? 0 : -EFAULT;
+}
+
+int model_copy_from_user(const struct model *m, void *to, uint64_t from, size_t n)
+{
+	return copy(m, to, from, n, false);
+}
+
+int model_copy_to_user(const struct model *m, uint64_t to, const void *from, size_t n)
+{
+	return copy(m, (void *)from, to, n, true);
+}
+
+bool model_access_ok(uint64_t addr)
+{
+	return addr <= TASK_SIZE_MAX;
+}
+
+/* ---- calls ---- */
 
 static int get_version(struct call *c, void *data)
 {
@@ -16,58 +91,268 @@ static int get_version(struct call *c, void *data)
 	return 0;
 }
 
-/* Deprecated debug calls; SVM and XNACK in a kernel without HSA_AMD_SVM, as Debian's. */
-static int refuse(struct call *c, void *data)
+static int get_clock_counters(struct call *c, void *data)
 {
-	(void)c;
-	(void)data;
-	return -EPERM;
+	struct kfd_ioctl_get_clock_counters_args *a = data;
+	uint64_t now = model_now_ns(c->m);
+	bool known = model_pdd_by_id(c->m, c->kproc, a->gpu_id);
+
+	a->gpu_clock_counter = known ? now / GPU_COUNTER_NS : 0;
+	a->cpu_clock_counter = now;
+	a->system_clock_counter = now;
+	a->system_clock_freq = NSEC_PER_SEC;
+	return 0;
 }
+
+static struct kfd_process_device_apertures apertures_of(const struct model_gpu *gpu)
+{
+	return (struct kfd_process_device_apertures){
+		.lds_base = MODEL_LDS_BASE,
+		.lds_limit = MODEL_LDS_BASE | UINT32_MAX,
+		.scratch_base = MODEL_SCRATCH_BASE,
+		.scratch_limit = MODEL_SCRATCH_BASE | UINT32_MAX,
+		.gpuvm_base = MODEL_GPUVM_BASE,
+		.gpuvm_limit = MODEL_GPUVM_LIMIT,
+		.gpu_id = gpu->id,
+	};
+}
+
+static int get_apertures(struct call *c, void *data)
+{
+	struct kfd_ioctl_get_process_apertures_args *a = data;
+
+	for (uint32_t i = 0; i < MIN(c->m->config.n_gpus, (uint32_t)NUM_OF_SUPPORTED_GPUS); i++)
+		a->process_apertures[a->num_of_nodes++] = apertures_of(&c->m->gpus[i]);
+	return 0;
+}
+
+static int get_apertures_new(struct call *c, void *data)
+{
+	struct kfd_ioctl_get_process_apertures_new_args *a = data;
+	struct kfd_process_device_apertures all[MODEL_MAX_GPUS];
+	uint32_t n = MIN(a->num_of_nodes, c->m->config.n_gpus);
+
+	if (a->num_of_nodes == 0) {
+		a->num_of_nodes = c->m->config.n_gpus;
+		return 0;
+	}
+	if (a->num_of_nodes > c->m->config.n_gpus + 1) /* nodes of the topology */
+		return -EINVAL;
+	for (uint32_t i = 0; i < n; i++)
+		all[i] = apertures_of(&c->m->gpus[i]);
+	a->num_of_nodes = n;
+	return model_copy_to_user(c->m, a->kfd_process_device_apertures_ptr, all,
+				  n * sizeof(all[0]));
+}
+
+/* ---- memory ---- */
+
+int model_vm_acquire(struct model *m, pid_t pid, uint32_t gpu_index)
+{
+	struct model_proc *p = model_proc_find(m, pid);
+
+	if (!p || !p->kproc)
+		return -ESRCH;
+	if (gpu_index >= m->config.n_gpus)
+		return -ENODEV;
+	p->kproc->pdds[gpu_index].vm_acquired = true;
+	return 0;
+}
+
+/* No descriptor of this process is a render node of a modelled GPU: model_vm_acquire() is. */
+static int acquire_vm(struct call *c, void *data)
+{
+	const struct kfd_ioctl_acquire_vm_args *a = data;
+	struct model_pdd *pdd;
+
+	if (fcntl((int)a->drm_fd, F_GETFD) < 0)
+		return -EINVAL;
+	pdd = model_pdd_by_id(c->m, c->kproc, a->gpu_id);
+	if (!pdd)
+		return -EINVAL;
+	return pdd->vm_acquired ? -EBUSY : -EINVAL;
+}
+
+static int need_vm(struct call *c, uint32_t gpu_id, int without)
+{
+	struct model_pdd *pdd = model_pdd_by_id(c->m, c->kproc, gpu_id);
+
+	if (!pdd)
+		return -EINVAL;
+	return pdd->vm_acquired ? 0 : without;
+}
+
+static int alloc_memory(struct call *c, void *data)
+{
+	const struct kfd_ioctl_alloc_memory_of_gpu_args *a = data;
+	int r;
+
+	if (!a->size)
+		return -EINVAL;
+	r = need_vm(c, a->gpu_id, -ENODEV);
+	return r < 0 ? r : -EOPNOTSUPP;
+}
+
+static int check_device_array(const struct model *m, uint64_t array, uint32_t n, uint32_t n_success)
+{
+	_cleanup_free_ uint32_t *ids = NULL;
+
+	if (!n || n_success > n)
+		return -EINVAL;
+	if (n > KMALLOC_MAX_BYTES / sizeof(*ids))
+		return -ENOMEM;
+	ids = calloc(n, sizeof(*ids));
+	if (!ids)
+		return -ENOMEM;
+	return model_copy_from_user(m, ids, array, n * sizeof(*ids));
+}
+
+static int map_memory(struct call *c, void *data)
+{
+	const struct kfd_ioctl_map_memory_to_gpu_args *a = data;
+	int r = check_device_array(c->m, a->device_ids_array_ptr, a->n_devices, a->n_success);
+
+	if (r == 0)
+		r = need_vm(c, (uint32_t)(a->handle >> 32), -ENODEV);
+	return r < 0 ? r : -ENOMEM;
+}
+
+static int unmap_memory(struct call *c, void *data)
+{
+	const struct kfd_ioctl_unmap_memory_from_gpu_args *a = data;
+	int r = check_device_array(c->m, a->device_ids_array_ptr, a->n_devices, a->n_success);
+
+	if (r < 0)
+		return r;
+	return model_pdd_by_id(c->m, c->kproc, (uint32_t)(a->handle >> 32)) ? -ENOMEM : -EINVAL;
+}
+
+static int set_memory_policy(struct call *c, void *data)
+{
+	const struct kfd_ioctl_set_memory_policy_args *a = data;
+
+	if (a->default_policy > CACHE_POLICY_LAST || a->alternate_policy > CACHE_POLICY_LAST)
+		return -EINVAL;
+	return need_vm(c, a->gpu_id, -ESRCH);
+}
+
+static int set_trap_handler(struct call *c, void *data)
+{
+	const struct kfd_ioctl_set_trap_handler_args *a = data;
+
+	return need_vm(c, a->gpu_id, -ESRCH);
+}
+
+static int set_scratch(struct call *c, void *data)
+{
+	const struct kfd_ioctl_set_scratch_backing_va_args *a = data;
+
+	return need_vm(c, a->gpu_id, -ENODEV);
+}
+
+static int get_tile_config(struct call *c, void *data)
+{
+	struct kfd_ioctl_get_tile_config_args *a = data;
+
+	if (!model_pdd_by_id(c->m, c->kproc, a->gpu_id))
+		return -EINVAL;
+	a->num_tile_configs = 0;
+	a->num_macro_tile_configs = 0;
+	return 0;
+}
+
+static int available_memory(struct call *c, void *data)
+{
+	struct kfd_ioctl_get_available_memory_args *a = data;
+	struct model_pdd *pdd = model_pdd_by_id(c->m, c->kproc, a->gpu_id);
+	uint64_t used = 0;
+
+	if (!pdd)
+		return -EINVAL;
+	for (struct model_kproc *k = c->m->kprocs; k; k = k->next)
+		used += k->pdds[pdd->gpu->index].vram_bytes;
+	a->available = c->m->config.chip->vram_bytes - MIN(used, c->m->config.chip->vram_bytes);
+	return 0;
+}
+
+/* ---- sharing ---- */
+
+static int dmabuf_info(struct call *c, void *data)
+{
+	const struct kfd_ioctl_get_dmabuf_info_args *a = data;
+
+	(void)c;
+	return fcntl((int)a->dmabuf_fd, F_GETFD) < 0 ? -EBADF : -EINVAL;
+}
+
+static int import_dmabuf(struct call *c, void *data)
+{
+	const struct kfd_ioctl_import_dmabuf_args *a = data;
+	int r = need_vm(c, a->gpu_id, -ENODEV);
+
+	if (r < 0)
+		return r;
+	return fcntl((int)a->dmabuf_fd, F_GETFD) < 0 ? -EBADF : -EINVAL;
+}
+
+static int smi_events(struct call *c, void *data)
+{
+	const struct kfd_ioctl_smi_events_args *a = data;
+
+	return model_pdd_by_id(c->m, c->kproc, a->gpuid) ? -EOPNOTSUPP : -EINVAL;
+}
+
+/* ---- the entry ---- */
 
 struct ioctl_desc {
 	unsigned long request;
 	int (*run)(struct call *c, void *data);
+	int error; /* of those that always fail */
 };
 
-#define IOC(name, fn) [_IOC_NR(AMDKFD_IOC_##name)] = { AMDKFD_IOC_##name, fn }
+#define IOC(name, fn) [_IOC_NR(AMDKFD_IOC_##name)] = { AMDKFD_IOC_##name, fn, 0 }
+#define FAILS(name, error) [_IOC_NR(AMDKFD_IOC_##name)] = { AMDKFD_IOC_##name, NULL, error }
 
 static const struct ioctl_desc ioctls[AMDKFD_COMMAND_END] = {
 	IOC(GET_VERSION, get_version),
 	IOC(CREATE_QUEUE, model_ioc_create_queue),
 	IOC(DESTROY_QUEUE, model_ioc_destroy_queue),
-	IOC(SET_MEMORY_POLICY, model_ioc_set_memory_policy),
-	IOC(GET_CLOCK_COUNTERS, model_ioc_get_clock_counters),
-	IOC(GET_PROCESS_APERTURES, model_ioc_get_apertures),
+	IOC(SET_MEMORY_POLICY, set_memory_policy),
+	IOC(GET_CLOCK_COUNTERS, get_clock_counters),
+	IOC(GET_PROCESS_APERTURES, get_apertures),
 	IOC(UPDATE_QUEUE, model_ioc_update_queue),
 	IOC(CREATE_EVENT, model_ioc_create_event),
 	IOC(DESTROY_EVENT, model_ioc_destroy_event),
 	IOC(SET_EVENT, model_ioc_set_event),
 	IOC(RESET_EVENT, model_ioc_reset_event),
 	IOC(WAIT_EVENTS, model_ioc_wait_events),
-	IOC(DBG_REGISTER_DEPRECATED, refuse),
-	IOC(DBG_UNREGISTER_DEPRECATED, refuse),
-	IOC(DBG_ADDRESS_WATCH_DEPRECATED, refuse),
-	IOC(DBG_WAVE_CONTROL_DEPRECATED, refuse),
-	IOC(SET_SCRATCH_BACKING_VA, model_ioc_set_scratch),
-	IOC(GET_TILE_CONFIG, model_ioc_get_tile_config),
-	IOC(SET_TRAP_HANDLER, model_ioc_set_trap_handler),
-	IOC(GET_PROCESS_APERTURES_NEW, model_ioc_get_apertures_new),
-	IOC(ACQUIRE_VM, model_ioc_acquire_vm),
-	IOC(ALLOC_MEMORY_OF_GPU, model_ioc_alloc_memory),
-	IOC(FREE_MEMORY_OF_GPU, model_ioc_free_memory),
-	IOC(MAP_MEMORY_TO_GPU, model_ioc_map_memory),
-	IOC(UNMAP_MEMORY_FROM_GPU, model_ioc_unmap_memory),
+	/* Of the old debug interface. */
+	FAILS(DBG_REGISTER_DEPRECATED, -EPERM),
+	FAILS(DBG_UNREGISTER_DEPRECATED, -EPERM),
+	FAILS(DBG_ADDRESS_WATCH_DEPRECATED, -EPERM),
+	FAILS(DBG_WAVE_CONTROL_DEPRECATED, -EPERM),
+	IOC(SET_SCRATCH_BACKING_VA, set_scratch),
+	IOC(GET_TILE_CONFIG, get_tile_config),
+	IOC(SET_TRAP_HANDLER, set_trap_handler),
+	IOC(GET_PROCESS_APERTURES_NEW, get_apertures_new),
+	IOC(ACQUIRE_VM, acquire_vm),
+	IOC(ALLOC_MEMORY_OF_GPU, alloc_memory),
+	/* Whatever the handle says, there is no such buffer. */
+	FAILS(FREE_MEMORY_OF_GPU, -EINVAL),
+	IOC(MAP_MEMORY_TO_GPU, map_memory),
+	IOC(UNMAP_MEMORY_FROM_GPU, unmap_memory),
 	IOC(SET_CU_MASK, model_ioc_set_cu_mask),
 	IOC(GET_QUEUE_WAVE_STATE, model_ioc_get_queue_wave_state),
-	IOC(GET_DMABUF_INFO, model_ioc_dmabuf_info),
-	IOC(IMPORT_DMABUF, model_ioc_import_dmabuf),
+	IOC(GET_DMABUF_INFO, dmabuf_info),
+	IOC(IMPORT_DMABUF, import_dmabuf),
 	IOC(ALLOC_QUEUE_GWS, model_ioc_alloc_queue_gws),
-	IOC(SMI_EVENTS, model_ioc_smi_events),
-	IOC(SVM, refuse),
-	IOC(SET_XNACK_MODE, refuse),
+	IOC(SMI_EVENTS, smi_events),
+	/* In a kernel without HSA_AMD_SVM, as Debian's. */
+	FAILS(SVM, -EPERM),
+	FAILS(SET_XNACK_MODE, -EPERM),
 	IOC(CRIU_OP, model_ioc_criu),
-	IOC(AVAILABLE_MEMORY, model_ioc_available_memory),
-	IOC(EXPORT_DMABUF, model_ioc_export_dmabuf),
+	IOC(AVAILABLE_MEMORY, available_memory),
+	FAILS(EXPORT_DMABUF, -EINVAL),
 	IOC(RUNTIME_ENABLE, model_ioc_runtime_enable),
 	IOC(DBG_TRAP, model_ioc_dbg_trap),
 };
@@ -132,7 +417,7 @@ static int run_call(struct call *c, const struct ioctl_desc *desc, unsigned long
 	r = validate(_IOC_NR(request), data, user_size);
 	if (r < 0)
 		return r;
-	r = desc->run(c, data);
+	r = desc->run ? desc->run(c, data) : desc->error;
 	if (r != MODEL_BLOCKED && dir & _IOC_READ &&
 	    model_copy_to_user(c->m, (uintptr_t)arg, data, user_size) < 0)
 		r = -EFAULT;
