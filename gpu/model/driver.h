@@ -231,24 +231,14 @@ struct gpu_counts model_gpu_count(const struct model_gpu *gpu);
 /* All queues on a GPU, one after the other: the one after @q, NULL the first. */
 struct model_queue *model_next_on(const struct model_gpu *gpu, const struct model_queue *q);
 
-/* ---- queue_alloc.c ---- */
+/* ---- queue.c ---- */
 /* Takes the lowest of @n bits that is clear; -1: none. */
 int model_bit_take(uint8_t *map, size_t n);
 void model_bit_clear(uint8_t *map, size_t bit);
-/* -ENOMEM when all slots of the engine are taken. @q's type becomes what the engine is. */
-int model_sdma_take(struct model_queue *q, uint32_t ioc_type);
-void model_sdma_give(struct model_queue *q);
-int model_doorbell_take(struct model_queue *q); /* -EBUSY */
-void model_doorbell_give(struct model_queue *q);
-/* A region that starts in the page of @va and, where @bytes fill a page, ends with them. */
-bool model_mapped_exactly(const struct mem_space *mm, uint64_t va, uint64_t bytes);
-
-/* ---- queue*.c ---- */
 struct cwsr_sizes {
 	uint32_t ctl_stack, cwsr, debug; /* bytes per XCC */
-	uint32_t waves;
 };
-void model_cwsr_sizes(const struct model_chip *chip, struct cwsr_sizes *ret);
+struct cwsr_sizes model_cwsr_sizes(const struct model_chip *chip);
 uint32_t model_sdma_engines(const struct model_chip *chip);
 uint32_t model_xgmi_engines(const struct model_chip *chip);
 uint32_t model_sdma_queues(const struct model_chip *chip); /* of one engine */

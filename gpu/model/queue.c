@@ -1,6 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* Creation and destruction of queues (Linux 6.12 kfd_chardev.c, kfd_process_queue_manager.c). */
+/*
+ * Creation, changes and destruction of queues (Linux 6.12 kfd_chardev.c,
+ * kfd_process_queue_manager.c), and what they need: ids, engines, doorbells, buffers of the right
+ * size.
+ */
 #include <errno.h>
+#include <string.h>
 
 #include "gpu/model/driver.h"
 
@@ -8,6 +13,18 @@
 #define MMAP_TYPE_DOORBELL (3ull << 62)
 #define MMAP_GPU_ID_SHIFT 46
 #define DOORBELL_BYTES 8u
+#define GWS_SLOTS 64
+#define MAX_CU_MASK_BITS 1024u
+
+#define SDMA_DOORBELL_FIRST 0x100u /* of all layouts but the first */
+#define SDMA_DOORBELL_RANGE 10u
+#define SDMA_DOORBELL_ALIGN 4u
+#define DOORBELL_MIRROR 512u
+
+#define CTL_STACK_BYTES_PER_WAVE 8u
+#define CTL_STACK_BYTES_PER_WAVE_10 12u /* gfx10 and later */
+#define DEBUG_BYTES_PER_WAVE 32u
+#define ALIGN_UP(n, to) (((n) + (to)-1) / (to) * (to))
 
 struct model_gpu *model_gpu_by_id(struct model *m, uint32_t gpu_id)
 {
@@ -32,24 +49,161 @@ struct model_queue *model_queue_find(const struct model_kproc *k, uint32_t id)
 	return NULL;
 }
 
-static int check_ring_size(uint32_t *size)
+/* ---- what a queue needs ---- */
+
+/* The first free bit of those from @first on, @step apart; -1: there is none. */
+static int take_bit(uint8_t *map, uint32_t first, uint32_t step, uint32_t n)
 {
-	if (*size & (*size - 1))
+	for (uint32_t i = first; i < n; i += step) {
+		if (map[i / 8] & (1u << (i % 8)))
+			continue;
+		map[i / 8] |= (uint8_t)(1u << (i % 8));
+		return (int)i;
+	}
+	return -1;
+}
+
+int model_bit_take(uint8_t *map, size_t n)
+{
+	return take_bit(map, 0, 1, (uint32_t)n);
+}
+
+void model_bit_clear(uint8_t *map, size_t bit)
+{
+	map[bit / 8] &= (uint8_t) ~(1u << (bit % 8));
+}
+
+/* The driver counts the first two of all engines as PCIe ones, the rest as XGMI. */
+uint32_t model_sdma_engines(const struct model_chip *chip)
+{
+	return chip->xgmi ? MIN(chip->n_sdma, 2u) : chip->n_sdma;
+}
+
+uint32_t model_xgmi_engines(const struct model_chip *chip)
+{
+	return chip->n_sdma - model_sdma_engines(chip);
+}
+
+/* kfd_device_info_set_sdma_info() of Linux 6.12 kfd_device.c */
+uint32_t model_sdma_queues(const struct model_chip *chip)
+{
+	return chip->gfx_target_version == 90000 ? 2 : 8;
+}
+
+/* kfd_queue_ctx_save_restore_size() of Linux 6.12 kfd_queue.c */
+struct cwsr_sizes model_cwsr_sizes(const struct model_chip *chip)
+{
+	bool gfx9 = chip->gfx_target_version < 100100;
+	uint32_t waves =
+		gfx9 ? MIN(chip->cu_per_xcc * 40, chip->n_engines * 512) : chip->cu_per_xcc * 32;
+	uint32_t header = sizeof(struct kfd_context_save_area_header);
+	uint32_t stack = waves * (gfx9 ? CTL_STACK_BYTES_PER_WAVE : CTL_STACK_BYTES_PER_WAVE_10);
+	uint32_t ctl_stack = ALIGN_UP(header + stack + 8, PAGE_BYTES);
+
+	return (struct cwsr_sizes){
+		.ctl_stack = ctl_stack,
+		.cwsr = ctl_stack +
+			ALIGN_UP(chip->cu_per_xcc * chip->cwsr_bytes_per_cu, PAGE_BYTES),
+		.debug = ALIGN_UP(waves * DEBUG_BYTES_PER_WAVE, 64u),
+	};
+}
+
+/* -ENOMEM when all slots of the engine are taken. @q's type becomes what the engine is. */
+static int sdma_take(struct model_queue *q, uint32_t ioc_type)
+{
+	const struct model_chip *chip = q->gpu->m->config.chip;
+	uint32_t n_pcie = model_sdma_engines(chip);
+	bool chosen = ioc_type == KFD_IOC_QUEUE_TYPE_SDMA_BY_ENG_ID;
+	bool xgmi = chosen ? q->sdma_engine >= n_pcie : ioc_type == KFD_IOC_QUEUE_TYPE_SDMA_XGMI;
+	uint32_t n = xgmi ? model_xgmi_engines(chip) : n_pcie;
+	uint32_t first = xgmi ? n_pcie : 0;
+	uint8_t *map = xgmi ? q->gpu->xgmi_used : q->gpu->sdma_used;
+	uint32_t n_slots;
+	int id;
+
+	n_slots = n * model_sdma_queues(chip);
+	id = chosen ? take_bit(map, q->sdma_engine - first, n, n_slots) :
+		      model_bit_take(map, n_slots);
+	if (id < 0)
+		return -ENOMEM;
+	q->type = xgmi ? QUEUE_SDMA_XGMI : QUEUE_SDMA;
+	q->sdma_id = (uint32_t)id;
+	q->sdma_engine = first + q->sdma_id % n;
+	q->sdma_queue = q->sdma_id / n;
+	return 0;
+}
+
+static void sdma_give(struct model_queue *q)
+{
+	if (q->type != QUEUE_COMPUTE)
+		model_bit_clear(q->type == QUEUE_SDMA_XGMI ? q->gpu->xgmi_used : q->gpu->sdma_used,
+				q->sdma_id);
+}
+
+/* Static: by engine and queue. Since 6.12.115 gfx942 keeps to blocks of 32 bytes. */
+static uint32_t sdma_doorbell(const struct model_queue *q)
+{
+	uint32_t base = SDMA_DOORBELL_FIRST + q->sdma_engine * SDMA_DOORBELL_RANGE;
+
+	if (q->gpu->m->config.chip->gfx_target_version / 100 == 904)
+		base = ALIGN_UP(base, SDMA_DOORBELL_ALIGN);
+	return base + (q->sdma_queue & 1) * DOORBELL_MIRROR + (q->sdma_queue >> 1);
+}
+
+static int doorbell_take(struct model_queue *q)
+{
+	int id;
+
+	if (q->type != QUEUE_COMPUTE) {
+		q->doorbell_id = sdma_doorbell(q);
+		return 0;
+	}
+	id = model_bit_take(q->pdd->doorbells, MAX_QUEUES_PER_PROCESS);
+	if (id < 0)
+		return -EBUSY;
+	q->doorbell_id = (uint32_t)id;
+	return 0;
+}
+
+static void doorbell_give(struct model_queue *q)
+{
+	if (q->type == QUEUE_COMPUTE)
+		model_bit_clear(q->pdd->doorbells, q->doorbell_id);
+}
+
+/* A region that starts in the page of @va and, where @bytes fill a page, ends with them. */
+static bool mapped_exactly(const struct mem_space *mm, uint64_t va, uint64_t bytes)
+{
+	uint64_t start = va & ~(uint64_t)(PAGE_BYTES - 1);
+	uint64_t whole = bytes & ~(uint64_t)(PAGE_BYTES - 1);
+
+	if (!start || !mem_covers(mm, start, whole ? whole : PAGE_BYTES))
+		return false;
+	if (mem_covers(mm, start - 1, 2))
+		return false;
+	return !whole || !mem_covers(mm, start, whole + 1);
+}
+
+/* ---- creation ---- */
+
+/* What can also be changed later. */
+static int check_properties(uint32_t percentage, uint32_t priority, uint64_t ring, uint32_t *bytes)
+{
+	if ((percentage & 0xff) > KFD_MAX_QUEUE_PERCENTAGE || priority > KFD_MAX_QUEUE_PRIORITY)
 		return -EINVAL;
-	*size = MAX(*size, (uint32_t)KFD_MIN_QUEUE_RING_SIZE);
+	if (!model_access_ok(ring))
+		return -EFAULT;
+	if (*bytes & (*bytes - 1))
+		return -EINVAL;
+	*bytes = MAX(*bytes, (uint32_t)KFD_MIN_QUEUE_RING_SIZE);
 	return 0;
 }
 
 static int check_create_args(struct kfd_ioctl_create_queue_args *a)
 {
-	int r;
+	int r = check_properties(a->queue_percentage, a->queue_priority, a->ring_base_address,
+				 &a->ring_size);
 
-	if ((a->queue_percentage & 0xff) > KFD_MAX_QUEUE_PERCENTAGE ||
-	    a->queue_priority > KFD_MAX_QUEUE_PRIORITY)
-		return -EINVAL;
-	if (!model_access_ok(a->ring_base_address))
-		return -EFAULT;
-	r = check_ring_size(&a->ring_size);
 	if (r < 0)
 		return r;
 	if (!model_access_ok(a->read_pointer_address) ||
@@ -98,24 +252,22 @@ static int check_buffers(const struct model_queue *q)
 {
 	const struct model_chip *chip = q->gpu->m->config.chip;
 	const struct mem_space *mm = q->owner->proc->mm;
-	struct cwsr_sizes sizes;
+	struct cwsr_sizes sizes = model_cwsr_sizes(chip);
 	uint64_t cwsr_total;
 
-	if (!model_mapped_exactly(mm, q->write_ptr, PAGE_BYTES) ||
-	    !model_mapped_exactly(mm, q->read_ptr, PAGE_BYTES) ||
-	    !model_mapped_exactly(mm, q->ring_base, q->ring_bytes))
+	if (!mapped_exactly(mm, q->write_ptr, PAGE_BYTES) ||
+	    !mapped_exactly(mm, q->read_ptr, PAGE_BYTES) ||
+	    !mapped_exactly(mm, q->ring_base, q->ring_bytes))
 		return -EINVAL;
 	if (q->type != QUEUE_COMPUTE)
 		return 0;
 	if (q->eop_base && (q->eop_bytes < PAGE_BYTES ||
-			    !model_mapped_exactly(mm, q->eop_base,
-						  q->eop_bytes + (PAGE_BYTES - 1ull))))
+			    !mapped_exactly(mm, q->eop_base, q->eop_bytes + (PAGE_BYTES - 1ull))))
 		return -EINVAL;
-	model_cwsr_sizes(chip, &sizes);
 	if (q->ctl_stack_bytes != sizes.ctl_stack || q->cwsr_bytes < sizes.cwsr)
 		return -EINVAL;
 	cwsr_total = ((uint64_t)q->cwsr_bytes + sizes.debug) * chip->n_xcc + PAGE_BYTES - 1;
-	return model_mapped_exactly(mm, q->cwsr_base, cwsr_total) ? 0 : -EINVAL;
+	return mapped_exactly(mm, q->cwsr_base, cwsr_total) ? 0 : -EINVAL;
 }
 
 static uint32_t max_queues_per_pdd(const struct model_chip *chip)
@@ -154,9 +306,14 @@ static void unlink_queue(struct model_queue *q)
 
 static void free_queue(struct model_queue *q)
 {
-	if (q->hw)
-		hw_queue_free(q->hw);
+	hw_queue_free(q->hw);
 	free(q);
+}
+
+static void free_queuep(struct model_queue **q)
+{
+	if (*q)
+		free_queue(*q);
 }
 
 /* create_queue_cpsch() */
@@ -167,11 +324,11 @@ static int insert_queue(struct model_queue *q, uint32_t ioc_type)
 	if (q->gpu->total_queues >= MAX_QUEUES_PER_DEVICE)
 		return -EPERM;
 	if (q->type != QUEUE_COMPUTE) {
-		r = model_sdma_take(q, ioc_type);
+		r = sdma_take(q, ioc_type);
 		if (r < 0)
 			return r;
 	}
-	r = model_doorbell_take(q);
+	r = doorbell_take(q);
 	if (r < 0)
 		goto fail_sdma;
 	r = attach_hw(q);
@@ -195,9 +352,9 @@ static int insert_queue(struct model_queue *q, uint32_t ioc_type)
 	return 0;
 
 fail_doorbell:
-	model_doorbell_give(q);
+	doorbell_give(q);
 fail_sdma:
-	model_sdma_give(q);
+	sdma_give(q);
 	return r;
 }
 
@@ -205,9 +362,9 @@ int model_ioc_create_queue(struct call *c, void *data)
 {
 	struct kfd_ioctl_create_queue_args *a = data;
 	const struct model_chip *chip = c->m->config.chip;
+	_cleanup_(free_queuep) struct model_queue *q = NULL;
 	struct model_kproc *k = c->kproc;
 	struct model_pdd *pdd;
-	struct model_queue *q;
 	int r, id;
 
 	r = check_create_args(a);
@@ -225,30 +382,162 @@ int model_ioc_create_queue(struct call *c, void *data)
 	if (!q)
 		return -ENOMEM;
 	r = check_buffers(q);
-	if (r == 0 && pdd->queue_count >= max_queues_per_pdd(chip))
-		r = -ENOSPC;
 	if (r < 0)
-		goto fail;
+		return r;
+	if (pdd->queue_count >= max_queues_per_pdd(chip))
+		return -ENOSPC;
 	id = model_bit_take(k->ids, MAX_QUEUES_PER_PROCESS);
-	if (id < 0) {
-		r = -ENOMEM;
-		goto fail;
-	}
+	if (id < 0)
+		return -ENOMEM;
 	q->id = (uint32_t)id;
 	r = insert_queue(q, a->queue_type);
 	if (r < 0) {
 		model_bit_clear(k->ids, q->id);
-		goto fail;
+		return r;
 	}
 	a->queue_id = q->id;
 	a->doorbell_offset = MMAP_TYPE_DOORBELL | ((uint64_t)a->gpu_id << MMAP_GPU_ID_SHIFT) |
 			     (q->doorbell_id * DOORBELL_BYTES);
 	model_dbg_raise(k, KFD_EC_MASK(EC_QUEUE_NEW), q->gpu, q->id);
+	steal_ptr(&q);
 	return 0;
+}
 
-fail:
-	free_queue(q);
+/* ---- changes: each costs a runlist cycle ---- */
+
+/* update_queue() of Linux 6.12 kfd_device_queue_manager.c */
+static int update_queue(struct model_queue *q)
+{
+	bool mes = model_is_mes(q->gpu);
+	int r = mes ? model_mes_remove(q) : model_unmap_queues(q->gpu, GRACE_DEFAULT);
+
+	if (q->pdd->has_reset_queue)
+		return -EACCES;
+	if (r < 0)
+		return r;
+	q->is_active = model_queue_wants_run(q);
+	q->is_gws = q->gws;
+	if (q->ring_base)
+		hw_queue_set_ring(q->hw, q->ring_base, q->ring_bytes);
+	hw_queue_set_priority(q->hw, q->priority);
+	return mes ? model_mes_sync(q->gpu) : model_map_queues(q->gpu);
+}
+
+int model_ioc_update_queue(struct call *c, void *data)
+{
+	struct kfd_ioctl_update_queue_args *a = data;
+	struct model_queue *q;
+	int r;
+
+	r = check_properties(a->queue_percentage, a->queue_priority, a->ring_base_address,
+			     &a->ring_size);
+	if (r < 0)
+		return r;
+	q = model_queue_find(c->kproc, a->queue_id);
+	if (!q)
+		return -EFAULT;
+	if (a->ring_base_address &&
+	    !mapped_exactly(q->owner->proc->mm, a->ring_base_address, a->ring_size))
+		return -EFAULT;
+	q->ring_base = a->ring_base_address;
+	q->ring_bytes = a->ring_size;
+	q->percent = a->queue_percentage & 0xff;
+	q->target_xcc = (a->queue_percentage >> 8) & 0xff;
+	q->priority = a->queue_priority;
+	return update_queue(q);
+}
+
+/* Since gfx10 two compute units make a workgroup processor, which is masked as one. */
+static bool is_pairwise(const struct model_gpu *gpu, const uint32_t *mask, uint32_t bits)
+{
+	if (gpu->m->config.chip->gfx_target_version < 100000)
+		return true;
+	for (uint32_t i = 0; i < bits; i += 2) {
+		uint32_t pair = mask[i / 32] >> (i % 32) & 3;
+
+		if (pair && pair != 3)
+			return false;
+	}
+	return true;
+}
+
+int model_ioc_set_cu_mask(struct call *c, void *data)
+{
+	const struct kfd_ioctl_set_cu_mask_args *a = data;
+	uint32_t bits = MIN(a->num_cu_mask, MAX_CU_MASK_BITS);
+	uint32_t mask[MAX_CU_MASK_BITS / 32] = { 0 };
+	struct model_queue *q;
+	int r;
+
+	if (a->num_cu_mask % 32 || !bits)
+		return -EINVAL;
+	r = model_copy_from_user(c->m, mask, a->cu_mask_ptr, bits / 8);
+	if (r < 0)
+		return r;
+	q = model_queue_find(c->kproc, a->queue_id);
+	if (!q)
+		return -EFAULT;
+	if (!is_pairwise(q->gpu, mask, bits))
+		return -EINVAL;
+	r = update_queue(q);
+	if (r < 0)
+		return r;
+	memcpy(q->cu_mask, mask, sizeof(mask));
+	q->cu_masked = true;
+	return 0;
+}
+
+/* kfd_gws_init() of Linux 6.12 kfd_device.c, with firmware of today */
+uint32_t model_gpu_gws(const struct model_gpu *gpu)
+{
+	return gpu->m->config.chip->gfx_target_version < 120000 ? GWS_SLOTS : 0;
+}
+
+static int set_gws(struct model_queue *q, bool gws)
+{
+	if (gws && q->pdd->num_gws)
+		return -EBUSY;
+	if (!gws && !q->pdd->num_gws)
+		return -EINVAL;
+	q->gws = gws;
+	q->pdd->num_gws = gws ? GWS_SLOTS : 0;
+	return update_queue(q);
+}
+
+int model_ioc_alloc_queue_gws(struct call *c, void *data)
+{
+	struct kfd_ioctl_alloc_queue_gws_args *a = data;
+	struct model_queue *q = model_queue_find(c->kproc, a->queue_id);
+	int r;
+
+	if (!q)
+		return -EINVAL;
+	if (!model_gpu_gws(q->gpu))
+		return -ENODEV;
+	if (c->kproc->debug_enabled && !model_gpu_debugs_gws(q->gpu))
+		return -EBUSY;
+	r = set_gws(q, a->num_gws != 0);
+	a->first_gws = 0;
 	return r;
+}
+
+int model_ioc_get_queue_wave_state(struct call *c, void *data)
+{
+	struct kfd_ioctl_get_queue_wave_state_args *a = data;
+	struct model_queue *q = model_queue_find(c->kproc, a->queue_id);
+	struct hw_saved_state first = { 0 };
+	int r;
+
+	if (!q)
+		return -EFAULT;
+	if (q->type != QUEUE_COMPUTE || q->is_active)
+		return -EINVAL;
+	r = model_wave_state(c->m, q, a->ctl_stack_address, false, &first);
+	if (r < 0)
+		return r;
+	a->ctl_stack_used_size = first.ctl_stack_used;
+	a->save_area_used_size = first.wave_bytes;
+	return 0;
 }
 
 /* ---- destruction ---- */
@@ -259,8 +548,8 @@ int model_queue_destroy_now(struct model_queue *q)
 	struct model_gpu *gpu = q->gpu;
 	int r = 0;
 
-	model_doorbell_give(q);
-	model_sdma_give(q);
+	doorbell_give(q);
+	sdma_give(q);
 	if (q->is_active) {
 		q->is_active = false;
 		r = model_execute_queues(gpu, GRACE_DEFAULT);
@@ -301,7 +590,7 @@ int model_ioc_destroy_queue(struct call *c, void *data)
 void model_queues_terminate(struct model *m, struct model_kproc *k)
 {
 	for (struct model_queue *q = k->queues; q; q = q->next) {
-		model_sdma_give(q);
+		sdma_give(q);
 		if (model_is_mes(q->gpu))
 			model_mes_remove(q);
 		q->gpu->total_queues--;

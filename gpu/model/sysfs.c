@@ -156,9 +156,8 @@ static void print_gpu_compute(FILE *out, const struct model_gpu *gpu)
 static void print_gpu_node(FILE *out, const struct model_gpu *gpu)
 {
 	const struct model_chip *chip = gpu->m->config.chip;
-	struct cwsr_sizes sizes;
+	struct cwsr_sizes sizes = model_cwsr_sizes(chip);
 
-	model_cwsr_sizes(chip, &sizes);
 	print_gpu_compute(out, gpu);
 	fprintf(out, "hive_id 0\nnum_sdma_engines %u\n", model_sdma_engines(chip));
 	fprintf(out, "num_sdma_xgmi_engines %u\n", model_xgmi_engines(chip));

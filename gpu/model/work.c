@@ -77,7 +77,7 @@ static int map_buffers(struct model *m, struct mem_space *mm, bool aql,
 {
 	bool compute = aql || a->queue_type == KFD_IOC_QUEUE_TYPE_COMPUTE;
 	const struct model_chip *chip = m->config.chip;
-	struct cwsr_sizes sizes;
+	struct cwsr_sizes sizes = model_cwsr_sizes(chip);
 	uint64_t pointers;
 
 	a->ring_base_address = mem_map(mm, a->ring_size);
@@ -90,7 +90,6 @@ static int map_buffers(struct model *m, struct mem_space *mm, bool aql,
 		return -ENOMEM;
 	if (!compute)
 		return 0;
-	model_cwsr_sizes(chip, &sizes);
 	a->eop_buffer_address = mem_map(mm, EOP_BYTES);
 	a->eop_buffer_size = EOP_BYTES;
 	a->ctx_save_restore_size = sizes.cwsr;
