@@ -115,8 +115,8 @@ enum device_op {
 	DEVICE_OP_EXT, /* the same on the extension's device; BIND: what BORROW gave */
 	DEVICE_OP_EVENTS, /* -> a pipe to be read, and its inode, by which ENABLE names it */
 	DEVICE_OP_BORROW, /* @number-th of @pid -> a number, which proves the right to it */
-	DEVICE_OP_READ_FILE, /* tree @number, path; a long one comes as a descriptor */
-	DEVICE_OP_LIST_DIR, /* the same */
+	DEVICE_OP_READ_FILE, /* tree @number, path -> a descriptor, to be read to its end */
+	DEVICE_OP_LIST_DIR, /* the same: names, each with a NUL */
 	DEVICE_OP_READ_MEM, /* of @pid: spans -> a byte for each, 1: it could be read; and theirs */
 	DEVICE_OP_SEIZE, /* @pid, by @tid; as the two that follow */
 	DEVICE_OP_DETACH,
@@ -148,7 +148,7 @@ struct device_return { /* then bytes: those of the spans of an ioctl, as they ar
 	struct device_header h;
 	int32_t result; /* what the driver returned */
 	uint32_t n_bytes;
-	uint64_t value; /* JOIN: the client; EVENTS: the inode; a thread, a file's length... */
+	uint64_t value; /* JOIN: the client; EVENTS: the inode; a thread... */
 };
 
 struct device_error {

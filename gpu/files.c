@@ -78,6 +78,11 @@ static int read_file(int dir, const char *path, size_t most, bool all, char **re
 	return read_to_end(fd, most, all, ret_text, ret_len);
 }
 
+int files_read_open(int fd, size_t most, char **ret_text, size_t *ret_len)
+{
+	return read_to_end(fd, most, true, ret_text, ret_len);
+}
+
 int files_read(int dir, const char *path, size_t most, char **ret_text, size_t *ret_len)
 {
 	return read_file(dir, path, most, true, ret_text, ret_len);

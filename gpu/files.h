@@ -15,6 +15,8 @@ bool files_stay_inside(const char *path); /* relative, and without ".." */
 int files_read(int dir, const char *path, size_t most, char **ret_text, size_t *ret_len);
 /* The same, but no more than @most bytes are read. */
 int files_read_some(int dir, const char *path, size_t most, char **ret_text, size_t *ret_len);
+/* As files_read(), of a descriptor. */
+int files_read_open(int fd, size_t most, char **ret_text, size_t *ret_len);
 /* What a link points to. -EINVAL: not one. */
 int files_read_link(int dir, const char *path, char **ret_text, size_t *ret_len);
 /*

@@ -11,11 +11,9 @@
 
 #include "abi/kfd_gpreempt.h"
 #include "cmd/gpreempt-softgpu/internal.h"
-#include "gpu/soft/spans.h"
 #include "util/macros.h"
 
 #define MAX_PIPES 64
-#define INLINE_BYTES 16384 /* of a file; more is passed as a descriptor */
 #define ACCURACY_US 1
 
 struct client { /* one open device, and one of its extension */
@@ -257,7 +255,7 @@ static int call_driver(struct call *k)
 		return r;
 	at = bytes_of(k->a);
 	memcpy(at, k->parts->bytes, k->q->n_bytes);
-	r = soft_spans(k->q->request, at, known);
+	r = device_spans(k->q->request, at, known);
 	if (r < 0)
 		return r;
 	for (uint32_t i = 0; i < k->q->n_spans; i++) {
@@ -285,50 +283,22 @@ static int check_file(const struct call *k, const char *path)
 	return 0;
 }
 
-static int pass_file(struct call *k, const char *text, size_t len)
-{
-	if (len <= INLINE_BYTES) {
-		int r = make_answer(k, len);
-
-		if (r >= 0)
-			memcpy(bytes_of(k->a), text, len);
-		return r;
-	}
-	k->a->value = len;
-	k->fd = memfd_create("file", MFD_CLOEXEC | MFD_ALLOW_SEALING);
-	if (k->fd < 0)
-		return -errno;
-	if (write(k->fd, text, len) != (ssize_t)len ||
-	    fcntl(k->fd, F_ADD_SEALS, F_SEAL_WRITE | F_SEAL_GROW | F_SEAL_SHRINK) < 0)
-		return -ENOMEM;
-	return 0;
-}
-
-static size_t names_len(const char *names)
-{
-	const char *at = names;
-
-	while (*at)
-		at += strlen(at) + 1;
-	return (size_t)(at - names) + 1;
-}
-
 static int read_file(struct call *k)
 {
 	const char *path = (const char *)k->parts->bytes;
 	_cleanup_free_ char *text = NULL;
-	size_t len = 0;
+	size_t len;
 	int r = check_file(k, path);
 
+	if (r >= 0)
+		r = model_read(k->m, k->q->number, path, k->q->op == DEVICE_OP_LIST_DIR, &text,
+			       &len);
 	if (r < 0)
 		return r;
-	if (k->q->op == DEVICE_OP_READ_FILE) {
-		r = model_read_file(k->m, k->q->number, path, &text, &len);
-	} else {
-		r = model_list_dir(k->m, k->q->number, path, &text);
-		len = r < 0 ? 0 : names_len(text);
-	}
-	return r < 0 ? r : pass_file(k, text, len);
+	k->fd = memfd_create("file", MFD_CLOEXEC);
+	if (k->fd < 0)
+		return -errno;
+	return pwrite(k->fd, text, len, 0) == (ssize_t)len ? 0 : -ENOMEM;
 }
 
 static int read_mem(struct call *k)

@@ -181,6 +181,9 @@ void model_ext_close(struct model *m, uint64_t file); /* lets go of all that is 
 int model_borrow(struct model *m, pid_t by, pid_t pid, unsigned int nth, uint64_t *ret);
 int model_descriptor(uint64_t what);
 
+/* A file, or with @list the names in a directory, each with a NUL; one more follows in any case. */
+int model_read(struct model *m, enum gkfd_tree tree, const char *path, bool list, char **ret_text,
+	       size_t *ret_len);
 int model_read_file(struct model *m, enum gkfd_tree tree, const char *path, char **ret_text,
 		    size_t *ret_len);
 int model_list_dir(struct model *m, enum gkfd_tree tree, const char *path, char **ret_names);

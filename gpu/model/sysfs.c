@@ -305,8 +305,8 @@ static void print_sys(struct tree *t, struct model *m)
 		model_ext_print_state(m, t->out);
 }
 
-static int print(struct model *m, enum gkfd_tree tree, const char *path, bool list, char **ret_text,
-		 size_t *ret_len)
+int model_read(struct model *m, enum gkfd_tree tree, const char *path, bool list, char **ret_text,
+	       size_t *ret_len)
 {
 	static void (*const trees[GKFD_TREE_COUNT])(struct tree * t, struct model * m) = {
 		[GKFD_TREE_SYSFS] = print_sysfs,
@@ -342,13 +342,12 @@ static int print(struct model *m, enum gkfd_tree tree, const char *path, bool li
 int model_read_file(struct model *m, enum gkfd_tree tree, const char *path, char **ret_text,
 		    size_t *ret_len)
 {
-	return print(m, tree, path, false, ret_text, ret_len);
+	return model_read(m, tree, path, false, ret_text, ret_len);
 }
 
-/* The stream's own NUL behind the last name is the empty name that ends the list. */
 int model_list_dir(struct model *m, enum gkfd_tree tree, const char *path, char **ret_names)
 {
 	size_t len;
 
-	return print(m, tree, path, true, ret_names, &len);
+	return model_read(m, tree, path, true, ret_names, &len);
 }

@@ -9,11 +9,10 @@
 
 #include "abi/kfd.h"
 #include "abi/kfd_gpreempt.h"
+#include "gpu/files.h"
 #include "gpu/soft/link.h"
-#include "gpu/soft/spans.h"
+#include "gpu/soft/wire.h"
 #include "util/macros.h"
-
-#define INLINE_BYTES 16384 /* what is longer comes as a descriptor */
 
 struct soft {
 	struct soft_link *link;
@@ -91,7 +90,7 @@ static int call_driver(const struct soft *s, enum device_op op, pid_t pid, unsig
 {
 	struct device_span spans[DEVICE_IOCTL_SPANS];
 	struct soft_call c = { .call = { .op = op, .pid = pid, .request = request } };
-	int n = soft_spans(request, arg, spans), r;
+	int n = device_spans(request, arg, spans), r;
 
 	if (n < 0)
 		return n;
@@ -163,51 +162,21 @@ static int soft_borrow(void *data, pid_t pid, unsigned int nth)
 
 /* ---- files ---- */
 
-static int read_descriptor(int fd, size_t len, char **ret_text)
-{
-	_cleanup_free_ char *text = len <= GKFD_FILE_MAX_BYTES ? malloc(len + 1) : NULL;
-	size_t done = 0;
-	ssize_t r;
-
-	if (!text)
-		return len <= GKFD_FILE_MAX_BYTES ? -ENOMEM : -EFBIG;
-	while (done < len) {
-		r = pread(fd, text + done, len - done, (off_t)done);
-		if (r <= 0)
-			return -ENODEV;
-		done += (size_t)r;
-	}
-	text[len] = '\0';
-	*ret_text = steal_ptr(&text);
-	return 0;
-}
-
 /* *ret_text has a NUL after it. */
 static int ask_file(const struct soft *s, enum device_op op, enum gkfd_tree tree, const char *path,
 		    char **ret_text, size_t *ret_len)
 {
-	char found[INLINE_BYTES];
 	struct soft_call c = {
 		.call = { .op = op, .number = tree, .n_bytes = (uint32_t)strlen(path) + 1 },
 		.out = { { (void *)path, strlen(path) + 1 } },
 		.n_out = 1,
-		.in = { { found, sizeof(found) } },
-		.n_in = 1,
 	};
 	int r = soft_call(s->link, &c);
 	_cleanup_close_ int fd = c.fd;
 
 	if (r < 0)
 		return r;
-	*ret_len = fd >= 0 ? c.answer.value : c.answer.n_bytes;
-	if (fd >= 0)
-		return read_descriptor(fd, *ret_len, ret_text);
-	*ret_text = malloc(*ret_len + 1);
-	if (!*ret_text)
-		return -ENOMEM;
-	memcpy(*ret_text, found, *ret_len);
-	(*ret_text)[*ret_len] = '\0';
-	return 0;
+	return fd < 0 ? -ENODEV : files_read_open(fd, GKFD_FILE_MAX_BYTES, ret_text, ret_len);
 }
 
 /* Of a path "PID/..."; 0: of another. */

@@ -32,5 +32,11 @@ struct device_parts { /* of a call; all in the packet */
 /* @packet is aligned for any struct. False: it is no call, or not one that makes sense. */
 bool device_take_call(const void *packet, size_t len, struct device_parts *ret);
 bool device_is_return(const struct device_return *packet, size_t len);
+/*
+ * The memory that an ioctl of the driver, or of its extension, is about: first the argument, then
+ * what it points to; how many. -ENOTTY: no call that is known here; -E2BIG.
+ */
+int device_spans(unsigned long request, const void *arg,
+		 struct device_span ret[DEVICE_IOCTL_SPANS]);
 
 #endif
