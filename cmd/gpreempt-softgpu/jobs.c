@@ -134,7 +134,6 @@ static void completed(void *user, uint64_t index)
 {
 	struct work_queue *q = user;
 
-	(void)index;
 	add_news(q);
 	q->completed++;
 	q->c->s->expected--;

@@ -281,7 +281,6 @@ static int dmabuf_info(struct call *c, void *data)
 {
 	const struct kfd_ioctl_get_dmabuf_info_args *a = data;
 
-	(void)c;
 	return fcntl((int)a->dmabuf_fd, F_GETFD) < 0 ? -EBADF : -EINVAL;
 }
 

@@ -85,7 +85,6 @@ static int device_ioctl_on(void *data, pid_t pid, int fd, unsigned long request,
 	struct device *d = enter(data);
 	int r = model_ioctl(d->m, self(), pid, request, arg);
 
-	(void)fd;
 	if (r == MODEL_BLOCKED) {
 		model_signal(d->m, self());
 		(void)model_blocked_result(d->m, self(), &r);
@@ -191,7 +190,6 @@ static int trace_detach(void *data, pid_t pid, int sig)
 {
 	struct device *d = enter(data);
 
-	(void)sig;
 	return leave(d, model_ptrace_detach(d->m, self(), pid));
 }
 
@@ -212,7 +210,6 @@ static int trace_nothing(void *data, pid_t pid)
 
 static int trace_cont(void *data, pid_t pid, int sig)
 {
-	(void)sig;
 	return trace_nothing(data, pid);
 }
 
@@ -220,14 +217,11 @@ static int trace_reap(void *data, pid_t pid, int *ret_status)
 {
 	struct device *d = enter(data);
 
-	(void)ret_status;
 	return leave(d, is_our_tracee(d, pid) ? 0 : -ECHILD);
 }
 
 static int trace_pidfd(void *data, pid_t pid)
 {
-	(void)data;
-	(void)pid;
 	return -ENOSYS;
 }
 

@@ -221,7 +221,6 @@ static void refill(void *user, uint64_t completed)
 	struct model_queue *q = user;
 	uint64_t index;
 
-	(void)completed;
 	(void)submit(q, &q->loop, &index);
 }
 

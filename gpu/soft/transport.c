@@ -116,9 +116,9 @@ static int soft_ioctl(void *data, unsigned long request, void *arg)
 	return call_driver(data, DEVICE_OP_IOCTL, getpid(), request, arg);
 }
 
+/* @fd says whose it is, and that is @pid's. */
 static int soft_ioctl_on(void *data, pid_t pid, int fd, unsigned long request, void *arg)
 {
-	(void)fd; /* it says whose it is, and that is @pid's */
 	return call_driver(data, DEVICE_OP_IOCTL, pid, request, arg);
 }
 
@@ -361,7 +361,6 @@ static int soft_seize(void *data, pid_t pid)
 
 static int soft_detach(void *data, pid_t pid, int sig)
 {
-	(void)sig;
 	return call(data, DEVICE_OP_DETACH, pid, 0, NULL);
 }
 
@@ -373,7 +372,6 @@ static int soft_nothing(void *data, pid_t pid)
 
 static int soft_cont(void *data, pid_t pid, int sig)
 {
-	(void)sig;
 	return soft_nothing(data, pid);
 }
 
@@ -398,7 +396,6 @@ static int soft_reap(void *data, pid_t pid, int *ret_status)
 	struct pollfd p = { .fd = fd, .events = POLLIN };
 	int r = 0;
 
-	(void)ret_status;
 	if (fd == -ENOSYS)
 		r = soft_nothing(data, pid);
 	else if (fd == -ESRCH || (fd >= 0 && poll(&p, 1, 0) == 1))
