@@ -26,7 +26,6 @@ struct client { /* one open device, and one of its extension */
 		uint64_t inode;
 		int fd;
 	} pipes[MAX_PIPES];
-	uint32_t next_pipe;
 };
 
 struct call {
@@ -121,7 +120,7 @@ static int join(struct call *k)
 
 	if (k->q->pid != c->p->pid)
 		return -EOPNOTSUPP;
-	r = process_arrive(c->s, c->p);
+	r = process_arrive(c->p);
 	if (r < 0)
 		return r;
 	client = k->q->value ? find_client(c->s, k->q->value) : add_client(c->s, c->p);
@@ -169,15 +168,14 @@ static void drop_pipes(struct client *client)
 static int make_events(struct call *k)
 {
 	struct client *client = k->client;
-	uint32_t at;
+	uint32_t at = 0;
 	struct stat st;
 	int ends[2];
 
 	drop_pipes(client);
-	for (uint32_t i = 0; i < MAX_PIPES && client->pipes[client->next_pipe].inode; i++)
-		client->next_pipe = (client->next_pipe + 1) % MAX_PIPES;
-	at = client->next_pipe;
-	if (client->pipes[at].inode)
+	while (at < MAX_PIPES && client->pipes[at].inode)
+		at++;
+	if (at == MAX_PIPES)
 		return -EMFILE;
 	if (pipe2(ends, O_NONBLOCK | O_CLOEXEC) < 0)
 		return -errno;
@@ -199,22 +197,13 @@ static int find_pipe(const struct client *client, uint64_t inode)
 
 static int run_ioctl(struct call *k, void *arg)
 {
-	int r;
+	int r = 0;
 
-	if (k->q->op == DEVICE_OP_IOCTL) {
-		r = model_ioctl(k->m, k->task, k->q->pid, k->q->request, arg);
-	} else {
-		r = k->client->ext ? 0 : model_ext_open(k->m, k->task, &k->client->ext);
-		if (r == 0)
-			r = model_ext_ioctl(k->m, k->task, k->client->ext, k->q->request, arg);
-	}
-	if (r == MODEL_BLOCKED) {
-		/* Nothing waits here for another call: it is given up as by a signal. */
-		model_signal(k->m, k->task);
-		(void)model_blocked_result(k->m, k->task, &r);
-		r = -EDEADLK;
-	}
-	return r;
+	if (k->q->op == DEVICE_OP_IOCTL)
+		return model_ioctl_now(k->m, k->task, k->q->pid, k->q->request, arg);
+	if (!k->client->ext)
+		r = model_ext_open(k->m, k->task, &k->client->ext);
+	return r < 0 ? r : model_ext_ioctl(k->m, k->task, k->client->ext, k->q->request, arg);
 }
 
 /* Descriptors that the argument names are the caller's: ours stand for them meanwhile. */

@@ -8,16 +8,17 @@
 #include "cmd/gpreempt-softgpu/softgpu.h"
 #include "gpu/soft/wire.h"
 
-struct job;
 struct client;
+struct work_queue;
 
 struct process { /* who is connected, at least once */
 	LIST_ENTRY(process) link;
+	struct softgpu *s;
 	pid_t pid;
 	uid_t uid;
 	bool admin;
 	bool there; /* on the device */
-	struct job *job; /* one of its connections is for work; NULL: none */
+	bool has_job; /* one of its connections is for work */
 	uint32_t n_connections;
 	int pid_fd;
 	sd_event_source *exit;
@@ -29,8 +30,10 @@ struct connection {
 	struct process *p;
 	int fd;
 	sd_event_source *io;
-	struct job *job; /* at most one of these two, by what came first */
-	struct client *client;
+	struct client *client; /* or it is for work, by what came first */
+	bool is_job;
+	LIST_HEAD(, work_queue) queues;
+	uint32_t n_queues;
 	bool full; /* its socket is: a job hears more when it can be written to */
 	/* An answer that is due later, and nothing else is heard until then. */
 	sd_event_source *due;
@@ -58,15 +61,13 @@ struct softgpu {
 /* ---- server.c ---- */
 
 /* It is on the device from now on. -EEXIST: its pid is an invented process's. */
-int process_arrive(struct softgpu *s, struct process *p);
+int process_arrive(struct process *p);
 /* 0; -EAGAIN: its socket is full; other errors: it is gone. */
 int connection_send(struct connection *c, const void *packet, size_t len, int fd);
 void connection_want_room(struct connection *c); /* to be told when it is not full any more */
 void connection_end(struct connection *c);
 
 /* ---- jobs.c: all return -errno when the connection is to be ended ---- */
-
-struct work_queue;
 
 /* Answers one request. */
 int job_request(struct connection *c, const union device_any *request);

@@ -6,7 +6,8 @@
 #include "util/macros.h"
 
 struct work_queue {
-	TAILQ_ENTRY(work_queue) link; /* in the device's news */
+	LIST_ENTRY(work_queue) link; /* in its connection's */
+	TAILQ_ENTRY(work_queue) news; /* in the device's */
 	bool has_news;
 	uint64_t completed; /* packets */
 	struct connection *c;
@@ -14,11 +15,6 @@ struct work_queue {
 	uint64_t submitted, told; /* packets; all before @told are told of */
 	uint64_t told_mask; /* of those from @told on, bit 0 the first: done out of order */
 	uint32_t seqs[DEVICE_MAX_PENDING]; /* by index modulo their number */
-};
-
-struct job {
-	struct work_queue *queues[DEVICE_MAX_PROCESS_QUEUES];
-	uint32_t n_queues;
 };
 
 _Static_assert(DEVICE_MAX_PENDING == 64, "told_mask has a bit for each");
@@ -42,17 +38,18 @@ static int refuse(struct connection *c, uint32_t seq, int error, const char *mes
 /* ---- coming and going ---- */
 
 /* What a program on ROCm has done before its first line runs. */
-static int arrive(struct softgpu *s, struct process *p)
+static int arrive(struct process *p)
 {
+	struct model *m = p->s->m;
 	struct model_task task = { .pid = p->pid, .tid = p->pid };
-	int r = process_arrive(s, p);
+	int r = process_arrive(p);
 
 	if (r >= 0)
-		r = model_kfd_open(s->m, task);
-	for (uint32_t i = 0; r >= 0 && i < model_n_gpus(s->m); i++)
-		r = model_vm_acquire(s->m, p->pid, i);
+		r = model_kfd_open(m, task);
+	for (uint32_t i = 0; r >= 0 && i < model_n_gpus(m); i++)
+		r = model_vm_acquire(m, p->pid, i);
 	if (r >= 0)
-		r = model_runtime_enable(s->m, p->pid);
+		r = model_runtime_enable(m, p->pid);
 	return r == -ENOTTY ? 0 : r; /* a driver from before the debug interface */
 }
 
@@ -62,17 +59,14 @@ static int say_welcome(struct connection *c, uint32_t seq)
 	union device_any a = { 0 };
 	int r;
 
-	if (c->job)
+	if (c->is_job)
 		return -EBADMSG;
-	if (c->p->job)
+	if (c->p->has_job)
 		return refuse(c, seq, -EEXIST, "this process is on the device already");
-	c->job = calloc(1, sizeof(*c->job));
-	r = c->job ? arrive(c->s, c->p) : -ENOMEM;
-	if (r < 0) {
-		free(steal_ptr(&c->job));
+	r = arrive(c->p);
+	if (r < 0)
 		return refuse(c, seq, r, "the device has no room for this process");
-	}
-	c->p->job = c->job;
+	c->is_job = c->p->has_job = true;
 	a.welcome = (struct device_welcome){
 		.now_ns = model_now_ns(c->s->m),
 		.gpus = model_n_gpus(c->s->m),
@@ -94,31 +88,31 @@ static void end_queue(struct work_queue *q)
 	    model_ioctl(s->m, task, task.pid, AMDKFD_IOC_DESTROY_QUEUE, &args) == MODEL_BLOCKED)
 		model_signal(s->m, task);
 	if (q->has_news)
-		TAILQ_REMOVE(&s->news, q, link);
+		TAILQ_REMOVE(&s->news, q, news);
 	s->expected -= (int64_t)(q->submitted - q->completed);
 	s->n_queues--;
+	LIST_REMOVE(q, link);
 	free(q);
 }
 
 void job_leave(struct connection *c)
 {
-	if (!c->job)
-		return;
-	for (uint32_t i = 0; i < c->job->n_queues; i++)
-		end_queue(c->job->queues[i]);
-	if (c->p->job == c->job)
-		c->p->job = NULL;
-	free(steal_ptr(&c->job));
+	while (!LIST_EMPTY(&c->queues))
+		end_queue(LIST_FIRST(&c->queues));
+	if (c->is_job)
+		c->p->has_job = false;
 }
 
 /* ---- queues ---- */
 
-static struct work_queue *queue_find(const struct job *job, uint32_t id)
+static struct work_queue *queue_find(const struct connection *c, uint32_t id)
 {
-	for (uint32_t i = 0; i < job->n_queues; i++)
-		if (job->queues[i]->id == id)
-			return job->queues[i];
-	return NULL;
+	struct work_queue *q;
+
+	LIST_FOREACH(q, &c->queues, link)
+		if (q->id == id)
+			break;
+	return q;
 }
 
 static void add_news(struct work_queue *q)
@@ -126,7 +120,7 @@ static void add_news(struct work_queue *q)
 	if (q->has_news)
 		return;
 	q->has_news = true;
-	TAILQ_INSERT_TAIL(&q->c->s->news, q, link);
+	TAILQ_INSERT_TAIL(&q->c->s->news, q, news);
 }
 
 /* From within the model. */
@@ -163,7 +157,7 @@ static int create_queue(struct connection *c, const struct device_queue *request
 	struct work_queue *q;
 	int r;
 
-	if (c->job->n_queues == DEVICE_MAX_PROCESS_QUEUES || c->s->n_queues == DEVICE_MAX_QUEUES)
+	if (c->n_queues == DEVICE_MAX_PROCESS_QUEUES || c->s->n_queues == DEVICE_MAX_QUEUES)
 		return refuse(c, request->h.seq, -ENOSPC, "there are too many queues");
 	q = calloc(1, sizeof(*q));
 	if (!q)
@@ -176,7 +170,8 @@ static int create_queue(struct connection *c, const struct device_queue *request
 		return refuse(c, request->h.seq, r,
 			      r == -ENODEV ? "there is no such GPU" : "the driver refused it");
 	}
-	c->job->queues[c->job->n_queues++] = q;
+	LIST_INSERT_HEAD(&c->queues, q, link);
+	c->n_queues++;
 	c->s->n_queues++;
 	a.queue.queue = q->id;
 	return answer(c, &a, DEVICE_QUEUE, sizeof(a.queue), request->h.seq);
@@ -205,7 +200,7 @@ static int tell_stats(struct connection *c, const struct device_stats *request)
 
 static int submit(struct connection *c, const struct device_submit *request)
 {
-	struct work_queue *q = queue_find(c->job, request->queue);
+	struct work_queue *q = queue_find(c, request->queue);
 	struct model_work work = {
 		.workgroups = request->workgroups,
 		.wg_ns = request->wg_ns,
@@ -297,7 +292,7 @@ int job_tell_next(struct softgpu *s, struct connection **ret)
 
 	if (!q)
 		return 0;
-	TAILQ_REMOVE(&s->news, q, link);
+	TAILQ_REMOVE(&s->news, q, news);
 	q->has_news = false;
 	*ret = q->c;
 	return tell(q) < 0 ? -ECONNRESET : 1;
@@ -305,8 +300,10 @@ int job_tell_next(struct softgpu *s, struct connection **ret)
 
 void job_go_on(struct connection *c)
 {
-	for (uint32_t i = 0; i < c->job->n_queues; i++)
-		add_news(c->job->queues[i]);
+	struct work_queue *q;
+
+	LIST_FOREACH(q, &c->queues, link)
+		add_news(q);
 }
 
 int job_request(struct connection *c, const union device_any *request)
@@ -314,7 +311,7 @@ int job_request(struct connection *c, const union device_any *request)
 	softgpu_now(c->s);
 	if (request->h.type == DEVICE_HELLO)
 		return say_welcome(c, request->h.seq);
-	if (!c->job)
+	if (!c->is_job)
 		return -EBADMSG;
 	switch (request->h.type) {
 	case DEVICE_QUEUE:

@@ -100,7 +100,7 @@ static bool has_capabilities(pid_t pid)
 	return line && sscanf(line, "\nCapEff: %llx", &has) == 1 && (has & wanted) == wanted;
 }
 
-int process_arrive(struct softgpu *s, struct process *p)
+int process_arrive(struct process *p)
 {
 	struct model_proc_spec spec = {
 		.pid = p->pid,
@@ -108,14 +108,16 @@ int process_arrive(struct softgpu *s, struct process *p)
 		.rights = p->admin ? MODEL_RIGHTS_ALL : MODEL_RIGHTS_NONE,
 		.start_ticks = start_ticks(p->pid),
 	};
-	int r = p->there ? 0 : model_proc_start(softgpu_now(s), &spec);
+	int r = p->there ? 0 : model_proc_start(softgpu_now(p->s), &spec);
 
 	p->there |= r >= 0;
 	return r;
 }
 
-static void process_drop(struct softgpu *s, struct process *p)
+static void process_drop(struct process *p)
 {
+	struct softgpu *s = p->s;
+
 	if (--p->n_connections)
 		return;
 	if (p->there)
@@ -129,14 +131,10 @@ static void process_drop(struct softgpu *s, struct process *p)
 
 static int on_exit_of(sd_event_source *source, int fd, uint32_t events, void *user)
 {
-	struct softgpu *s = sd_event_source_get_userdata(source);
+	struct process *p = user;
 	struct connection *c, *next;
-	struct process *p;
 
-	LIST_FOREACH(p, &s->processes, link)
-		if (p->exit == source)
-			break;
-	for (c = p ? LIST_FIRST(&s->connections) : NULL; c; c = next) {
+	for (c = LIST_FIRST(&p->s->connections); c; c = next) {
 		next = LIST_NEXT(c, link);
 		if (c->p == p)
 			connection_end(c);
@@ -144,14 +142,14 @@ static int on_exit_of(sd_event_source *source, int fd, uint32_t events, void *us
 	return 0;
 }
 
-static int process_watch(struct softgpu *s, struct process *p)
+static int process_watch(struct process *p)
 {
 	p->pid_fd = gkfd_trace_syscall.pidfd(NULL, p->pid);
 	if (p->pid_fd == -ENOSYS)
 		return 0; /* then only the end of its connections tells */
 	if (p->pid_fd < 0)
 		return p->pid_fd;
-	return sd_event_add_io(s->loop, &p->exit, p->pid_fd, EPOLLIN, on_exit_of, s);
+	return sd_event_add_io(p->s->loop, &p->exit, p->pid_fd, EPOLLIN, on_exit_of, p);
 }
 
 static struct process *add_process(struct softgpu *s, const struct ucred *peer)
@@ -160,15 +158,15 @@ static struct process *add_process(struct softgpu *s, const struct ucred *peer)
 
 	if (!p)
 		return NULL;
-	*p = (struct process){ .pid = peer->pid, .uid = peer->uid, .n_connections = 1 };
+	*p = (struct process){ .s = s, .pid = peer->pid, .uid = peer->uid, .n_connections = 1 };
 	p->admin = peer->uid == s->owner || peer->uid == 0;
 	if (peer->uid == 0)
 		p->admin = has_capabilities(peer->pid);
 	LIST_INSERT_HEAD(&s->processes, p, link);
 	s->n_processes++;
-	if (process_watch(s, p) >= 0)
+	if (process_watch(p) >= 0)
 		return p;
-	process_drop(s, p);
+	process_drop(p);
 	return NULL;
 }
 
@@ -202,7 +200,7 @@ void connection_end(struct connection *c)
 	closep(&c->answer_fd);
 	free(c->answer);
 	closep(&c->fd);
-	process_drop(s, c->p);
+	process_drop(c->p);
 	LIST_REMOVE(c, link);
 	s->n_connections--;
 	free(c);
@@ -236,7 +234,7 @@ static int take_request(struct connection *c)
 		return -ECONNRESET;
 	if (m.msg_flags & (MSG_TRUNC | MSG_CTRUNC))
 		return -EBADMSG;
-	if (!c->job && len >= (ssize_t)sizeof(request->h) && request->h.type == DEVICE_CALL)
+	if (!c->is_job && len >= (ssize_t)sizeof(request->h) && request->h.type == DEVICE_CALL)
 		r = client_call(c, packet, (size_t)len);
 	else if (!c->client && device_is_request(request, (size_t)len))
 		r = job_request(c, request);
@@ -305,7 +303,7 @@ static void take_connection(struct softgpu *s, int *fd)
 	c = p ? calloc(1, sizeof(*c)) : NULL;
 	if (!c) {
 		if (p)
-			process_drop(s, p);
+			process_drop(p);
 		refuse_connection(*fd);
 		return;
 	}

@@ -148,6 +148,9 @@ int model_kfd_open(struct model *m, struct model_task task);
  */
 int model_ioctl(struct model *m, struct model_task task, pid_t fd_owner, unsigned long request,
 		void *arg);
+/* The same for who cannot wait: a call that would sleep is given up as by a signal, -EDEADLK. */
+int model_ioctl_now(struct model *m, struct model_task task, pid_t fd_owner, unsigned long request,
+		    void *arg);
 /*
  * Calls from now on come from another process, of whose memory this is there: copies, in which they
  * read and write. NULL: they come from this process again.

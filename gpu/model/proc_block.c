@@ -133,3 +133,15 @@ void model_signal(struct model *m, struct model_task task)
 	}
 	finish(b, -EINTR);
 }
+
+int model_ioctl_now(struct model *m, struct model_task task, pid_t fd_owner, unsigned long request,
+		    void *arg)
+{
+	int r = model_ioctl(m, task, fd_owner, request, arg);
+
+	if (r != MODEL_BLOCKED)
+		return r;
+	model_signal(m, task);
+	(void)model_blocked_result(m, task, &r);
+	return -EDEADLK;
+}

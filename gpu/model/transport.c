@@ -76,21 +76,11 @@ static void device_close(void *data)
 	free(d);
 }
 
-/*
- * A call of ours that would sleep until another of our calls wakes it is given up as by a
- * signal: -EDEADLK.
- */
 static int device_ioctl_on(void *data, pid_t pid, int fd, unsigned long request, void *arg)
 {
 	struct device *d = enter(data);
-	int r = model_ioctl(d->m, self(), pid, request, arg);
 
-	if (r == MODEL_BLOCKED) {
-		model_signal(d->m, self());
-		(void)model_blocked_result(d->m, self(), &r);
-		r = -EDEADLK;
-	}
-	return leave(d, r);
+	return leave(d, model_ioctl_now(d->m, self(), pid, request, arg));
 }
 
 static int device_ioctl(void *data, unsigned long request, void *arg)
