@@ -84,9 +84,8 @@ static void end_queue(struct work_queue *q)
 	struct softgpu *s = q->c->s;
 
 	model_on_complete(s->m, task.pid, q->id, NULL, NULL);
-	if (q->c->p->n_connections > 1 &&
-	    model_ioctl(s->m, task, task.pid, AMDKFD_IOC_DESTROY_QUEUE, &args) == MODEL_BLOCKED)
-		model_signal(s->m, task);
+	if (q->c->p->n_connections > 1)
+		model_ioctl_now(s->m, task, task.pid, AMDKFD_IOC_DESTROY_QUEUE, &args);
 	if (q->has_news)
 		TAILQ_REMOVE(&s->news, q, news);
 	s->expected -= (int64_t)(q->submitted - q->completed);

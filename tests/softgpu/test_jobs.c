@@ -19,6 +19,7 @@
 
 #include "cmd/gpreempt-softgpu/softgpu.h"
 #include "cmd/wire/device_client.h"
+#include "gpu/soft/transport.h"
 #include "util/macros.h"
 
 #define MAX_CLIENTS 8
@@ -411,6 +412,17 @@ static void connection_ends_with_the_process_that_made_it(void **state)
 	wait_until_empty(rig);
 }
 
+static void serve_until_stopped(struct rig *rig, pid_t pid)
+{
+	int status;
+
+	do {
+		assert_true(sd_event_run(rig->loop, 20000) >= 0);
+	} while (waitpid(pid, &status, WNOHANG | WUNTRACED) == 0);
+	while (sd_event_run(rig->loop, 0) > 0)
+		;
+}
+
 static void idle_with_queues(const char *path)
 {
 	struct device_welcome hello;
@@ -427,17 +439,79 @@ static void idle_queues_cost_nothing(void **state)
 {
 	struct rig *rig = *state;
 	pid_t pid = start(rig, idle_with_queues);
-	int status, turns = 0;
+	int turns = 0;
 
-	/* Up to its last request all is done at once. */
-	do {
-		assert_true(sd_event_run(rig->loop, 20000) >= 0);
-	} while (waitpid(pid, &status, WNOHANG | WUNTRACED) == 0);
-	while (sd_event_run(rig->loop, 0) > 0)
-		;
+	serve_until_stopped(rig, pid); /* up to its last request all is done at once */
 	for (int i = 0; i < 5; i++)
 		turns += sd_event_run(rig->loop, 20000) > 0;
 	assert_int_equal(turns, 0); /* nothing is due: the slots suffice, nobody takes turns */
+	kill(pid, SIGKILL);
+	serve(rig);
+}
+
+static void end_work_and_stay(const char *path)
+{
+	struct device_welcome hello;
+	uint32_t queue;
+	void *data;
+	int fd;
+
+	CHECK(soft_new(path, &data) == 0);
+	CHECK(device_connect(path, &fd, &hello) == 0);
+	for (uint32_t i = 0; i < 2; i++)
+		CHECK(device_create_queue(fd, 0, 0, &queue) == 0);
+	raise(SIGSTOP);
+	close(fd);
+	raise(SIGSTOP);
+}
+
+/* A debugger by the model's own means holds queue @id of @pid. */
+static void hold_queue(struct rig *rig, pid_t pid, uint32_t id)
+{
+	const struct model_proc_spec spec = { .pid = 4194301 };
+	const struct model_task by = { spec.pid, spec.pid };
+	struct model *m = softgpu_now(rig->gpu);
+	struct kfd_runtime_info info;
+	struct kfd_queue_snapshot_entry seen[2];
+	struct kfd_ioctl_dbg_trap_args calls[] = {
+		{ .op = KFD_IOC_DBG_TRAP_ENABLE,
+		  .enable = { .rinfo_ptr = (uintptr_t)&info, .rinfo_size = sizeof(info) } },
+		{ .op = KFD_IOC_DBG_TRAP_GET_QUEUE_SNAPSHOT,
+		  .queue_snapshot = { .exception_mask = KFD_EC_MASK(EC_QUEUE_NEW),
+				      .snapshot_buf_ptr = (uintptr_t)seen,
+				      .num_queues = 2,
+				      .entry_size = sizeof(seen[0]) } },
+		{ .op = KFD_IOC_DBG_TRAP_SUSPEND_QUEUES,
+		  .suspend_queues = { .queue_array_ptr = (uintptr_t)&id,
+				      .num_queues = 1,
+				      .grace_period = KFD_GRACE_KCLK_MIN } },
+	};
+
+	assert_int_equal(model_proc_start(m, &spec), 0);
+	assert_int_equal(model_kfd_open(m, by), 0);
+	assert_int_equal(model_ptrace_seize(m, by, pid), 0);
+	for (size_t i = 0; i < ARRAY_SIZE(calls); i++) {
+		calls[i].pid = (uint32_t)pid;
+		assert_int_equal(model_ioctl(m, by, spec.pid, AMDKFD_IOC_DBG_TRAP, &calls[i]),
+				 i == 2);
+	}
+}
+
+static void held_queue_stays_and_the_others_go_with_their_connection(void **state)
+{
+	struct rig *rig = *state;
+	pid_t pid = start(rig, end_work_and_stay);
+	char path[64], *names = NULL;
+
+	serve_until_stopped(rig, pid);
+	hold_queue(rig, pid, 1); /* the first that goes */
+	kill(pid, SIGCONT);
+	serve_until_stopped(rig, pid);
+	snprintf(path, sizeof(path), "proc/%d/queues", pid);
+	assert_int_equal(model_list_dir(softgpu_now(rig->gpu), GKFD_TREE_SYSFS, path, &names), 0);
+	assert_string_equal(names, "1");
+	assert_int_equal(names[2], '\0');
+	free(names);
 	kill(pid, SIGKILL);
 	serve(rig);
 }
@@ -508,6 +582,7 @@ int main(void)
 		TEST(killed_with_work_in_flight_it_leaves_nothing),
 		TEST(connection_ends_with_the_process_that_made_it),
 		TEST(idle_queues_cost_nothing),
+		TEST(held_queue_stays_and_the_others_go_with_their_connection),
 		TEST(clock_is_the_machines),
 		TEST(work_nobody_waits_for_wakes_nobody),
 		TEST(wrong_preset_is_refused_with_words),
