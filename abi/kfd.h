@@ -154,19 +154,16 @@ ABI_SIZE(struct kfd_runtime_info, 16);
 /* ---- debug interface (since 1.13) ---- */
 
 enum kfd_dbg_trap_exception_code {
-	EC_NONE = 0,
 	EC_QUEUE_PREEMPTION_ERROR = 30,
 	EC_QUEUE_NEW = 31,
 	EC_DEVICE_QUEUE_DELETE = 32,
 	EC_DEVICE_MEMORY_VIOLATION = 33,
 	EC_PROCESS_RUNTIME = 48,
-	EC_PROCESS_DEVICE_REMOVE = 49,
 };
 #define KFD_EC_MASK(code) (1ULL << ((code) - 1))
 #define KFD_EC_MASK_QUEUE 0x607f803fULL
 #define KFD_EC_MASK_DEVICE 0xf80000000ULL
 #define KFD_EC_MASK_PROCESS 0x1800000000000ULL
-#define KFD_EC_MASK_PACKET 0x7f8000ULL
 
 #define KFD_DBG_QUEUE_ERROR_MASK (1u << 30)
 #define KFD_DBG_QUEUE_INVALID_MASK (1u << 31)
@@ -410,14 +407,6 @@ struct kfd_criu_bo_bucket {
 ABI_SIZE(struct kfd_criu_bo_bucket, 48);
 
 /* ---- system management events (since 1.3) ---- */
-
-#define KFD_SMI_EVENT_VMFAULT 1
-#define KFD_SMI_EVENT_GPU_PRE_RESET 3
-#define KFD_SMI_EVENT_GPU_POST_RESET 4
-#define KFD_SMI_EVENT_QUEUE_EVICTION 9
-#define KFD_SMI_EVENT_QUEUE_RESTORE 10
-#define KFD_SMI_EVENT_ALL_PROCESS 64
-#define KFD_SMI_EVENT_MASK_FROM_INDEX(i) (1ULL << ((i) - 1))
 
 struct kfd_ioctl_smi_events_args {
 	uint32_t gpuid;

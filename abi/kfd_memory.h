@@ -40,14 +40,9 @@ struct kfd_ioctl_acquire_vm_args {
 };
 ABI_SIZE(struct kfd_ioctl_acquire_vm_args, 8);
 
-#define KFD_IOC_ALLOC_MEM_FLAGS_VRAM (1u << 0)
 #define KFD_IOC_ALLOC_MEM_FLAGS_GTT (1u << 1)
 #define KFD_IOC_ALLOC_MEM_FLAGS_USERPTR (1u << 2)
-#define KFD_IOC_ALLOC_MEM_FLAGS_DOORBELL (1u << 3)
 #define KFD_IOC_ALLOC_MEM_FLAGS_WRITABLE (1u << 31)
-#define KFD_IOC_ALLOC_MEM_FLAGS_EXECUTABLE (1u << 30)
-#define KFD_IOC_ALLOC_MEM_FLAGS_NO_SUBSTITUTE (1u << 28)
-#define KFD_IOC_ALLOC_MEM_FLAGS_COHERENT (1u << 26)
 
 struct kfd_ioctl_alloc_memory_of_gpu_args {
 	uint64_t va_addr;
@@ -58,11 +53,6 @@ struct kfd_ioctl_alloc_memory_of_gpu_args {
 	uint32_t flags;
 };
 ABI_SIZE(struct kfd_ioctl_alloc_memory_of_gpu_args, 40);
-
-struct kfd_ioctl_free_memory_of_gpu_args {
-	uint64_t handle;
-};
-ABI_SIZE(struct kfd_ioctl_free_memory_of_gpu_args, 8);
 
 struct kfd_ioctl_map_memory_to_gpu_args {
 	uint64_t handle;
@@ -112,11 +102,6 @@ struct kfd_ioctl_get_available_memory_args {
 };
 ABI_SIZE(struct kfd_ioctl_get_available_memory_args, 16);
 
-struct kfd_ioctl_set_xnack_mode_args {
-	int32_t xnack_enabled; /* in, out; negative: only ask */
-};
-ABI_SIZE(struct kfd_ioctl_set_xnack_mode_args, 4);
-
 struct kfd_ioctl_svm_attribute {
 	uint32_t type;
 	uint32_t value;
@@ -151,13 +136,6 @@ struct kfd_ioctl_import_dmabuf_args {
 	uint32_t dmabuf_fd;
 };
 ABI_SIZE(struct kfd_ioctl_import_dmabuf_args, 24);
-
-struct kfd_ioctl_export_dmabuf_args {
-	uint64_t handle;
-	uint32_t flags;
-	uint32_t dmabuf_fd; /* out */
-};
-ABI_SIZE(struct kfd_ioctl_export_dmabuf_args, 16);
 
 /* ---- clocks and tiling ---- */
 
@@ -264,35 +242,7 @@ struct kfd_ioctl_wait_events_args {
 };
 ABI_SIZE(struct kfd_ioctl_wait_events_args, 24);
 
-/* ---- numbers that only answer EPERM since the old debug interface went ---- */
-
-struct kfd_ioctl_dbg_register_args {
-	uint32_t gpu_id;
-	uint32_t pad;
-};
-ABI_SIZE(struct kfd_ioctl_dbg_register_args, 8);
-
-struct kfd_ioctl_dbg_unregister_args {
-	uint32_t gpu_id;
-	uint32_t pad;
-};
-ABI_SIZE(struct kfd_ioctl_dbg_unregister_args, 8);
-
-struct kfd_ioctl_dbg_address_watch_args {
-	uint64_t content_ptr;
-	uint32_t gpu_id;
-	uint32_t buf_size_in_bytes;
-};
-ABI_SIZE(struct kfd_ioctl_dbg_address_watch_args, 16);
-
-struct kfd_ioctl_dbg_wave_control_args {
-	uint64_t content_ptr;
-	uint32_t gpu_id;
-	uint32_t buf_size_in_bytes;
-};
-ABI_SIZE(struct kfd_ioctl_dbg_wave_control_args, 16);
-
-/* ---- request codes ---- */
+/* ---- request codes; of arguments that nobody looks into only the size is said ---- */
 
 #define AMDKFD_IOC_SET_MEMORY_POLICY AMDKFD_IOW(0x04, struct kfd_ioctl_set_memory_policy_args)
 #define AMDKFD_IOC_GET_CLOCK_COUNTERS AMDKFD_IOWR(0x05, struct kfd_ioctl_get_clock_counters_args)
@@ -303,13 +253,10 @@ ABI_SIZE(struct kfd_ioctl_dbg_wave_control_args, 16);
 #define AMDKFD_IOC_SET_EVENT AMDKFD_IOW(0x0a, struct kfd_ioctl_set_event_args)
 #define AMDKFD_IOC_RESET_EVENT AMDKFD_IOW(0x0b, struct kfd_ioctl_reset_event_args)
 #define AMDKFD_IOC_WAIT_EVENTS AMDKFD_IOWR(0x0c, struct kfd_ioctl_wait_events_args)
-#define AMDKFD_IOC_DBG_REGISTER_DEPRECATED AMDKFD_IOW(0x0d, struct kfd_ioctl_dbg_register_args)
-#define AMDKFD_IOC_DBG_UNREGISTER_DEPRECATED \
-	AMDKFD_IOW(0x0e, struct kfd_ioctl_dbg_unregister_args)
-#define AMDKFD_IOC_DBG_ADDRESS_WATCH_DEPRECATED \
-	AMDKFD_IOW(0x0f, struct kfd_ioctl_dbg_address_watch_args)
-#define AMDKFD_IOC_DBG_WAVE_CONTROL_DEPRECATED \
-	AMDKFD_IOW(0x10, struct kfd_ioctl_dbg_wave_control_args)
+#define AMDKFD_IOC_DBG_REGISTER_DEPRECATED AMDKFD_IOW(0x0d, uint64_t)
+#define AMDKFD_IOC_DBG_UNREGISTER_DEPRECATED AMDKFD_IOW(0x0e, uint64_t)
+#define AMDKFD_IOC_DBG_ADDRESS_WATCH_DEPRECATED AMDKFD_IOW(0x0f, uint64_t[2])
+#define AMDKFD_IOC_DBG_WAVE_CONTROL_DEPRECATED AMDKFD_IOW(0x10, uint64_t[2])
 #define AMDKFD_IOC_SET_SCRATCH_BACKING_VA \
 	AMDKFD_IOWR(0x11, struct kfd_ioctl_set_scratch_backing_va_args)
 #define AMDKFD_IOC_GET_TILE_CONFIG AMDKFD_IOWR(0x12, struct kfd_ioctl_get_tile_config_args)
@@ -318,15 +265,15 @@ ABI_SIZE(struct kfd_ioctl_dbg_wave_control_args, 16);
 	AMDKFD_IOWR(0x14, struct kfd_ioctl_get_process_apertures_new_args)
 #define AMDKFD_IOC_ACQUIRE_VM AMDKFD_IOW(0x15, struct kfd_ioctl_acquire_vm_args)
 #define AMDKFD_IOC_ALLOC_MEMORY_OF_GPU AMDKFD_IOWR(0x16, struct kfd_ioctl_alloc_memory_of_gpu_args)
-#define AMDKFD_IOC_FREE_MEMORY_OF_GPU AMDKFD_IOW(0x17, struct kfd_ioctl_free_memory_of_gpu_args)
+#define AMDKFD_IOC_FREE_MEMORY_OF_GPU AMDKFD_IOW(0x17, uint64_t)
 #define AMDKFD_IOC_MAP_MEMORY_TO_GPU AMDKFD_IOWR(0x18, struct kfd_ioctl_map_memory_to_gpu_args)
 #define AMDKFD_IOC_UNMAP_MEMORY_FROM_GPU \
 	AMDKFD_IOWR(0x19, struct kfd_ioctl_unmap_memory_from_gpu_args)
 #define AMDKFD_IOC_GET_DMABUF_INFO AMDKFD_IOWR(0x1c, struct kfd_ioctl_get_dmabuf_info_args)
 #define AMDKFD_IOC_IMPORT_DMABUF AMDKFD_IOWR(0x1d, struct kfd_ioctl_import_dmabuf_args)
 #define AMDKFD_IOC_SVM AMDKFD_IOWR(0x20, struct kfd_ioctl_svm_args)
-#define AMDKFD_IOC_SET_XNACK_MODE AMDKFD_IOWR(0x21, struct kfd_ioctl_set_xnack_mode_args)
+#define AMDKFD_IOC_SET_XNACK_MODE AMDKFD_IOWR(0x21, int32_t)
 #define AMDKFD_IOC_AVAILABLE_MEMORY AMDKFD_IOWR(0x23, struct kfd_ioctl_get_available_memory_args)
-#define AMDKFD_IOC_EXPORT_DMABUF AMDKFD_IOWR(0x24, struct kfd_ioctl_export_dmabuf_args)
+#define AMDKFD_IOC_EXPORT_DMABUF AMDKFD_IOWR(0x24, uint64_t[2])
 
 #endif

@@ -23,14 +23,12 @@ enum mqd9_dword {
 	MQD9_PQ_CONTROL = 0x91, /* bits 0-5: log2(ring dwords) - 1 */
 	MQD9_CTX_SAVE_LO = 0xab,
 	MQD9_CTX_SAVE_HI = 0xac,
-	MQD9_CTX_SAVE_CONTROL = 0xad,
 	MQD9_CTL_STACK_OFFSET = 0xae,
 	MQD9_CTL_STACK_SIZE = 0xaf,
 	MQD9_WG_STATE_OFFSET = 0xb0,
 	MQD9_CTX_SAVE_SIZE = 0xb1, /* per XCC */
 	MQD9_WPTR_LO = 0xb6,
 	MQD9_WPTR_HI = 0xb7,
-	MQD9_FAILED_DOORBELL = 0xf0, /* HIQ only: the queue the firmware could not preempt */
 };
 
 #define MQD9_BYTES 2048

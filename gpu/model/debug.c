@@ -40,7 +40,7 @@ static int reserve_debug_vmid(struct model_gpu *gpu)
 		return 0;
 	if (gpu->debug_vmid_reserved)
 		return -EBUSY;
-	r = model_unmap_queues(gpu, GRACE_DEFAULT);
+	r = model_unmap_queues(gpu, KFD_GRACE_KEEP_DEFAULT);
 	if (r < 0)
 		return r;
 	gpu->debug_vmid_reserved = true;
@@ -51,7 +51,7 @@ static void release_debug_vmid(struct model_gpu *gpu)
 {
 	if (model_gpu_debugs_per_vmid(gpu) || !gpu->debug_vmid_reserved)
 		return;
-	if (model_unmap_queues(gpu, GRACE_DEFAULT) < 0)
+	if (model_unmap_queues(gpu, KFD_GRACE_KEEP_DEFAULT) < 0)
 		return;
 	gpu->debug_vmid_reserved = false;
 	model_map_queues(gpu);

@@ -173,7 +173,7 @@ static uint32_t resume_on(struct model *m, struct model_kproc *k, struct model_g
 		model_wake_destroyers(m, gpu);
 	if (!n || model_is_mes(gpu))
 		return n;
-	if (model_execute_queues(gpu, GRACE_DEFAULT) == 0) {
+	if (model_execute_queues(gpu, KFD_GRACE_KEEP_DEFAULT) == 0) {
 		model_wake_destroyers(m, gpu);
 		return n;
 	}

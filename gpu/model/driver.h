@@ -208,7 +208,6 @@ int model_mes_remove(struct model_queue *q);
 int model_mes_add(struct model_queue *q);
 
 /* ---- runlist.c ---- */
-#define GRACE_DEFAULT 0xffffffffu
 bool model_queue_wants_run(const struct model_queue *q); /* QUEUE_IS_ACTIVE */
 /* One runlist cycle. -EIO during a reset, -ETIME when the preemption failed. */
 int model_execute_queues(struct model_gpu *gpu, uint32_t grace);

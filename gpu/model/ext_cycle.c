@@ -18,7 +18,7 @@ void model_ext_changes(struct model *m, struct ext_change changes[MODEL_MAX_GPUS
 			.gpu = &m->gpus[i],
 			.mark = mark,
 			.began_ns = model_now_ns(m),
-			.grace = GRACE_DEFAULT,
+			.grace = KFD_GRACE_KEEP_DEFAULT,
 			.by = by,
 		};
 	}

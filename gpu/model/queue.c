@@ -341,7 +341,7 @@ static int insert_queue(struct model_queue *q, uint32_t ioc_type)
 	q->owner->queues = q;
 	q->pdd->queue_count++;
 	if (q->is_active) {
-		r = model_execute_queues(q->gpu, GRACE_DEFAULT);
+		r = model_execute_queues(q->gpu, KFD_GRACE_KEEP_DEFAULT);
 		if (r < 0) {
 			q->is_active = false;
 			unlink_queue(q);
@@ -409,7 +409,7 @@ int model_ioc_create_queue(struct call *c, void *data)
 static int update_queue(struct model_queue *q)
 {
 	bool mes = model_is_mes(q->gpu);
-	int r = mes ? model_mes_remove(q) : model_unmap_queues(q->gpu, GRACE_DEFAULT);
+	int r = mes ? model_mes_remove(q) : model_unmap_queues(q->gpu, KFD_GRACE_KEEP_DEFAULT);
 
 	if (q->pdd->has_reset_queue)
 		return -EACCES;
@@ -552,7 +552,7 @@ int model_queue_destroy_now(struct model_queue *q)
 	sdma_give(q);
 	if (q->is_active) {
 		q->is_active = false;
-		r = model_execute_queues(gpu, GRACE_DEFAULT);
+		r = model_execute_queues(gpu, KFD_GRACE_KEEP_DEFAULT);
 	}
 	unlink_queue(q);
 	gpu->total_queues--;
@@ -596,7 +596,7 @@ void model_queues_terminate(struct model *m, struct model_kproc *k)
 		q->gpu->total_queues--;
 	}
 	for (uint32_t i = 0; i < m->config.n_gpus; i++)
-		model_execute_queues(&m->gpus[i], GRACE_DEFAULT);
+		model_execute_queues(&m->gpus[i], KFD_GRACE_KEEP_DEFAULT);
 	while (k->queues) {
 		struct model_queue *q = k->queues;
 

@@ -81,7 +81,7 @@ static void note_saved_pointers(struct model_gpu *gpu)
 /* 0 would never end and is forced to 1, but before the cut to 8 bits (amdgpu_amdkfd_gfx_v9.c). */
 static uint32_t grace_register(uint32_t grace)
 {
-	if (grace == GRACE_DEFAULT)
+	if (grace == KFD_GRACE_KEEP_DEFAULT)
 		return DEFAULT_GRACE_KCLK;
 	return (grace ? grace : 1) & 0xff;
 }
@@ -208,7 +208,7 @@ static int evict_on(struct model_kproc *k, struct model_pdd *pdd)
 		q->is_active = false;
 	}
 	pdd->evicted_at_ns = model_now_ns(pdd->gpu->m);
-	return model_execute_queues(pdd->gpu, GRACE_DEFAULT);
+	return model_execute_queues(pdd->gpu, KFD_GRACE_KEEP_DEFAULT);
 }
 
 static int restore_on(struct model_kproc *k, struct model_pdd *pdd)
@@ -228,7 +228,7 @@ static int restore_on(struct model_kproc *k, struct model_pdd *pdd)
 			q->is_evicted = false;
 			q->is_active = model_queue_wants_run(q);
 		}
-		r = model_execute_queues(pdd->gpu, GRACE_DEFAULT);
+		r = model_execute_queues(pdd->gpu, KFD_GRACE_KEEP_DEFAULT);
 		pdd->evicted_ns += model_now_ns(pdd->gpu->m) - pdd->evicted_at_ns;
 	}
 	pdd->evicted = 0;
