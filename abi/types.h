@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
-/* Integer types for code that is built both in user space and in the kernel. */
+/* Integer types and error numbers for code that is built both in user space and in the kernel. */
 #ifndef GPREEMPT_ABI_TYPES_H
 #define GPREEMPT_ABI_TYPES_H
 
 #ifdef __KERNEL__
 #include <linux/types.h>
 #include <linux/build_bug.h>
+#include <linux/errno.h>
 #include <linux/limits.h>
 #ifndef UINT32_MAX
 #define UINT32_MAX U32_MAX
@@ -18,6 +19,7 @@
 #endif
 #else
 #include <assert.h>
+#include <errno.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>

@@ -14,7 +14,6 @@
 #ifndef GPREEMPT_CORE_ENGINE_INTERNAL_H
 #define GPREEMPT_CORE_ENGINE_INTERNAL_H
 
-#include "abi/errno.h"
 #include "core/engine/engine.h"
 #include "core/policy/common.h"
 
