@@ -5,10 +5,8 @@
 #include <sys/mman.h>
 #include <sys/random.h>
 
-#include "abi/kfd_gpreempt.h"
 #include "gpu/model/driver.h"
 
-#define MAX_BOUND 1024u
 #define MAX_ARG_BYTES 64u
 
 bool model_ext_is_admin(const struct ext_call *c)
@@ -53,7 +51,6 @@ static void close_file(struct ext_file *f)
 	*at = f->next;
 	model_ext_end_holds(m, f->id);
 	model_ext_free_tickets(f);
-	free(f->bound);
 	free(f);
 	model_run_resets(m);
 	model_ext_expire(m);
@@ -159,18 +156,12 @@ static void forget_ended(struct ext_file *f)
 
 static int add_bound(struct ext_file *f, uint64_t serial)
 {
-	uint64_t *bound;
-
 	if (is_bound(f, serial))
 		return 0;
-	if (f->n_bound >= MAX_BOUND)
+	if (f->n_bound >= EXT_MAX_BOUND)
 		forget_ended(f);
-	if (f->n_bound >= MAX_BOUND)
+	if (f->n_bound >= EXT_MAX_BOUND)
 		return -ENOSPC;
-	bound = reallocarray(f->bound, f->n_bound + 1, sizeof(*bound));
-	if (!bound)
-		return -ENOMEM;
-	f->bound = bound;
 	f->bound[f->n_bound++] = serial;
 	return 0;
 }
@@ -181,8 +172,6 @@ static int bind_process(struct ext_call *c, void *data)
 	struct model_kproc *k;
 	int r;
 
-	if (c->file->own)
-		return -EINVAL;
 	r = read_descriptor(c->m, a->fd, &k);
 	if (r < 0)
 		return r;
@@ -243,6 +232,7 @@ static int get_version(struct ext_call *c, void *data)
 struct ext_desc {
 	unsigned long request;
 	int (*run)(struct ext_call *c, void *data);
+	size_t start_at; /* start_ticks of the process whose pid comes first; 0: it names none */
 };
 
 static const struct ext_desc commands[] = {
@@ -258,13 +248,16 @@ static const struct ext_desc commands[] = {
 	{ KFD_GPREEMPT_STOP_SCHED, model_ext_stop },
 	{ KFD_GPREEMPT_START_SCHED, model_ext_stop },
 	{ KFD_GPREEMPT_GET_HQD_STATUS, model_ext_hqd },
-	{ KFD_GPREEMPT_GET_STATS, model_ext_stats },
+	{ KFD_GPREEMPT_GET_STATS, model_ext_stats,
+	  offsetof(struct kfd_gpreempt_stats, start_ticks) },
 	{ KFD_GPREEMPT_BIND, bind_process },
 	{ KFD_GPREEMPT_SET_MONITOR, model_ext_monitor },
 	{ KFD_GPREEMPT_SET_HQD_RESERVATION, model_ext_reserve },
-	{ KFD_GPREEMPT_SET_CLASS, model_ext_class },
-	{ KFD_GPREEMPT_SET_QUEUE_POLICY, model_ext_policy },
-	{ KFD_GPREEMPT_HINT, model_ext_hint },
+	{ KFD_GPREEMPT_SET_CLASS, model_ext_class,
+	  offsetof(struct kfd_gpreempt_class, start_ticks) },
+	{ KFD_GPREEMPT_SET_QUEUE_POLICY, model_ext_policy,
+	  offsetof(struct kfd_gpreempt_policy, start_ticks) },
+	{ KFD_GPREEMPT_HINT, model_ext_hint, offsetof(struct kfd_gpreempt_hint, start_ticks) },
 };
 
 static const struct ext_desc *find_command(unsigned long request)
@@ -303,7 +296,11 @@ static int run_command(struct ext_call *c, unsigned long request, void *arg)
 	if (r < 0)
 		return r;
 	c->nr = _IOC_NR(request);
-	r = desc->run(c, data);
+	if (desc->start_at)
+		r = model_ext_target(c, (uint32_t)data[0], data[desc->start_at / sizeof(data[0])],
+				     &c->target);
+	if (r == 0)
+		r = desc->run(c, data);
 	/* Even then: a batch that takes too long has a ticket. */
 	if (model_copy_to_user(c->m, (uintptr_t)arg, data, MIN(known, bytes)) < 0)
 		r = -EFAULT;

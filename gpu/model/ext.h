@@ -17,11 +17,11 @@
 
 #include <stdio.h>
 
+#include "abi/kfd_gpreempt.h"
 #include "gpu/model/event.h"
 #include "gpu/model/model.h"
 
 struct hw_queue;
-struct kfd_gpreempt_hqd;
 struct model_gpu;
 struct model_kproc;
 struct model_pdd;
@@ -51,12 +51,9 @@ struct ext_queue { /* of every queue */
 	bool class_by_admin;
 };
 
-struct ext_class { /* of a KFD process */
+struct ext_class { /* of a KFD process; what else is said of it only the scheduler would read */
 	uint32_t class; /* KFD_GPREEMPT_* */
-	bool critical, by_admin;
-	uint32_t priority, weight;
-	uint64_t target_ns, wait_bound_ns;
-	uint32_t policy; /* flags of SET_QUEUE_POLICY */
+	bool by_admin;
 };
 
 struct ext_scheduler { /* of a GPU */
@@ -77,16 +74,18 @@ struct ext_stop { /* of one file, for one GPU */
 
 struct ext_batch;
 
+#define EXT_MAX_BOUND 1024u
+
 struct ext_file {
 	struct ext_file *next;
 	struct model *m;
 	uint64_t id; /* never used twice */
 	pid_t pid; /* whose end closes it */
 	struct model_kproc *own; /* of /dev/kfd: only this one's queues; else NULL */
-	uint64_t *bound; /* serials of KFD processes */
+	uint64_t bound[EXT_MAX_BOUND]; /* serials of KFD processes */
 	size_t n_bound;
 	struct ext_stop stops[MODEL_MAX_GPUS];
-	struct ext_batch *tickets; /* oldest first */
+	struct ext_batch *tickets[KFD_GPREEMPT_MAX_TICKETS]; /* oldest first */
 	uint32_t n_tickets;
 	uint64_t last_ticket;
 };
@@ -106,6 +105,7 @@ struct ext_call {
 	unsigned int nr; /* _IOC_NR() of the request, by which one function is several calls */
 	struct ext_file *file;
 	struct model_proc *caller;
+	struct model_kproc *target; /* of calls that name one process */
 	uint64_t began_ns;
 };
 
@@ -160,7 +160,6 @@ struct ext_item { /* of a batch */
 };
 
 struct ext_batch {
-	struct ext_batch *next; /* of a file's tickets */
 	uint64_t ticket;
 	enum ext_holder holder;
 	uint64_t owner;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* A batch: some queues off, others on, of any processes on any GPUs; what became of it. */
 #include <errno.h>
+#include <string.h>
 
-#include "abi/kfd_gpreempt.h"
 #include "gpu/model/driver.h"
 
 #define BATCH_FLAGS (KFD_GPREEMPT_ASYNC | KFD_GPREEMPT_VICTIMS_ONLY)
@@ -106,49 +106,34 @@ static uint32_t count_done(const struct ext_batch *b)
 
 /* ---- tickets ---- */
 
-static void add_ticket(struct ext_file *f, struct ext_batch *b)
-{
-	struct ext_batch **last = &f->tickets;
-
-	while (*last)
-		last = &(*last)->next;
-	*last = b;
-	f->n_tickets++;
-}
-
 void model_ext_free_tickets(struct ext_file *f)
 {
-	while (f->tickets) {
-		struct ext_batch *b = f->tickets;
-
-		f->tickets = b->next;
-		free(b);
-	}
+	for (uint32_t i = 0; i < f->n_tickets; i++)
+		free(f->tickets[i]);
 }
 
 /* All are done. */
 static int take_ticket(struct ext_file *f, uint64_t ticket, uint32_t room, struct ext_batch **ret)
 {
-	for (struct ext_batch **at = &f->tickets; *at; at = &(*at)->next) {
-		struct ext_batch *b = *at;
+	uint32_t i = 0;
 
-		if (ticket && b->ticket != ticket)
-			continue;
-		if (b->n > room)
-			return -ENOSPC;
-		*at = b->next;
-		f->n_tickets--;
-		*ret = b;
-		return 0;
-	}
-	return ticket ? -ENOENT : -EAGAIN;
+	while (i < f->n_tickets && ticket && f->tickets[i]->ticket != ticket)
+		i++;
+	if (i == f->n_tickets)
+		return ticket ? -ENOENT : -EAGAIN;
+	if (f->tickets[i]->n > room)
+		return -ENOSPC;
+	*ret = f->tickets[i];
+	f->n_tickets--;
+	memmove(&f->tickets[i], &f->tickets[i + 1], (f->n_tickets - i) * sizeof(f->tickets[0]));
+	return 0;
 }
 
 bool model_ext_readable(const struct model *m, uint64_t file)
 {
 	for (const struct ext_file *f = m->ext.files; f; f = f->next)
 		if (f->id == file)
-			return f->tickets;
+			return f->n_tickets;
 	return false;
 }
 
@@ -173,8 +158,6 @@ int model_ext_collect(struct ext_call *c, void *data)
 	_cleanup_free_ struct ext_batch *b = NULL;
 	int r;
 
-	if (c->file->own)
-		return -EINVAL;
 	r = take_ticket(c->file, a->ticket, a->n, &b);
 	if (r < 0)
 		return r;
@@ -224,7 +207,7 @@ static int run_batch(const struct ext_call *c, struct kfd_gpreempt_batch *a,
 	do_batch(c, a, b);
 	if (is_left_alone(a, b)) {
 		a->ticket = b->ticket;
-		add_ticket(c->file, steal_ptr(&b));
+		c->file->tickets[c->file->n_tickets++] = steal_ptr(&b);
 		return a->flags & KFD_GPREEMPT_ASYNC ? 0 : -ETIME;
 	}
 	a->cycles = b->cycles;

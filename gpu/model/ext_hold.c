@@ -2,7 +2,6 @@
 /* Whose a queue is and how long, holds that end by themselves, and the brake. */
 #include <errno.h>
 
-#include "abi/kfd_gpreempt.h"
 #include "gpu/model/driver.h"
 
 /* ---- a batch on one GPU ---- */
@@ -200,7 +199,7 @@ int model_ext_stop(struct ext_call *c, void *data)
 	struct ext_stop *stop;
 	bool stopped;
 
-	if (c->file->own || !model_ext_is_admin(c))
+	if (!model_ext_is_admin(c))
 		return -EPERM;
 	if (hold_ms > KFD_GPREEMPT_MAX_HOLD_MS || (start && a->hold_ms) || a->pad)
 		return -EINVAL;

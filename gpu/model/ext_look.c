@@ -3,7 +3,6 @@
 #include <errno.h>
 #include <string.h>
 
-#include "abi/kfd_gpreempt.h"
 #include "gpu/model/driver.h"
 
 #define MAX_STATS 8192u
@@ -111,13 +110,9 @@ int model_ext_stats(struct ext_call *c, void *data)
 {
 	struct kfd_gpreempt_stats *a = data;
 	uint32_t room = MIN(a->n, MAX_STATS), n = 0;
-	struct model_kproc *k;
 	int r;
 
-	r = model_ext_target(c, a->pid, a->start_ticks, &k);
-	if (r < 0)
-		return r;
-	for (const struct model_queue *q = k->queues; q; q = q->next, n++) {
+	for (const struct model_queue *q = c->target->queues; q; q = q->next, n++) {
 		struct kfd_gpreempt_queue out;
 
 		if (n >= room)

@@ -7,7 +7,6 @@
 #include <errno.h>
 #include <string.h>
 
-#include "abi/kfd_gpreempt.h"
 #include "gpu/model/driver.h"
 
 /* As the policies are called that the driver has of core/policy; the first is its default. */
@@ -44,20 +43,16 @@ static bool is_interval(uint32_t us)
 	return is_within(us, KFD_GPREEMPT_MIN_INTERVAL_US, KFD_GPREEMPT_MAX_INTERVAL_US);
 }
 
-static uint32_t or_default(uint32_t value, uint32_t otherwise)
-{
-	return value ? value : otherwise;
-}
-
 static int make_settings(const struct kfd_gpreempt_monitor *a, struct ext_scheduler *ret)
 {
 	*ret = (struct ext_scheduler){
 		.on = true,
 		.policy = find_policy(a->policy),
-		.interval_us = or_default(a->interval_us, DEFAULT_INTERVAL_US),
-		.critical_interval_us = or_default(a->critical_interval_us, DEFAULT_CRITICAL_US),
-		.turn_ms = or_default(a->turn_ms, DEFAULT_TURN_MS),
-		.hold_max_ms = or_default(a->hold_max_ms, DEFAULT_HOLD_MAX_MS),
+		.interval_us = a->interval_us ? a->interval_us : DEFAULT_INTERVAL_US,
+		.critical_interval_us =
+			a->critical_interval_us ? a->critical_interval_us : DEFAULT_CRITICAL_US,
+		.turn_ms = a->turn_ms ? a->turn_ms : DEFAULT_TURN_MS,
+		.hold_max_ms = a->hold_max_ms ? a->hold_max_ms : DEFAULT_HOLD_MAX_MS,
 		.offline_permille = 1000,
 	};
 	if (!ret->policy || !is_interval(a->interval_us) || !is_interval(a->critical_interval_us) ||
@@ -171,12 +166,7 @@ static int set_process(struct ext_class *now, const struct kfd_gpreempt_class *a
 	if (!may_set(now, a->class, admin))
 		return -EPERM;
 	now->class = a->class;
-	now->critical = a->flags & KFD_GPREEMPT_CLASS_CRITICAL;
 	now->by_admin = admin && a->class;
-	now->priority = a->priority;
-	now->weight = a->weight;
-	now->target_ns = a->target_ns;
-	now->wait_bound_ns = a->wait_bound_ns;
 	return 0;
 }
 
@@ -205,11 +195,8 @@ int model_ext_class(struct ext_call *c, void *data)
 {
 	const struct kfd_gpreempt_class *a = data;
 	bool admin = model_ext_is_admin(c);
-	struct model_kproc *k;
-	int r = model_ext_target(c, a->pid, a->start_ticks, &k);
+	struct model_kproc *k = c->target;
 
-	if (r < 0)
-		return r;
 	if (a->class > KFD_GPREEMPT_OFFLINE || a->flags & ~KFD_GPREEMPT_CLASS_CRITICAL ||
 	    a->priority > UINT8_MAX)
 		return -EINVAL;
@@ -226,38 +213,28 @@ int model_ext_policy(struct ext_call *c, void *data)
 			       KFD_GPREEMPT_PREEMPTIBLE;
 	const struct kfd_gpreempt_policy *a = data;
 	bool admin = model_ext_is_admin(c);
-	struct model_kproc *k;
-	int r = model_ext_target(c, a->pid, a->start_ticks, &k);
+	struct model_kproc *k = c->target;
 
-	if (r < 0)
-		return r;
 	if (a->flags & ~known)
 		return -EINVAL;
 	/* Not to be preempted is more than others have. */
 	if (!admin && (k->ext.by_admin || !(a->flags & KFD_GPREEMPT_PREEMPTIBLE)))
 		return -EPERM;
 	k->ext.by_admin |= admin && k->ext.class;
-	k->ext.policy = a->flags;
 	return 0;
 }
 
 int model_ext_hint(struct ext_call *c, void *data)
 {
 	const struct kfd_gpreempt_hint *a = data;
-	struct model_kproc *k;
-	int r = model_ext_target(c, a->pid, a->start_ticks, &k);
 
-	if (r < 0)
-		return r;
-	if (k->ext.class != KFD_GPREEMPT_ONLINE)
+	if (c->target->ext.class != KFD_GPREEMPT_ONLINE)
 		return -EPERM;
 	if (a->ahead_ns > MAX_AHEAD_NS || a->for_ns > MAX_FOR_NS)
 		return -EINVAL;
-	r = -ENODEV;
-	for (uint32_t i = 0; i < c->m->config.n_gpus; i++)
-		if (is_meant(&c->m->gpus[i], a->gpu_id))
-			r = 0;
-	return r;
+	if (a->gpu_id == KFD_GPREEMPT_ANY_GPU)
+		return c->m->config.n_gpus ? 0 : -ENODEV;
+	return model_gpu_by_id(c->m, a->gpu_id) ? 0 : -ENODEV;
 }
 
 /* ---- the file ---- */

@@ -4,7 +4,6 @@
 #include <stdarg.h>
 #include <string.h>
 
-#include "abi/kfd_gpreempt.h"
 #include "gpu/model/driver.h"
 #include "util/stream.h"
 
