@@ -198,7 +198,7 @@ int model_copy_from_user(const struct model *m, void *to, uint64_t from, size_t 
 int model_copy_to_user(const struct model *m, uint64_t to, const void *from, size_t n);
 bool model_access_ok(uint64_t addr);
 
-/* ---- mes.c: gfx11 and later have no run list ---- */
+/* ---- runlist.c: gfx11 and later have none, but MES ---- */
 #define MES_SDMA_RESERVED 2 /* queues of an engine: paging and graphics */
 bool model_is_mes(const struct model_gpu *gpu);
 /* Adds what is active and takes off what is not; nothing else is touched. */

@@ -100,6 +100,11 @@ void hw_doorbell(struct hw_queue *q);
 void hw_queue_on_complete(struct hw_queue *q, void (*completed)(void *user, uint64_t index),
 			  void *user);
 
+struct hw_saved {
+	uint64_t bytes;
+	uint64_t ns; /* moving them */
+};
+
 struct hw_unmap {
 	uint32_t grace_kclk; /* as the 8-bit register has it: 0 never ends */
 	uint64_t timeout_ns; /* after which the fence counts as lost */
@@ -167,7 +172,7 @@ struct hw_unmap_part {
 	uint64_t began_ns, deadline_ns; /* the rest is hw_unmap.c's */
 	uint64_t until_ns; /* of the grace period, or of the save */
 	size_t at; /* in some */
-	uint64_t saved_bytes, save_ns; /* of those before */
+	struct hw_saved saved; /* by the last save */
 	enum { HW_UNMAP_GRACE, HW_UNMAP_SAVE, HW_UNMAP_OVER } stage;
 };
 
@@ -179,8 +184,7 @@ void hw_reset(struct hw_gpu *gpu);
 /* What the firmware did by itself, going round. */
 struct hw_turns {
 	uint64_t rotations;
-	uint64_t saved_bytes;
-	uint64_t save_ns;
+	struct hw_saved saved;
 };
 
 void hw_gpu_turns(const struct hw_gpu *gpu, struct hw_turns *ret);

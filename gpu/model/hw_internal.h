@@ -143,10 +143,8 @@ void hw_list_drop(struct hw_queue *q);
 void hw_slots_fill(struct hw_gpu *gpu);
 void hw_turn_over(struct event *e);
 
-/* hw_save.c */
-/* Adds to saved_bytes and save_ns; time does not pass. */
-void hw_save_running(struct hw_gpu *gpu, struct hw_queue *const *qs, size_t n,
-		     struct hw_unmap *op);
+/* hw_save.c; time does not pass */
+struct hw_saved hw_save_running(struct hw_gpu *gpu, struct hw_queue *const *qs, size_t n);
 void hw_note_saved_state(struct hw_queue *q);
 void hw_clear_mapped(struct hw_gpu *gpu); /* nothing is mapped any more */
 

@@ -24,18 +24,19 @@ static void save_queue(struct hw_queue *q, uint64_t bytes[MODEL_MAX_XCC])
 	}
 }
 
-void hw_save_running(struct hw_gpu *gpu, struct hw_queue *const *qs, size_t n,
-		     struct hw_unmap *op)
+struct hw_saved hw_save_running(struct hw_gpu *gpu, struct hw_queue *const *qs, size_t n)
 {
 	uint64_t bytes[MODEL_MAX_XCC] = { 0 };
+	struct hw_saved saved = { 0 };
 
 	gpu->save_seq++;
 	for (size_t i = 0; i < n; i++)
 		save_queue(qs[i], bytes);
 	for (uint32_t x = 0; x < gpu->chip.n_xcc; x++) {
-		op->saved_bytes += bytes[x];
-		op->save_ns = MAX(op->save_ns, hw_gpu_move_ns(gpu, bytes[x]));
+		saved.bytes += bytes[x];
+		saved.ns = MAX(saved.ns, hw_gpu_move_ns(gpu, bytes[x]));
 	}
+	return saved;
 }
 
 void hw_note_saved_state(struct hw_queue *q)

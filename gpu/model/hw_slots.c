@@ -94,7 +94,7 @@ static struct hw_queue *choose(struct hw_gpu *gpu)
 static void take_off(struct hw_gpu *gpu)
 {
 	uint64_t from_ns = MAX(gpu->time->now_ns, gpu->saved_at_ns);
-	struct hw_unmap op = { 0 };
+	struct hw_saved saved;
 	size_t n = 0;
 
 	for (size_t i = 0; i < gpu->n_on; i++) {
@@ -102,17 +102,17 @@ static void take_off(struct hw_gpu *gpu)
 			gpu->on[n++] = gpu->on[i];
 	}
 	gpu->n_on = 0;
-	hw_save_running(gpu, gpu->on, n, &op);
+	saved = hw_save_running(gpu, gpu->on, n);
 	for (size_t i = 0; i < n; i++) {
 		hw_queue_unwatch(gpu->on[i]);
 		hw_note_saved_state(gpu->on[i]);
 		gpu->on[i]->seen.on = false;
 	}
-	if (!op.saved_bytes)
+	if (!saved.bytes)
 		return;
-	gpu->saved_at_ns = from_ns + gpu->chip.costs.trap_ns + op.save_ns;
-	gpu->turns.saved_bytes += op.saved_bytes;
-	gpu->turns.save_ns += op.save_ns;
+	gpu->saved_at_ns = from_ns + gpu->chip.costs.trap_ns + saved.ns;
+	gpu->turns.saved.bytes += saved.bytes;
+	gpu->turns.saved.ns += saved.ns;
 }
 
 uint32_t hw_pipe_of(uint32_t priority)

@@ -22,9 +22,9 @@ static uint64_t save_end_ns(const struct hw_unmap_part *part)
 	const struct hw_gpu *gpu = part->gpu;
 	const struct model_costs *costs = &gpu->chip.costs;
 	uint64_t begin = MAX(gpu->time->now_ns, gpu->saved_at_ns);
-	uint64_t end = begin + part->op.save_ns + costs->unmap_ns;
+	uint64_t end = begin + part->saved.ns + costs->unmap_ns;
 
-	if (part->op.saved_bytes)
+	if (part->saved.bytes)
 		end += costs->trap_ns;
 	return hw_add_sat(end, part->op.extra_ns);
 }
@@ -38,7 +38,7 @@ static void fail_at_deadline(struct hw_unmap_part *part)
 
 static void begin_save(struct hw_unmap_part *part, struct hw_queue *const *qs, size_t n)
 {
-	hw_save_running(part->gpu, qs, n, &part->op);
+	part->saved = hw_save_running(part->gpu, qs, n);
 	part->until_ns = save_end_ns(part);
 	part->stage = HW_UNMAP_SAVE;
 	if (part->until_ns > part->deadline_ns)
@@ -92,8 +92,6 @@ static void begin_some(struct hw_unmap_part *part)
 	size_t n = n_now(part);
 
 	part->deadline_ns = hw_add_sat(part->gpu->time->now_ns, part->op.timeout_ns);
-	part->op.saved_bytes = 0;
-	part->op.save_ns = 0;
 	part->op.unmapped += (uint32_t)n;
 	for (size_t i = 0; i < n; i++) {
 		hw_list_drop(qs[i]);
@@ -131,8 +129,6 @@ static bool end_some(struct hw_unmap_part *part)
 		hw_slots_fill(gpu);
 	hw_gpu_kick(gpu);
 	part->at += n;
-	part->saved_bytes += part->op.saved_bytes;
-	part->save_ns += part->op.save_ns;
 	return part->result == 0 && part->at < part->n_some;
 }
 
@@ -147,8 +143,6 @@ static void begin(struct hw_unmap_part *part)
 	part->op.unmapped = 0;
 	part->result = 0;
 	part->at = 0;
-	part->saved_bytes = 0;
-	part->save_ns = 0;
 	if (part->some)
 		begin_some(part);
 	else
@@ -158,20 +152,16 @@ static void begin(struct hw_unmap_part *part)
 static void end_save(struct hw_unmap_part *part)
 {
 	timeline_run(part->gpu->time, part->until_ns);
-	if (part->result == -ETIME) {
-		part->op.saved_bytes = 0;
-		part->op.save_ns = 0;
+	if (part->result != -ETIME) {
+		part->op.saved_bytes += part->saved.bytes;
+		part->op.save_ns += part->saved.ns;
 	}
 	if (part->some && end_some(part)) {
 		begin_some(part);
 		return;
 	}
-	if (part->some) {
-		part->op.saved_bytes = part->saved_bytes;
-		part->op.save_ns = part->save_ns;
-	} else {
+	if (!part->some)
 		end_all(part);
-	}
 	part->op.took_ns = part->gpu->time->now_ns - part->began_ns;
 	part->stage = HW_UNMAP_OVER;
 	if (part->over)

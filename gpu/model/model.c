@@ -129,8 +129,8 @@ int model_gpu_stats(const struct model *m, uint32_t gpu_index, struct model_gpu_
 	ret->processes = model_gpu_processes(gpu);
 	hw_gpu_turns(gpu->hw, &turns);
 	ret->rotations = turns.rotations;
-	ret->saved_bytes += turns.saved_bytes;
-	ret->save_ns += turns.save_ns;
+	ret->saved_bytes += turns.saved.bytes;
+	ret->save_ns += turns.saved.ns;
 	return 0;
 }
 

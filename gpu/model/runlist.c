@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The runlist of a GPU: every change takes all queues of all processes off and puts those that
- * are active back (Linux 6.12 kfd_device_queue_manager.c, the "cpsch" functions).
+ * are active back (Linux 6.12 kfd_device_queue_manager.c, the "cpsch" functions). MES, which
+ * schedules on gfx11 and later, adds and removes them one by one (add_queue_mes() and
+ * remove_queue_mes()).
  */
 #include <errno.h>
 
@@ -9,6 +11,12 @@
 
 /* The reset value of CP_IQ_WAIT_TIME2.SCH_WAVE; no source gives it, assumed. */
 #define DEFAULT_GRACE_KCLK 1
+#define FIRST_MES_VERSION 110000
+
+bool model_is_mes(const struct model_gpu *gpu)
+{
+	return gpu->m->config.chip->gfx_target_version >= FIRST_MES_VERSION;
+}
 
 bool model_queue_wants_run(const struct model_queue *q)
 {
@@ -73,6 +81,8 @@ void model_hang(struct model_gpu *gpu)
 static void note_saved_pointers(struct model_gpu *gpu)
 {
 	for (struct model_queue *q = NULL; (q = model_next_on(gpu, q));) {
+		if (hw_see(q->hw)->mapped)
+			continue;
 		q->saved_read = hw_see(q->hw)->read;
 		q->saved_write = hw_see(q->hw)->write;
 	}
@@ -191,6 +201,60 @@ int model_execute_queues(struct model_gpu *gpu, uint32_t grace)
 	if (r < 0)
 		return r;
 	return model_map_queues(gpu);
+}
+
+/* ---- MES ---- */
+
+int model_mes_remove(struct model_queue *q)
+{
+	struct model_gpu *gpu = q->gpu;
+	struct hw_unmap op;
+	int r;
+
+	if (!hw_see(q->hw)->mapped)
+		return 0;
+	if (gpu->reset_pending)
+		return -EIO;
+	op = model_unmap_begin(gpu, 0);
+	gpu->m->ext.waits++;
+	r = hw_remove(q->hw, &op);
+	gpu->m->ext.waits--;
+	/* It resets no queue alone. */
+	return model_unmap_end(gpu, &op, r < 0 ? -ETIME : 0) < 0 ? -ETIMEDOUT : 0;
+}
+
+int model_mes_add(struct model_queue *q)
+{
+	struct model_gpu *gpu = q->gpu;
+	int r;
+
+	if (gpu->reset_pending)
+		return -EIO;
+	if (model_fault_is_dead(gpu)) {
+		gpu->m->ext.waits++;
+		model_advance(gpu->m, PREEMPTION_TIMEOUT_NS);
+		gpu->m->ext.waits--;
+		model_hang(gpu);
+		return -ETIMEDOUT;
+	}
+	r = hw_add(q->hw);
+	if (r == 0)
+		gpu->stats.maps++;
+	return r;
+}
+
+int model_mes_sync(struct model_gpu *gpu)
+{
+	for (struct model_queue *q = NULL; (q = model_next_on(gpu, q));) {
+		int r;
+
+		if (q->is_active == hw_see(q->hw)->mapped)
+			continue;
+		r = q->is_active ? model_mes_add(q) : model_mes_remove(q);
+		if (r < 0)
+			return r;
+	}
+	return 0;
 }
 
 /* ---- eviction ---- */

@@ -219,8 +219,8 @@ static void a_change_of_turns_saves_one_and_restores_the_other_at_the_cost_of_bo
 	live_ns = f->rig.time.now_ns;
 	rig_run(&f->rig, QUANTUM);
 	assert_int_equal(turns(f).rotations, 1);
-	assert_int_equal(turns(f).saved_bytes, 80 * 610304);
-	move_ns = turns(f).save_ns;
+	assert_int_equal(turns(f).saved.bytes, 80 * 610304);
+	move_ns = turns(f).saved.ns;
 	assert_in_range(move_ns, 9200, 9230);
 	assert_int_equal(rig_stats(&f->q[0]).saved, 80);
 	saved = hw_see(f->q[0].hw)->left[3];
@@ -376,8 +376,8 @@ static void an_unmap_waits_for_what_a_change_of_turns_still_saves(void **state)
 	rig_run(&f->rig, QUANTUM + 1000);
 	op = rig_unmap(&f->rig, 1);
 	assert_int_equal(op.saved_bytes, 0);
-	assert_int_equal(op.took_ns, f->chip.costs.trap_ns + turns(f).save_ns - 1000 +
-					     f->chip.costs.unmap_ns);
+	assert_int_equal(op.took_ns,
+			 f->chip.costs.trap_ns + turns(f).saved.ns - 1000 + f->chip.costs.unmap_ns);
 	assert_int_equal(rig_stats(&f->q[0]).saved, 80);
 	map_all(f);
 	rig_run(&f->rig, RIG_FOREVER_NS);
