@@ -27,7 +27,7 @@ static void write_quietly(int fd)
  * One '.'. An eventfd takes no single byte and so never fires, as with the driver. Where the
  * driver would block on a full pipe, the byte is dropped.
  */
-void model_dbg_notify(struct model_kproc *k)
+static void notify(struct model_kproc *k)
 {
 	struct pollfd p = { .fd = k->dbg_fd, .events = POLLOUT };
 
@@ -51,7 +51,7 @@ void model_dbg_raise(struct model_kproc *k, uint64_t mask, struct model_gpu *gpu
 			q->exception_status |= mask;
 	}
 	if (k->exception_enable & mask)
-		model_dbg_notify(k);
+		notify(k);
 }
 
 static int report(uint64_t *status, struct kfd_ioctl_dbg_trap_query_debug_event_args *a,
@@ -90,7 +90,7 @@ void model_set_exceptions_enabled(struct model *m, struct model_kproc *k, uint64
 	for (uint32_t i = 0; i < m->config.n_gpus; i++)
 		found |= k->pdds[i].exception_status;
 	if (found & mask)
-		model_dbg_notify(k);
+		notify(k);
 	k->exception_enable = mask;
 }
 

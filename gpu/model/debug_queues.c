@@ -53,6 +53,55 @@ static size_t ids_find(const struct id_list *l, uint32_t id)
 	return NOT_FOUND;
 }
 
+/* ---- the save area ---- */
+
+static int write_area(const struct model_queue *q, uint64_t va, bool in_target, const void *buf,
+		      size_t n)
+{
+	struct mem_space *mm = q->owner->proc->mm;
+
+	if (in_target || mem_covers(mm, va, n))
+		return mem_write(mm, va, buf, n);
+	return model_copy_to_user(q->gpu->m, va, buf, n);
+}
+
+/* The control stack's contents are not modelled, only where they would be. */
+int model_wave_state(struct model *m, struct model_queue *q, uint64_t area, bool in_target,
+		     struct hw_saved_state *ret_first)
+{
+	for (uint32_t xcc = 0; xcc < m->config.chip->n_xcc; xcc++) {
+		struct kfd_context_save_area_header header = { 0 };
+		struct hw_saved_state saved = hw_see(q->hw)->left[xcc];
+
+		header.wave_state.control_stack_offset = q->ctl_stack_bytes - saved.ctl_stack_used;
+		header.wave_state.control_stack_size = saved.ctl_stack_used;
+		header.wave_state.wave_state_offset = q->ctl_stack_bytes + saved.wave_bytes;
+		header.wave_state.wave_state_size = saved.wave_bytes;
+		if (write_area(q, area + (uint64_t)xcc * q->cwsr_bytes, in_target,
+			       &header.wave_state, sizeof(header.wave_state)) < 0)
+			return -EFAULT;
+		if (xcc == 0)
+			*ret_first = saved;
+	}
+	return 0;
+}
+
+/* The headers of all compute queues of the process, as after each suspend. */
+static void copy_context(struct model *m, struct model_kproc *k)
+{
+	const struct model_chip *chip = m->config.chip;
+	struct hw_saved_state first;
+	uint64_t ns = 0;
+
+	for (struct model_queue *q = k->queues; q; q = q->next) {
+		if (q->type != QUEUE_COMPUTE)
+			continue;
+		(void)model_wave_state(m, q, q->cwsr_base, true, &first);
+		ns += chip->costs.header_ns * chip->n_xcc;
+	}
+	model_advance(m, ns);
+}
+
 /* ---- suspend ---- */
 
 /* -EBUSY: it is passed over. MES takes it off at once and may fail to. */
@@ -125,7 +174,7 @@ int model_suspend_queues(struct model *m, struct model_kproc *k,
 	for (uint32_t i = 0; i < m->config.n_gpus; i++)
 		total += suspend_on(k, &m->gpus[i], &l, a);
 	if (total)
-		model_copy_context(m, k);
+		copy_context(m, k);
 	ids_write(m, &l);
 	return (int)total;
 }
@@ -202,54 +251,6 @@ int model_resume_queues(struct model *m, struct model_kproc *k, uint64_t array, 
 		total += resume_on(m, k, &m->gpus[i], &l);
 	ids_write(m, &l);
 	return (int)total;
-}
-
-/* ---- the save area ---- */
-
-static int write_area(const struct model_queue *q, uint64_t va, bool in_target, const void *buf,
-		      size_t n)
-{
-	struct mem_space *mm = q->owner->proc->mm;
-
-	if (in_target || mem_covers(mm, va, n))
-		return mem_write(mm, va, buf, n);
-	return model_copy_to_user(q->gpu->m, va, buf, n);
-}
-
-/* The control stack's contents are not modelled, only where they would be. */
-int model_wave_state(struct model *m, struct model_queue *q, uint64_t area, bool in_target,
-		     struct hw_saved_state *ret_first)
-{
-	for (uint32_t xcc = 0; xcc < m->config.chip->n_xcc; xcc++) {
-		struct kfd_context_save_area_header header = { 0 };
-		struct hw_saved_state saved = hw_see(q->hw)->left[xcc];
-
-		header.wave_state.control_stack_offset = q->ctl_stack_bytes - saved.ctl_stack_used;
-		header.wave_state.control_stack_size = saved.ctl_stack_used;
-		header.wave_state.wave_state_offset = q->ctl_stack_bytes + saved.wave_bytes;
-		header.wave_state.wave_state_size = saved.wave_bytes;
-		if (write_area(q, area + (uint64_t)xcc * q->cwsr_bytes, in_target,
-			       &header.wave_state, sizeof(header.wave_state)) < 0)
-			return -EFAULT;
-		if (xcc == 0)
-			*ret_first = saved;
-	}
-	return 0;
-}
-
-void model_copy_context(struct model *m, struct model_kproc *k)
-{
-	const struct model_chip *chip = m->config.chip;
-	struct hw_saved_state first;
-	uint64_t ns = 0;
-
-	for (struct model_queue *q = k->queues; q; q = q->next) {
-		if (q->type != QUEUE_COMPUTE)
-			continue;
-		(void)model_wave_state(m, q, q->cwsr_base, true, &first);
-		ns += chip->costs.header_ns * chip->n_xcc;
-	}
-	model_advance(m, ns);
 }
 
 /* ---- snapshots ---- */

@@ -147,7 +147,6 @@ struct blocked { /* a call that sleeps in the driver */
 	struct model_kproc *kproc;
 	enum blocked_on on;
 	uint32_t queue_id;
-	bool was_enabled; /* runtime disable */
 	bool woken, done;
 	int result;
 };
@@ -181,11 +180,11 @@ bool model_may_trace(const struct model_proc *by, const struct model_proc *p); /
 struct model_kproc *model_kproc_by_serial(const struct model *m, uint64_t serial);
 /* The KFD process of @p's mm, made when there is none. NULL: ENOMEM. */
 struct model_kproc *model_kproc_get(struct model *m, struct model_proc *p);
-void model_procs_done(struct model *m);
 
-/* ---- proc_block.c ---- */
-struct blocked *model_block(struct model *m, struct model_task task, struct model_kproc *k,
-			    enum blocked_on on);
+/* ---- runtime.c ---- */
+/* MODEL_BLOCKED, or -EINTR. */
+int model_block(struct model *m, struct model_task task, struct model_kproc *k, enum blocked_on on,
+		uint32_t queue_id);
 struct blocked *model_blocked_find(struct model *m, struct model_task task);
 /* Continues woken calls until none is left; each may wake others. */
 void model_run_woken(struct model *m);
@@ -233,7 +232,6 @@ struct model_queue *model_next_on(const struct model_gpu *gpu, const struct mode
 /* ---- queue.c ---- */
 /* Takes the lowest of @n bits that is clear; -1: none. */
 int model_bit_take(uint8_t *map, size_t n);
-void model_bit_clear(uint8_t *map, size_t bit);
 struct cwsr_sizes {
 	uint32_t ctl_stack, cwsr, debug; /* bytes per XCC */
 };
@@ -262,7 +260,6 @@ void model_dbg_disable(struct model *m, struct model_kproc *k);
 /* Sets status bits; one '.' to the debugger when it subscribed to any of @mask. */
 void model_dbg_raise(struct model_kproc *k, uint64_t mask, struct model_gpu *gpu,
 		     uint32_t queue_id);
-void model_dbg_notify(struct model_kproc *k);
 int model_dbg_refresh(struct model_gpu *gpu);
 int model_suspend_queues(struct model *m, struct model_kproc *k,
 			 struct kfd_ioctl_dbg_trap_suspend_queues_args *args);
@@ -285,8 +282,6 @@ int model_set_flags(struct model *m, struct model_kproc *k, uint32_t *flags);
 int model_watch_set(struct model_pdd *pdd,
 		    struct kfd_ioctl_dbg_trap_set_node_address_watch_args *args);
 int model_watch_clear(struct model_pdd *pdd, uint32_t id);
-/* Copies the headers of all compute queues of the process, as after each suspend. */
-void model_copy_context(struct model *m, struct model_kproc *k);
 /* One queue; what the first XCC saved goes to *ret_first. -EFAULT as from the driver. */
 int model_wave_state(struct model *m, struct model_queue *q, uint64_t area, bool in_target,
 		     struct hw_saved_state *ret_first);
@@ -312,9 +307,6 @@ int model_ioc_destroy_event(struct call *c, void *data);
 int model_ioc_set_event(struct call *c, void *data);
 int model_ioc_reset_event(struct call *c, void *data);
 int model_ioc_wait_events(struct call *c, void *data);
-
-/* ---- runtime.c: what follows once the semaphore was taken ---- */
-void model_runtime_continue(struct model *m, struct blocked *b, int r);
 
 /* ---- user_event.c ---- */
 uint32_t model_events_count(const struct model_kproc *k);

@@ -9,11 +9,6 @@
 
 #define MAX_ARG_BYTES 64u
 
-bool model_ext_is_admin(const struct ext_call *c)
-{
-	return c->caller->admin;
-}
-
 /* ---- files ---- */
 
 struct ext_file *model_ext_find_file(const struct model *m, uint64_t id)
@@ -192,7 +187,7 @@ static bool may_name(const struct ext_call *c, const struct model_proc *p)
 {
 	if (p == c->caller)
 		return true;
-	return !c->file->own && (model_ext_is_admin(c) || is_bound(c->file, p->kproc->serial));
+	return !c->file->own && (c->caller->admin || is_bound(c->file, p->kproc->serial));
 }
 
 int model_ext_target(const struct ext_call *c, uint32_t pid, uint64_t start_ticks,
@@ -222,7 +217,7 @@ static int get_version(struct ext_call *c, void *data)
 	};
 	if (c->m->config.ext == MODEL_EXT_VICTIMS)
 		a->abilities |= KFD_GPREEMPT_CAN_VICTIMS_ONLY;
-	if (model_ext_is_admin(c))
+	if (c->caller->admin)
 		a->abilities |= KFD_GPREEMPT_IS_ADMIN;
 	if (model_ext_schedules(c->m))
 		a->abilities |= KFD_GPREEMPT_SCHEDULES;

@@ -119,8 +119,6 @@ void model_ext_close_files_of(struct model *m, pid_t pid);
 /* The process an entry names. -ESRCH, -EPERM. */
 int model_ext_target(const struct ext_call *c, uint32_t pid, uint64_t start_ticks,
 		     struct model_kproc **ret);
-bool model_ext_is_admin(const struct ext_call *c);
-
 
 /* ---- ext_cycle.c ---- */
 

@@ -199,7 +199,7 @@ int model_ext_stop(struct ext_call *c, void *data)
 	struct ext_stop *stop;
 	bool stopped;
 
-	if (!model_ext_is_admin(c))
+	if (!c->caller->admin)
 		return -EPERM;
 	if (hold_ms > KFD_GPREEMPT_MAX_HOLD_MS || (start && a->hold_ms) || a->pad)
 		return -EINVAL;

@@ -91,7 +91,7 @@ int model_ext_monitor(struct ext_call *c, void *data)
 	const struct kfd_gpreempt_monitor *a = data;
 	int r = -ENODEV;
 
-	if (!model_ext_is_admin(c))
+	if (!c->caller->admin)
 		return -EPERM;
 	if (a->flags & ~(nudges | KFD_GPREEMPT_MONITOR_ON) || a->pad ||
 	    (a->flags & nudges && a->flags & KFD_GPREEMPT_MONITOR_ON))
@@ -117,7 +117,7 @@ int model_ext_reserve(struct ext_call *c, void *data)
 	bool none = !a->online_permille && !a->offline_permille;
 	int r = -ENODEV;
 
-	if (!model_ext_is_admin(c))
+	if (!c->caller->admin)
 		return -EPERM;
 	if (a->online_permille > 1000 || a->offline_permille > 1000 ||
 	    a->online_permille + a->offline_permille > 1000)
@@ -194,7 +194,7 @@ static bool is_more_than_others(const struct kfd_gpreempt_class *a)
 int model_ext_class(struct ext_call *c, void *data)
 {
 	const struct kfd_gpreempt_class *a = data;
-	bool admin = model_ext_is_admin(c);
+	bool admin = c->caller->admin;
 	struct model_kproc *k = c->target;
 
 	if (a->class > KFD_GPREEMPT_OFFLINE || a->flags & ~KFD_GPREEMPT_CLASS_CRITICAL ||
@@ -212,7 +212,7 @@ int model_ext_policy(struct ext_call *c, void *data)
 	const uint32_t known = KFD_GPREEMPT_LAZY_ACTIVATION | KFD_GPREEMPT_AUTO_DEACTIVATION |
 			       KFD_GPREEMPT_PREEMPTIBLE;
 	const struct kfd_gpreempt_policy *a = data;
-	bool admin = model_ext_is_admin(c);
+	bool admin = c->caller->admin;
 	struct model_kproc *k = c->target;
 
 	if (a->flags & ~known)

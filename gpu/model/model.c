@@ -62,7 +62,8 @@ void model_free(struct model *m)
 {
 	if (!m)
 		return;
-	model_procs_done(m);
+	while (m->procs)
+		model_proc_exit(m, m->procs->pid);
 	for (uint32_t i = 0; i < MODEL_MAX_GPUS; i++)
 		if (m->gpus[i].hw)
 			hw_gpu_free(m->gpus[i].hw);

@@ -201,18 +201,6 @@ void model_proc_exit(struct model *m, pid_t pid)
 	proc_free(p);
 }
 
-void model_procs_done(struct model *m)
-{
-	while (m->procs)
-		model_proc_exit(m, m->procs->pid);
-	while (m->blocked) {
-		struct blocked *b = m->blocked;
-
-		m->blocked = b->next;
-		free(b);
-	}
-}
-
 /* ---- ptrace ---- */
 
 bool model_may_trace(const struct model_proc *by, const struct model_proc *p)

@@ -68,7 +68,7 @@ int model_bit_take(uint8_t *map, size_t n)
 	return take_bit(map, 0, 1, (uint32_t)n);
 }
 
-void model_bit_clear(uint8_t *map, size_t bit)
+static void bit_clear(uint8_t *map, size_t bit)
 {
 	map[bit / 8] &= (uint8_t) ~(1u << (bit % 8));
 }
@@ -136,8 +136,8 @@ static int sdma_take(struct model_queue *q, uint32_t ioc_type)
 static void sdma_give(struct model_queue *q)
 {
 	if (q->type != QUEUE_COMPUTE)
-		model_bit_clear(q->type == QUEUE_SDMA_XGMI ? q->gpu->xgmi_used : q->gpu->sdma_used,
-				q->sdma_id);
+		bit_clear(q->type == QUEUE_SDMA_XGMI ? q->gpu->xgmi_used : q->gpu->sdma_used,
+			  q->sdma_id);
 }
 
 /* Static: by engine and queue. Since 6.12.115 gfx942 keeps to blocks of 32 bytes. */
@@ -168,7 +168,7 @@ static int doorbell_take(struct model_queue *q)
 static void doorbell_give(struct model_queue *q)
 {
 	if (q->type == QUEUE_COMPUTE)
-		model_bit_clear(q->pdd->doorbells, q->doorbell_id);
+		bit_clear(q->pdd->doorbells, q->doorbell_id);
 }
 
 /* A region that starts in the page of @va and, where @bytes fill a page, ends with them. */
@@ -392,7 +392,7 @@ int model_ioc_create_queue(struct call *c, void *data)
 	q->id = (uint32_t)id;
 	r = insert_queue(q, a->queue_type);
 	if (r < 0) {
-		model_bit_clear(k->ids, q->id);
+		bit_clear(k->ids, q->id);
 		return r;
 	}
 	a->queue_id = q->id;
@@ -559,7 +559,7 @@ int model_queue_destroy_now(struct model_queue *q)
 	model_dbg_raise(k, KFD_EC_MASK(EC_DEVICE_QUEUE_DELETE), gpu, UINT32_MAX);
 	if (q->gws)
 		q->pdd->num_gws = 0;
-	model_bit_clear(k->ids, q->id);
+	bit_clear(k->ids, q->id);
 	free_queue(q);
 	return r;
 }
@@ -568,7 +568,7 @@ int model_ioc_destroy_queue(struct call *c, void *data)
 {
 	const struct kfd_ioctl_destroy_queue_args *a = data;
 	struct model_queue *q = model_queue_find(c->kproc, a->queue_id);
-	struct blocked *b;
+	int r;
 
 	if (!q)
 		return -EINVAL;
@@ -577,13 +577,9 @@ int model_ioc_destroy_queue(struct call *c, void *data)
 	q->is_being_destroyed = true;
 	if (!c->kproc->debug_enabled || !q->is_suspended)
 		return model_queue_destroy_now(q);
-	b = model_block(c->m, c->task, c->kproc, BLOCKED_DESTROY);
-	if (!b) {
-		q->is_being_destroyed = false;
-		return -EINTR;
-	}
-	b->queue_id = q->id;
-	return MODEL_BLOCKED;
+	r = model_block(c->m, c->task, c->kproc, BLOCKED_DESTROY, q->id);
+	q->is_being_destroyed = r == MODEL_BLOCKED;
+	return r;
 }
 
 /* process_termination_cpsch(): without MES one cycle on every GPU, even without queues there. */

@@ -1,8 +1,151 @@
 /* SPDX-License-Identifier: MIT */
-/* RUNTIME_ENABLE and its handshake with a debugger (Linux 6.12 kfd_chardev.c). */
+/*
+ * RUNTIME_ENABLE and its handshake with a debugger (Linux 6.12 kfd_chardev.c), and what sleeps in
+ * the driver: that, and the destruction of a held queue.
+ */
 #include <errno.h>
 
 #include "gpu/model/driver.h"
+
+/* ---- calls that sleep ---- */
+
+int model_block(struct model *m, struct model_task task, struct model_kproc *k, enum blocked_on on,
+		uint32_t queue_id)
+{
+	struct blocked *b = calloc(1, sizeof(*b));
+	struct blocked **last = &m->blocked;
+
+	if (!b)
+		return -EINTR;
+	*b = (struct blocked){ .task = task, .kproc = k, .on = on, .queue_id = queue_id };
+	while (*last)
+		last = &(*last)->next;
+	*last = b;
+	return MODEL_BLOCKED;
+}
+
+struct blocked *model_blocked_find(struct model *m, struct model_task task)
+{
+	for (struct blocked *b = m->blocked; b; b = b->next)
+		if (b->task.pid == task.pid && b->task.tid == task.tid)
+			return b;
+	return NULL;
+}
+
+bool model_blocked_result(struct model *m, struct model_task task, int *ret)
+{
+	for (struct blocked **at = &m->blocked; *at; at = &(*at)->next) {
+		struct blocked *b = *at;
+
+		if (b->task.pid != task.pid || b->task.tid != task.tid || !b->done)
+			continue;
+		*ret = b->result;
+		*at = b->next;
+		free(b);
+		return true;
+	}
+	return false;
+}
+
+void model_blocked_forget(struct model *m, const struct model_kproc *k)
+{
+	struct blocked **at = &m->blocked;
+
+	while (*at) {
+		struct blocked *b = *at;
+
+		if (b->kproc != k) {
+			at = &b->next;
+			continue;
+		}
+		*at = b->next;
+		free(b);
+	}
+}
+
+static void finish_disable(struct model *m, struct model_kproc *k)
+{
+	k->runtime.ttmp_setup = 0;
+	for (uint32_t i = 0; i < m->config.n_gpus; i++)
+		model_dbg_refresh(&m->gpus[i]);
+}
+
+/* Once it is woken, or with -EINTR. */
+static void resume_call(struct model *m, struct blocked *b, int r)
+{
+	struct model_queue *q = model_queue_find(b->kproc, b->queue_id);
+
+	if (b->on != BLOCKED_DESTROY)
+		b->kproc->runtime_retry = r < 0;
+	else if (r == 0)
+		r = q ? model_queue_destroy_now(q) : -EINVAL;
+	else if (q)
+		q->is_being_destroyed = false;
+	if (b->on == BLOCKED_RUNTIME_DISABLE && r == 0)
+		finish_disable(m, b->kproc);
+	b->woken = false;
+	b->done = true;
+	b->result = r;
+}
+
+void model_run_woken(struct model *m)
+{
+	struct blocked *b;
+
+	do {
+		for (b = m->blocked; b; b = b->next)
+			if (b->woken)
+				break;
+		if (b)
+			resume_call(m, b, 0);
+	} while (b);
+}
+
+void model_wake_destroyers(struct model *m, struct model_gpu *gpu)
+{
+	for (struct blocked *b = m->blocked; b; b = b->next) {
+		struct model_queue *q;
+
+		if (b->done || b->on != BLOCKED_DESTROY)
+			continue;
+		q = model_queue_find(b->kproc, b->queue_id);
+		if (q && q->gpu == gpu && !q->is_suspended)
+			b->woken = true;
+	}
+}
+
+void model_runtime_up(struct model *m, struct model_kproc *k)
+{
+	for (struct blocked *b = m->blocked; b; b = b->next) {
+		if (b->kproc != k || b->done || b->woken || b->on == BLOCKED_DESTROY)
+			continue;
+		b->woken = true;
+		return;
+	}
+	k->runtime_sema++;
+}
+
+void model_signal(struct model *m, struct model_task task)
+{
+	struct blocked *b = model_blocked_find(m, task);
+
+	if (b && !b->done)
+		resume_call(m, b, -EINTR);
+}
+
+int model_ioctl_now(struct model *m, struct model_task task, pid_t fd_owner, unsigned long request,
+		    void *arg)
+{
+	int r = model_ioctl(m, task, fd_owner, request, arg);
+
+	if (r != MODEL_BLOCKED)
+		return r;
+	model_signal(m, task);
+	(void)model_blocked_result(m, task, &r);
+	return -EDEADLK;
+}
+
+/* ---- the runtime ---- */
 
 int model_runtime_enable(struct model *m, pid_t pid)
 {
@@ -19,21 +162,15 @@ int model_runtime_enable(struct model *m, pid_t pid)
 }
 
 /* down_interruptible(): 0 when a post was there, else the call sleeps. */
-static int down(struct call *c, enum blocked_on on, bool was_enabled)
+static int down(struct call *c, enum blocked_on on)
 {
 	struct model_kproc *k = c->kproc;
-	struct blocked *b;
 
-	if (k->runtime_sema > 0) {
-		k->runtime_sema--;
-		k->runtime_retry = false;
-		return 0;
-	}
-	b = model_block(c->m, c->task, k, on);
-	if (!b)
-		return -EINTR;
-	b->was_enabled = was_enabled;
-	return MODEL_BLOCKED;
+	if (k->runtime_sema <= 0)
+		return model_block(c->m, c->task, k, on, 0);
+	k->runtime_sema--;
+	k->runtime_retry = false;
+	return 0;
 }
 
 static int enable(struct call *c, const struct kfd_ioctl_runtime_enable_args *a)
@@ -57,14 +194,7 @@ static int enable(struct call *c, const struct kfd_ioctl_runtime_enable_args *a)
 		model_dbg_activate(c->m, k);
 		model_dbg_raise(k, KFD_EC_MASK(EC_PROCESS_RUNTIME), NULL, 0);
 	}
-	return down(c, BLOCKED_RUNTIME_ENABLE, false);
-}
-
-static void finish_disable(struct model *m, struct model_kproc *k)
-{
-	k->runtime.ttmp_setup = 0;
-	for (uint32_t i = 0; i < m->config.n_gpus; i++)
-		model_dbg_refresh(&m->gpus[i]);
+	return down(c, BLOCKED_RUNTIME_ENABLE);
 }
 
 static int disable(struct call *c)
@@ -80,19 +210,12 @@ static int disable(struct call *c)
 			model_dbg_deactivate(c->m, k);
 		if (!k->runtime_retry)
 			model_dbg_raise(k, KFD_EC_MASK(EC_PROCESS_RUNTIME), NULL, 0);
-		r = down(c, BLOCKED_RUNTIME_DISABLE, was_enabled);
+		r = down(c, BLOCKED_RUNTIME_DISABLE);
 		if (r < 0)
 			return r;
 	}
 	finish_disable(c->m, k);
 	return 0;
-}
-
-void model_runtime_continue(struct model *m, struct blocked *b, int r)
-{
-	b->kproc->runtime_retry = r < 0;
-	if (r == 0 && b->on == BLOCKED_RUNTIME_DISABLE)
-		finish_disable(m, b->kproc);
 }
 
 int model_ioc_runtime_enable(struct call *c, void *data)

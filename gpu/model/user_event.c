@@ -38,12 +38,14 @@ static bool has_slot(const struct user_event *e)
 	return e->type == TYPE_SIGNAL || e->type == TYPE_DEBUG;
 }
 
-static struct user_event *find(const struct model_kproc *k, uint32_t id)
+/* Where it is in the list; that there is none: NULL. */
+static struct user_event **find(struct model_kproc *k, uint32_t id)
 {
-	for (struct user_event *e = k->events; e; e = e->next)
-		if (e->id == id)
-			return e;
-	return NULL;
+	struct user_event **at = &k->events;
+
+	while (*at && (*at)->id != id)
+		at = &(*at)->next;
+	return at;
 }
 
 uint32_t model_events_count(const struct model_kproc *k)
@@ -147,25 +149,20 @@ int model_ioc_create_event(struct call *c, void *data)
 int model_ioc_destroy_event(struct call *c, void *data)
 {
 	const struct kfd_ioctl_destroy_event_args *a = data;
-	struct model_kproc *k = c->kproc;
+	struct user_event **at = find(c->kproc, a->event_id), *e = *at;
 
-	for (struct user_event **at = &k->events; *at; at = &(*at)->next) {
-		struct user_event *e = *at;
-
-		if (e->id != a->event_id)
-			continue;
-		k->n_signals -= has_slot(e);
-		*at = e->next;
-		free(e);
-		return 0;
-	}
-	return -EINVAL;
+	if (!e)
+		return -EINVAL;
+	c->kproc->n_signals -= has_slot(e);
+	*at = e->next;
+	free(e);
+	return 0;
 }
 
 int model_ioc_set_event(struct call *c, void *data)
 {
 	const struct kfd_ioctl_set_event_args *a = data;
-	struct user_event *e = find(c->kproc, a->event_id);
+	struct user_event *e = *find(c->kproc, a->event_id);
 
 	if (!e || e->type != TYPE_SIGNAL)
 		return -EINVAL;
@@ -176,7 +173,7 @@ int model_ioc_set_event(struct call *c, void *data)
 int model_ioc_reset_event(struct call *c, void *data)
 {
 	const struct kfd_ioctl_reset_event_args *a = data;
-	struct user_event *e = find(c->kproc, a->event_id);
+	struct user_event *e = *find(c->kproc, a->event_id);
 
 	if (!e || e->type != TYPE_SIGNAL)
 		return -EINVAL;
@@ -204,7 +201,7 @@ static int look_at(const struct call *c, uint64_t user, struct waiter *w)
 
 	if (model_copy_from_user(c->m, &d, user, sizeof(d)) < 0)
 		return -EFAULT;
-	e = find(c->kproc, d.event_id);
+	e = *find(c->kproc, d.event_id);
 	if (!e)
 		return -EINVAL;
 	w->event = e;
