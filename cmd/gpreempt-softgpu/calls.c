@@ -388,16 +388,11 @@ static int run(struct call *k)
 	}
 }
 
-/* What only looks does not wait for what others wait for. */
-static bool may_wait(uint32_t op)
-{
-	return op == DEVICE_OP_IOCTL || op == DEVICE_OP_EXT;
-}
-
 int client_call(struct connection *c, const void *packet, size_t len)
 {
 	struct device_parts parts;
 	struct call k = { .c = c, .client = c->client, .parts = &parts, .fd = -1 };
+	bool waits;
 	int result;
 
 	if (!device_take_call(packet, len, &parts))
@@ -418,5 +413,7 @@ int client_call(struct connection *c, const void *packet, size_t len)
 	k.a->h = device_header(DEVICE_CALL, sizeof(*k.a) + k.a->n_bytes, k.q->h.seq);
 	c->answer = k.a;
 	c->answer_fd = k.fd;
-	return answer_then(c, may_wait(k.q->op) ? model_now_ns(k.m) : 0);
+	/* What only looks does not wait for what others wait for. */
+	waits = k.q->op == DEVICE_OP_IOCTL || k.q->op == DEVICE_OP_EXT;
+	return answer_then(c, waits ? model_now_ns(k.m) : 0);
 }

@@ -162,23 +162,6 @@ static int soft_borrow(void *data, pid_t pid, unsigned int nth)
 
 /* ---- files ---- */
 
-/* *ret_text has a NUL after it. */
-static int ask_file(const struct soft *s, enum device_op op, enum gkfd_tree tree, const char *path,
-		    char **ret_text, size_t *ret_len)
-{
-	struct soft_call c = {
-		.call = { .op = op, .number = tree, .n_bytes = (uint32_t)strlen(path) + 1 },
-		.out = { { (void *)path, strlen(path) + 1 } },
-		.n_out = 1,
-	};
-	int r = soft_call(s->link, &c);
-	_cleanup_close_ int fd = c.fd;
-
-	if (r < 0)
-		return r;
-	return fd < 0 ? -ENODEV : files_read_open(fd, GKFD_FILE_MAX_BYTES, ret_text, ret_len);
-}
-
 /* Of a path "PID/..."; 0: of another. */
 static pid_t pid_of(const char *path, const char **ret_rest)
 {
@@ -202,6 +185,29 @@ static bool is_nobodys(const char *path)
 	if (!strncmp(path, "self/ns/", strlen("self/ns/")))
 		return true;
 	return pid && pid != getpid() && (!strcmp(rest, "fd") || !strncmp(rest, "fd/", 3));
+}
+
+/* *ret_text has a NUL after it. -EXDEV: it is the machine's. */
+static int ask_file(const struct soft *s, enum device_op op, enum gkfd_tree tree, const char *path,
+		    char **ret_text, size_t *ret_len)
+{
+	struct soft_call c = {
+		.call = { .op = op, .number = tree, .n_bytes = (uint32_t)strlen(path) + 1 },
+		.out = { { (void *)path, strlen(path) + 1 } },
+		.n_out = 1,
+	};
+	_cleanup_close_ int fd = -1;
+	int r;
+
+	if (tree == GKFD_TREE_PROC && is_nobodys(path))
+		return -ENOENT;
+	if (tree == GKFD_TREE_PROC && !soft_link_invented(s->link))
+		return -EXDEV;
+	r = soft_call(s->link, &c);
+	fd = c.fd;
+	if (r < 0)
+		return r;
+	return fd < 0 ? -ENODEV : files_read_open(fd, GKFD_FILE_MAX_BYTES, ret_text, ret_len);
 }
 
 /* Who traces a process there, nobody on the machine does. */
@@ -231,15 +237,10 @@ static int soft_read_file(void *data, enum gkfd_tree tree, const char *path, cha
 			  size_t *ret_len)
 {
 	const struct soft *s = data;
-	bool of_proc = tree == GKFD_TREE_PROC;
 	_cleanup_free_ char *text = NULL;
-	int r = -EXDEV;
+	int r = ask_file(s, DEVICE_OP_READ_FILE, tree, path, ret_text, ret_len);
 
-	if (of_proc && is_nobodys(path))
-		return -ENOENT;
-	if (!of_proc || soft_link_invented(s->link))
-		r = ask_file(s, DEVICE_OP_READ_FILE, tree, path, ret_text, ret_len);
-	if (!of_proc || r != -EXDEV)
+	if (r != -EXDEV)
 		return r;
 	r = gkfd_transport_syscall.read_file(s->kernel, tree, path, &text, ret_len);
 	if (r >= 0)
@@ -253,15 +254,10 @@ static int soft_read_file(void *data, enum gkfd_tree tree, const char *path, cha
 static int soft_list_dir(void *data, enum gkfd_tree tree, const char *path, char **ret_names)
 {
 	const struct soft *s = data;
-	bool of_proc = tree == GKFD_TREE_PROC;
 	size_t len;
-	int r = -EXDEV;
+	int r = ask_file(s, DEVICE_OP_LIST_DIR, tree, path, ret_names, &len);
 
-	if (of_proc && is_nobodys(path))
-		return -ENOENT;
-	if (!of_proc || soft_link_invented(s->link))
-		r = ask_file(s, DEVICE_OP_LIST_DIR, tree, path, ret_names, &len);
-	if (!of_proc || r != -EXDEV)
+	if (r != -EXDEV)
 		return r;
 	return gkfd_transport_syscall.list_dir(s->kernel, tree, path, ret_names);
 }
@@ -383,8 +379,7 @@ static int soft_pidfd(void *data, pid_t pid)
 	size_t len;
 
 	snprintf(path, sizeof(path), "%d/comm", pid);
-	if (soft_link_invented(s->link) &&
-	    ask_file(s, DEVICE_OP_READ_FILE, GKFD_TREE_PROC, path, &comm, &len) >= 0)
+	if (ask_file(s, DEVICE_OP_READ_FILE, GKFD_TREE_PROC, path, &comm, &len) >= 0)
 		return -ENOSYS;
 	return gkfd_trace_syscall.pidfd(data, pid);
 }
