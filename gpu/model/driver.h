@@ -127,16 +127,14 @@ struct model_proc {
 	bool admin; /* has what capabilities the driver and ptrace(2) ask for */
 	char comm[16];
 	char *cgroup;
-	uint64_t start_ns;
-	uint64_t start_serial;
-	uint64_t start_ticks; /* 0: from the other two */
+	uint64_t start_ticks; /* as in /proc/PID/stat */
 	struct mem_space *mm;
 	struct model_kproc *kproc; /* of the current mm */
 	bool has_fd; /* opened /dev/kfd since the last exec */
 	bool invented; /* no process of the machine: its /proc is the model's too */
 	struct model_task tracer; /* pid 0: none */
 	pid_t *tids; /* threads seen beside the leader */
-	size_t n_tids;
+	size_t n_tids, cap_tids;
 };
 
 enum blocked_on { BLOCKED_RUNTIME_ENABLE, BLOCKED_RUNTIME_DISABLE, BLOCKED_DESTROY };

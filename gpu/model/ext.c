@@ -195,7 +195,7 @@ int model_ext_target(const struct ext_call *c, uint32_t pid, uint64_t start_tick
 {
 	struct model_proc *p = named_process(c, pid);
 
-	if (!p || !p->kproc || (start_ticks && start_ticks != model_proc_start_ticks(p)))
+	if (!p || !p->kproc || (start_ticks && start_ticks != p->start_ticks))
 		return -ESRCH;
 	if (!may_name(c, p))
 		return -EPERM;

@@ -158,12 +158,10 @@ struct ext_item { /* of a batch */
 };
 
 struct ext_batch {
-	uint64_t ticket;
 	enum ext_holder holder;
 	uint64_t owner;
 	uint64_t until_ns;
-	uint64_t fence_ns, took_ns;
-	uint32_t cycles, victims;
+	struct kfd_gpreempt_collect told; /* but for where to */
 	uint32_t n;
 	struct ext_item items[];
 };
@@ -198,8 +196,5 @@ int model_ext_hint(struct ext_call *c, void *data);
 bool model_ext_schedules(const struct model *m); /* it is on, on some GPU */
 void model_ext_scheduler_on(struct model *m); /* on all, as it is by default */
 void model_ext_print_state(const struct model *m, FILE *out); /* debugfs */
-
-/* ---- procfs.c ---- */
-uint64_t model_proc_start_ticks(const struct model_proc *p);
 
 #endif

@@ -85,23 +85,17 @@ static void do_batch(const struct ext_call *c, const struct kfd_gpreempt_batch *
 	model_ext_commit(c->m, changes);
 	for (uint32_t i = 0; i < c->m->config.n_gpus; i++) {
 		note_failure(b, &changes[i]);
-		b->cycles += changes[i].cycled;
-		b->victims += changes[i].victims;
-		b->fence_ns = MAX(b->fence_ns, changes[i].cycle_ns);
+		b->told.cycles += changes[i].cycled;
+		b->told.victims += changes[i].victims;
+		b->told.fence_ns = MAX(b->told.fence_ns, changes[i].cycle_ns);
 	}
 	for (uint32_t i = 0; i < b->n; i++)
 		if (b->items[i].process && !b->items[i].matched)
 			b->items[i].result = -ENOENT;
-	b->took_ns = model_now_ns(c->m) - c->began_ns;
-}
-
-static uint32_t count_done(const struct ext_batch *b)
-{
-	uint32_t n = 0;
-
+	b->told.took_ns = model_now_ns(c->m) - c->began_ns;
+	b->told.n = b->n;
 	for (uint32_t i = 0; i < b->n; i++)
-		n += !b->items[i].result;
-	return n;
+		b->told.done += !b->items[i].result;
 }
 
 /* ---- tickets ---- */
@@ -117,7 +111,7 @@ static int take_ticket(struct ext_file *f, uint64_t ticket, uint32_t room, struc
 {
 	uint32_t i = 0;
 
-	while (i < f->n_tickets && ticket && f->tickets[i]->ticket != ticket)
+	while (i < f->n_tickets && ticket && f->tickets[i]->told.ticket != ticket)
 		i++;
 	if (i == f->n_tickets)
 		return ticket ? -ENOENT : -EAGAIN;
@@ -161,13 +155,8 @@ int model_ext_collect(struct ext_call *c, void *data)
 	r = take_ticket(c->file, a->ticket, a->n, &b);
 	if (r < 0)
 		return r;
-	a->ticket = b->ticket;
-	a->n = b->n;
-	a->done = count_done(b);
-	a->cycles = b->cycles;
-	a->victims = b->victims;
-	a->fence_ns = b->fence_ns;
-	a->took_ns = b->took_ns;
+	b->told.entries = a->entries;
+	*a = b->told;
 	return write_results(c->m, b, a->entries);
 }
 
@@ -177,7 +166,7 @@ int model_ext_collect(struct ext_call *c, void *data)
 static bool is_left_alone(const struct kfd_gpreempt_batch *a, const struct ext_batch *b)
 {
 	return a->flags & KFD_GPREEMPT_ASYNC ||
-	       (a->timeout_ms && b->took_ns > a->timeout_ms * NSEC_PER_MSEC);
+	       (a->timeout_ms && b->told.took_ns > a->timeout_ms * NSEC_PER_MSEC);
 }
 
 /* *ret_b: the batch, where it has not become a ticket. */
@@ -203,18 +192,18 @@ static int run_batch(const struct ext_call *c, struct kfd_gpreempt_batch *a,
 	if (may_leave && c->file->n_tickets >= KFD_GPREEMPT_MAX_TICKETS)
 		return -ENOSPC;
 	if (may_leave)
-		b->ticket = ++c->file->last_ticket;
+		b->told.ticket = ++c->file->last_ticket;
 	do_batch(c, a, b);
 	if (is_left_alone(a, b)) {
-		a->ticket = b->ticket;
+		a->ticket = b->told.ticket;
 		c->file->tickets[c->file->n_tickets++] = steal_ptr(&b);
 		return a->flags & KFD_GPREEMPT_ASYNC ? 0 : -ETIME;
 	}
-	a->cycles = b->cycles;
-	a->victims = b->victims;
-	a->fence_ns = b->fence_ns;
-	a->took_ns = b->took_ns;
-	r = (int)count_done(b);
+	a->cycles = b->told.cycles;
+	a->victims = b->told.victims;
+	a->fence_ns = b->told.fence_ns;
+	a->took_ns = b->told.took_ns;
+	r = (int)b->told.done;
 	*ret_b = steal_ptr(&b);
 	return r;
 }

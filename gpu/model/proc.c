@@ -4,6 +4,10 @@
 #include <string.h>
 
 #include "gpu/model/driver.h"
+#include "util/array.h"
+
+#define TICK_NS (10 * NSEC_PER_MSEC)
+#define BOOT_TICKS 5000u
 
 struct model_proc *model_proc_find(const struct model *m, pid_t pid)
 {
@@ -29,17 +33,13 @@ struct model_proc *model_proc_by_tid(const struct model *m, pid_t tid)
 
 int model_proc_note_thread(struct model_proc *p, pid_t tid)
 {
-	pid_t *tids;
-
 	if (tid == p->pid)
 		return 0;
 	for (size_t i = 0; i < p->n_tids; i++)
 		if (p->tids[i] == tid)
 			return 0;
-	tids = realloc(p->tids, (p->n_tids + 1) * sizeof(*tids));
-	if (!tids)
+	if (array_reserve(&p->tids, p->n_tids + 1, &p->cap_tids, sizeof(*p->tids)) < 0)
 		return -ENOMEM;
-	p->tids = tids;
 	p->tids[p->n_tids++] = tid;
 	return 0;
 }
@@ -74,9 +74,9 @@ int model_proc_start(struct model *m, const struct model_proc_spec *spec)
 	p->uid = spec->uid;
 	p->admin = spec->rights == MODEL_RIGHTS_ALL ||
 		   (spec->rights == MODEL_RIGHTS_BY_UID && spec->uid == 0);
-	p->start_ns = m->time.now_ns;
-	p->start_serial = m->next_start++;
-	p->start_ticks = spec->start_ticks;
+	p->start_ticks = BOOT_TICKS + m->next_start++ + m->time.now_ns / TICK_NS;
+	if (spec->start_ticks)
+		p->start_ticks = spec->start_ticks;
 	snprintf(p->comm, sizeof(p->comm), "%s", spec->comm ? spec->comm : "");
 	p->cgroup = strdup(spec->cgroup ? spec->cgroup : "/");
 	p->mm = mem_new();

@@ -2,22 +2,11 @@
 /* /proc of the modelled processes, and the driver's module parameters. */
 #include "gpu/model/driver.h"
 
-#define TICK_NS (10 * NSEC_PER_MSEC)
-#define BOOT_TICKS 5000u
-
-uint64_t model_proc_start_ticks(const struct model_proc *p)
-{
-	if (p->start_ticks)
-		return p->start_ticks;
-	return BOOT_TICKS + p->start_serial + p->start_ns / TICK_NS;
-}
-
 static void print_stat(FILE *out, const struct model_proc *p, pid_t tid)
 {
-	uint64_t start = model_proc_start_ticks(p);
-
 	fprintf(out, "%d (%s) S 1 %d %d 0 -1 4194304", tid, p->comm, p->pid, p->pid);
-	fprintf(out, " 0 0 0 0 0 0 0 0 20 0 %zu 0 %llu", p->n_tids + 1, (unsigned long long)start);
+	fprintf(out, " 0 0 0 0 0 0 0 0 20 0 %zu 0 %llu", p->n_tids + 1,
+		(unsigned long long)p->start_ticks);
 	for (int i = 23; i <= 52; i++)
 		fputs(" 0", out);
 	fputc('\n', out);

@@ -259,18 +259,23 @@ int model_mes_sync(struct model_gpu *gpu)
 
 /* ---- eviction ---- */
 
+static void set_evicted(struct model_kproc *k, const struct model_pdd *pdd, bool evicted)
+{
+	for (struct model_queue *q = k->queues; q; q = q->next) {
+		if (q->pdd != pdd)
+			continue;
+		q->is_evicted = evicted;
+		q->is_active = model_queue_wants_run(q);
+	}
+}
+
 static int evict_on(struct model_kproc *k, struct model_pdd *pdd)
 {
 	if (pdd->evicted++ > 0)
 		return 0;
 	if (!pdd->vm_acquired)
 		return 0;
-	for (struct model_queue *q = k->queues; q; q = q->next) {
-		if (q->pdd != pdd)
-			continue;
-		q->is_evicted = true;
-		q->is_active = false;
-	}
+	set_evicted(k, pdd, true);
 	pdd->evicted_at_ns = model_now_ns(pdd->gpu->m);
 	return model_execute_queues(pdd->gpu, KFD_GRACE_KEEP_DEFAULT);
 }
@@ -286,12 +291,7 @@ static int restore_on(struct model_kproc *k, struct model_pdd *pdd)
 		return 0;
 	}
 	if (pdd->vm_acquired) {
-		for (struct model_queue *q = k->queues; q; q = q->next) {
-			if (q->pdd != pdd)
-				continue;
-			q->is_evicted = false;
-			q->is_active = model_queue_wants_run(q);
-		}
+		set_evicted(k, pdd, false);
 		r = model_execute_queues(pdd->gpu, KFD_GRACE_KEEP_DEFAULT);
 		pdd->evicted_ns += model_now_ns(pdd->gpu->m) - pdd->evicted_at_ns;
 	}
