@@ -7,7 +7,7 @@
  * there is one computation a change and none a kernel. What is lost by that: where kernels are few
  * and the GPU is not full, two that happen to meet wait for each other on hardware and not here.
  *
- * How room is shared follows gpu/model/hw_dispatch.c. There queues take turns at the room that
+ * How room is shared follows gpu/model/hw_gpu.c. There queues take turns at the room that
  * comes free, whatever the workgroups take; so over time each holds room in proportion to the
  * length of its workgroups, and what one does not need goes to the others: weighted max-min.
  *

@@ -63,7 +63,7 @@ struct model_pdd { /* what one KFD process has on one GPU */
 	uint64_t vram_bytes;
 	uint32_t num_gws;
 	uint32_t watch_ids;
-	uint32_t launch_mode, override;
+	uint32_t override;
 	struct ext_pdd ext;
 	uint8_t doorbells[MAX_QUEUES_PER_PROCESS / 8];
 };
@@ -273,13 +273,6 @@ int model_query_exception_info(struct model *m, struct model_kproc *k,
 void model_set_exceptions_enabled(struct model *m, struct model_kproc *k, uint64_t mask);
 int model_send_runtime_event(struct model *m, struct model_kproc *k,
 			     const struct kfd_ioctl_dbg_trap_send_runtime_event_args *args);
-int model_launch_mode(struct model *m, struct model_kproc *k, uint32_t mode);
-int model_launch_override(struct model *m, struct model_kproc *k,
-			  struct kfd_ioctl_dbg_trap_set_wave_launch_override_args *args);
-int model_set_flags(struct model *m, struct model_kproc *k, uint32_t *flags);
-int model_watch_set(struct model_pdd *pdd,
-		    struct kfd_ioctl_dbg_trap_set_node_address_watch_args *args);
-int model_watch_clear(struct model_pdd *pdd, uint32_t id);
 /* One queue; what the first XCC saved goes to *ret_first. -EFAULT as from the driver. */
 int model_wave_state(struct model *m, struct model_queue *q, uint64_t area, bool in_target,
 		     struct hw_saved_state *ret_first);

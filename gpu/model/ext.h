@@ -3,11 +3,10 @@
  * The extension of the driver (abi/kfd_gpreempt.h, kernel/ext), as the driver half has it when it
  * was asked for. A held queue has one more reason not to run, beside the driver's own.
  *
- *   ext.c        files, rights, and who is asked for what
+ *   ext.c        files, rights, who is asked for what, and what can be seen
  *   ext_batch.c  entries, their results, tickets
  *   ext_hold.c   whose a queue is, how long, and the brake
  *   ext_cycle.c  making it true on hardware, on all GPUs at the same time
- *   ext_look.c   what can be seen of it
  *   ext_scheduler.c  how the scheduler in the driver is spoken to
  *
  * Asynchronous batches are done when the call returns: virtual time has passed by then.
@@ -119,6 +118,7 @@ void model_ext_close_files_of(struct model *m, pid_t pid);
 /* The process an entry names. -ESRCH, -EPERM. */
 int model_ext_target(const struct ext_call *c, uint32_t pid, uint64_t start_ticks,
 		     struct model_kproc **ret);
+void model_ext_fill_hqd(const struct model_gpu *gpu, struct kfd_gpreempt_hqd *ret);
 
 /* ---- ext_cycle.c ---- */
 
@@ -180,11 +180,6 @@ int model_ext_batch(struct ext_call *c, void *data); /* those of several entries
 int model_ext_one(struct ext_call *c, void *data);
 int model_ext_collect(struct ext_call *c, void *data);
 void model_ext_free_tickets(struct ext_file *f);
-
-/* ---- ext_look.c ---- */
-int model_ext_hqd(struct ext_call *c, void *data);
-int model_ext_stats(struct ext_call *c, void *data);
-void model_ext_fill_hqd(const struct model_gpu *gpu, struct kfd_gpreempt_hqd *ret);
 
 /* ---- ext_scheduler.c ---- */
 extern const char *const model_ext_policies[]; /* ended by NULL */

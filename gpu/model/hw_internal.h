@@ -2,15 +2,13 @@
 /*
  * Inside the hardware half. Who does what:
  *
- *   hw_gpu.c       the GPU object, its room, and when dispatch runs
- *   hw_queue.c     the queue object, doorbells, and what can be seen of it
+ *   hw_gpu.c       the GPU object, its room, and dispatch: who may launch how much, and where
+ *   hw_queue.c     the queue object, doorbells, what can be seen of it, the record of each packet
  *   hw_ring.c      reading packets: what the next one is and whether it may start
- *   hw_dispatch.c  which queue may launch how much, and where
  *   hw_cohort.c    workgroups: launching, ending, saving, restoring
  *   hw_slots.c     which of the mapped queues sit on hardware, and taking turns
  *   hw_unmap.c     unmap: one GPU, several at the same time, or some of the queues
  *   hw_save.c      what is saved, map, reset
- *   hw_log.c       the record of each packet
  *
  * Dispatch runs only from its own event, never from inside something else, so a completion
  * callback or a write to a signal may ask for it at any time. Memory shortage delays: what cannot
@@ -126,15 +124,15 @@ void hw_queue_see_write(struct hw_queue *q); /* reads the write pointer */
 void hw_queue_watch(struct hw_queue *q, const uint64_t deps[AQL_MAX_DEPS]);
 void hw_queue_unwatch(struct hw_queue *q);
 void hw_queue_fail(struct hw_queue *q);
+int hw_log_fetched(struct hw_packet *p, uint64_t workgroups); /* -ENOMEM */
+/* Of a packet that was fetched, to be written to; valid until the next one is. */
+struct model_packet *hw_log(struct hw_packet *p);
 
 /* hw_ring.c */
 /* Makes the next packet the launching one if there is one and it may start. */
 bool hw_ring_fetch(struct hw_queue *q);
 /* The launching packet is launched: moves the read pointer past it. */
 void hw_ring_consume(struct hw_queue *q);
-
-/* hw_dispatch.c */
-void hw_dispatch(struct hw_gpu *gpu);
 
 /* hw_slots.c */
 void hw_list_add(struct hw_queue *q); /* for which there must be room in on */
@@ -164,11 +162,5 @@ void hw_cohort_save(struct hw_cohort *c);
 uint64_t hw_restore(struct hw_gpu *gpu, uint64_t from_ns);
 /* Everything it has on the GPU or saved is gone; it has failed if that was anything. */
 void hw_queue_lose(struct hw_queue *q);
-
-/* hw_log.c */
-void hw_log_submitted(struct hw_queue *q, uint64_t write); /* best effort */
-int hw_log_fetched(struct hw_packet *p, uint64_t workgroups); /* -ENOMEM */
-/* Of a packet that was fetched, to be written to; valid until the next one is. */
-struct model_packet *hw_log(struct hw_packet *p);
 
 #endif
