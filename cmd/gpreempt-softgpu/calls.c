@@ -339,13 +339,6 @@ static int seize(struct call *k)
 	return model_ptrace_seize(k->m, k->task, k->q->pid);
 }
 
-static int check_tracee(struct call *k)
-{
-	struct model_task by = model_tracer(k->m, k->q->pid);
-
-	return by.pid == k->task.pid && by.tid == k->task.tid ? 0 : -ESRCH;
-}
-
 static int tell_tracer(struct call *k)
 {
 	struct model_task by = model_tracer(k->m, k->q->pid);
@@ -380,7 +373,7 @@ static int run(struct call *k)
 	case DEVICE_OP_DETACH:
 		return model_ptrace_detach(k->m, k->task, k->q->pid);
 	case DEVICE_OP_TRACEE:
-		return check_tracee(k);
+		return model_check_tracee(k->m, k->task, k->q->pid);
 	case DEVICE_OP_TRACER:
 		return tell_tracer(k);
 	default:

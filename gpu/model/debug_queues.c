@@ -4,12 +4,12 @@
 
 #include "gpu/model/driver.h"
 
-#define NOT_FOUND SIZE_MAX
-
 struct id_list {
 	uint32_t *ids;
 	uint32_t n;
 	uint64_t user; /* where they came from; 0: none were given */
+	bool all; /* then all queues are meant */
+	uint32_t any; /* for what would be noted of those */
 };
 
 static int ids_read(const struct model *m, struct id_list *l, uint64_t user, uint32_t n)
@@ -44,13 +44,21 @@ static void ids_write(const struct model *m, const struct id_list *l)
 		(void)model_copy_to_user(m, l->user, l->ids, l->n * sizeof(*l->ids));
 }
 
-/* The first of duplicates; an error bit left from an earlier call is part of the id. */
-static size_t ids_find(const struct id_list *l, uint32_t id)
+/*
+ * Where it is noted what becomes of @q; NULL: it is of another GPU, or not in the list. The first
+ * of duplicates; an error bit left from an earlier call is part of the id.
+ */
+static uint32_t *entry_of(struct id_list *l, const struct model_queue *q,
+			  const struct model_gpu *gpu)
 {
-	for (size_t i = 0; i < l->n; i++)
-		if ((l->ids[i] & ~KFD_DBG_QUEUE_INVALID_MASK) == id)
-			return i;
-	return NOT_FOUND;
+	if (q->gpu != gpu)
+		return NULL;
+	if (l->all)
+		return &l->any;
+	for (uint32_t i = 0; i < l->n; i++)
+		if ((l->ids[i] & ~KFD_DBG_QUEUE_INVALID_MASK) == q->id)
+			return &l->ids[i];
+	return NULL;
 }
 
 /* ---- the save area ---- */
@@ -130,16 +138,16 @@ static uint32_t suspend_on(struct model_kproc *k, struct model_gpu *gpu, struct 
 	int r;
 
 	for (struct model_queue *q = k->queues; q; q = q->next) {
-		size_t i = q->gpu == gpu ? ids_find(l, q->id) : NOT_FOUND;
+		uint32_t *entry = entry_of(l, q, gpu);
 
-		r = i == NOT_FOUND ? -EBUSY : suspend_one(q);
+		r = entry ? suspend_one(q) : -EBUSY;
 		if (r == -EBUSY)
 			continue;
 		if (r < 0) {
-			l->ids[i] |= KFD_DBG_QUEUE_ERROR_MASK;
+			*entry |= KFD_DBG_QUEUE_ERROR_MASK;
 			break;
 		}
-		l->ids[i] &= ~KFD_DBG_QUEUE_INVALID_MASK;
+		*entry &= ~KFD_DBG_QUEUE_INVALID_MASK;
 		if (mes)
 			q->exception_status &= ~a->exception_mask;
 		n++;
@@ -148,14 +156,12 @@ static uint32_t suspend_on(struct model_kproc *k, struct model_gpu *gpu, struct 
 		return n;
 	r = model_execute_queues(gpu, a->grace_period);
 	for (struct model_queue *q = k->queues; q; q = q->next) {
-		size_t i = q->gpu == gpu ? ids_find(l, q->id) : NOT_FOUND;
+		uint32_t *entry = entry_of(l, q, gpu);
 
-		if (i == NOT_FOUND)
-			continue;
 		/* Refused queues are treated alike here, their NEW bit included. */
-		if (r < 0)
-			l->ids[i] |= KFD_DBG_QUEUE_ERROR_MASK;
-		else
+		if (entry && r < 0)
+			*entry |= KFD_DBG_QUEUE_ERROR_MASK;
+		else if (entry)
 			q->exception_status &= ~a->exception_mask;
 	}
 	return r < 0 ? 0 : n;
@@ -205,17 +211,16 @@ static uint32_t resume_on(struct model *m, struct model_kproc *k, struct model_g
 	int r;
 
 	for (struct model_queue *q = k->queues; q; q = q->next) {
-		size_t i = l->user ? ids_find(l, q->id) : 0;
+		uint32_t *entry = entry_of(l, q, gpu);
 
-		if (q->gpu != gpu || i == NOT_FOUND)
+		if (!entry)
 			continue;
 		r = resume_one(q);
-		if (r < 0 && l->user) {
-			l->ids[i] |= KFD_DBG_QUEUE_ERROR_MASK;
+		if (r < 0 && !l->all) {
+			*entry |= KFD_DBG_QUEUE_ERROR_MASK;
 			break;
 		}
-		if (l->user)
-			l->ids[i] &= ~KFD_DBG_QUEUE_INVALID_MASK;
+		*entry &= ~KFD_DBG_QUEUE_INVALID_MASK;
 		n += r == 0;
 	}
 	if (model_is_mes(gpu))
@@ -226,11 +231,11 @@ static uint32_t resume_on(struct model *m, struct model_kproc *k, struct model_g
 		model_wake_destroyers(m, gpu);
 		return n;
 	}
-	for (struct model_queue *q = k->queues; l->user && q; q = q->next) {
-		size_t i = q->gpu == gpu ? ids_find(l, q->id) : NOT_FOUND;
+	for (struct model_queue *q = k->queues; q; q = q->next) {
+		uint32_t *entry = entry_of(l, q, gpu);
 
-		if (i != NOT_FOUND)
-			l->ids[i] |= KFD_DBG_QUEUE_ERROR_MASK;
+		if (entry)
+			*entry |= KFD_DBG_QUEUE_ERROR_MASK;
 	}
 	return 0;
 }
@@ -238,7 +243,7 @@ static uint32_t resume_on(struct model *m, struct model_kproc *k, struct model_g
 /* No array means all queues, whatever the count says. */
 int model_resume_queues(struct model *m, struct model_kproc *k, uint64_t array, uint32_t n)
 {
-	_cleanup_(ids_done) struct id_list l = { 0 };
+	_cleanup_(ids_done) struct id_list l = { .all = !array };
 	uint32_t total = 0;
 	int r;
 

@@ -78,14 +78,10 @@ void model_ext_close(struct model *m, uint64_t file)
 
 void model_ext_close_files_of(struct model *m, pid_t pid)
 {
-	struct ext_file *f = m->ext.files;
-
-	while (f) {
-		struct ext_file *next = f->next;
-
+	for (struct ext_file *f = m->ext.files, *next; f; f = next) {
+		next = f->next;
 		if (f->pid == pid)
 			close_file(f);
-		f = next;
 	}
 }
 

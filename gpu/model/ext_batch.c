@@ -123,14 +123,6 @@ static int take_ticket(struct ext_file *f, uint64_t ticket, uint32_t room, struc
 	return 0;
 }
 
-bool model_ext_readable(const struct model *m, uint64_t file)
-{
-	for (const struct ext_file *f = m->ext.files; f; f = f->next)
-		if (f->id == file)
-			return f->n_tickets;
-	return false;
-}
-
 static int write_results(const struct model *m, const struct ext_batch *b, uint64_t user)
 {
 	for (uint32_t i = 0; i < b->n; i++) {

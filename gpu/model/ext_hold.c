@@ -125,13 +125,6 @@ static void run_expire(struct event *e)
 	model_ext_expire(m);
 }
 
-/* A model that has no memory for the event ends holds at the next call. */
-static void set_expire(struct model *m)
-{
-	m->ext.expire.run = run_expire;
-	m->ext.expired = timeline_set(&m->time, &m->ext.expire, next_end_ns(m)) < 0;
-}
-
 void model_ext_end_holds(struct model *m, uint64_t owner)
 {
 	struct ext_change changes[MODEL_MAX_GPUS];
@@ -162,7 +155,9 @@ void model_ext_expire(struct model *m)
 		m->ext.expired = false;
 		model_ext_end_holds(m, 0);
 	}
-	set_expire(m);
+	m->ext.expire.run = run_expire;
+	/* A model that has no memory for the event ends holds at the next call. */
+	m->ext.expired = timeline_set(&m->time, &m->ext.expire, next_end_ns(m)) < 0;
 }
 
 /* ---- the brake ---- */

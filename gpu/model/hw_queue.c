@@ -7,11 +7,6 @@
 #include "util/array.h"
 #include "util/macros.h"
 
-static bool overlap(uint64_t a, uint64_t a_len, uint64_t b, uint64_t b_len)
-{
-	return a < b + b_len && b < a + a_len;
-}
-
 static void memory_written(struct mem_watch *w, uint64_t va, size_t len)
 {
 	struct hw_queue *q = container_of(w, struct hw_queue, watch);
@@ -19,7 +14,7 @@ static void memory_written(struct mem_watch *w, uint64_t va, size_t len)
 	for (size_t i = 0; i < AQL_MAX_DEPS; i++) {
 		uint64_t value_va = q->deps[i] + AQL_SIGNAL_VALUE_OFFSET;
 
-		if (q->deps[i] && overlap(va, len, value_va, sizeof(uint64_t))) {
+		if (q->deps[i] && va < value_va + sizeof(uint64_t) && value_va < va + len) {
 			hw_gpu_kick(q->gpu);
 			return;
 		}

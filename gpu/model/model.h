@@ -130,6 +130,7 @@ void model_proc_exit(struct model *m, pid_t pid); /* by itself or killed: the sa
 /* ptrace as far as KFD looks at it. -ESRCH, -EPERM (other user, already traced). */
 int model_ptrace_seize(struct model *m, struct model_task tracer, pid_t pid);
 int model_ptrace_detach(struct model *m, struct model_task tracer, pid_t pid);
+int model_check_tracee(const struct model *m, struct model_task tracer, pid_t pid); /* -ESRCH */
 void model_thread_exit(struct model *m, struct model_task task); /* its tracees run free */
 /* The threads that made calls and do not live any more exit. */
 void model_bury_threads(struct model *m, pid_t pid, bool (*lives)(pid_t pid, pid_t tid));
@@ -174,7 +175,6 @@ void model_signal(struct model *m, struct model_task task); /* a blocked call re
 int model_ext_open(struct model *m, struct model_task task, uint64_t *ret_file);
 int model_ext_ioctl(struct model *m, struct model_task task, uint64_t file, unsigned long request,
 		    void *arg);
-bool model_ext_readable(const struct model *m, uint64_t file); /* poll(2): some ticket is done */
 void model_ext_close(struct model *m, uint64_t file); /* lets go of all that is held through it */
 
 /*

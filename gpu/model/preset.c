@@ -47,24 +47,10 @@ _printf_(2, 3) static int fail(char **ret_why, const char *fmt, ...)
 	return r < 0 ? -ENOMEM : -EINVAL;
 }
 
-static bool parse_number(const char *text, uint64_t max, uint64_t *ret)
-{
-	char *end;
-	uint64_t n;
-
-	if (text[0] < '0' || text[0] > '9')
-		return false;
-	errno = 0;
-	n = strtoull(text, &end, 10);
-	if (errno || *end || n > max)
-		return false;
-	*ret = n;
-	return true;
-}
-
 static int parse_value(const struct option *o, const char *text, char **ret_why)
 {
-	uint64_t n = 0;
+	uint64_t n;
+	char *end;
 
 	for (size_t i = 0; i < ARRAY_SIZE(o->words) && o->words[i]; i++) {
 		if (!strcmp(text, o->words[i])) {
@@ -74,7 +60,9 @@ static int parse_value(const struct option *o, const char *text, char **ret_why)
 	}
 	if (o->said)
 		return fail(ret_why, "%s is %s, not '%s'", o->key, o->said, text);
-	if (!parse_number(text, o->max, &n) || n < o->min)
+	errno = 0;
+	n = strtoull(text, &end, 10);
+	if (text[0] < '0' || text[0] > '9' || errno || *end || n < o->min || n > o->max)
 		return fail(ret_why, "%s is %llu to %llu, not '%s'", o->key,
 			    (unsigned long long)o->min, (unsigned long long)o->max, text);
 	*o->value = n * o->scale;

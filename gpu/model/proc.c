@@ -223,14 +223,20 @@ int model_ptrace_seize(struct model *m, struct model_task tracer, pid_t pid)
 	return model_proc_note_thread(by, tracer.tid);
 }
 
+int model_check_tracee(const struct model *m, struct model_task tracer, pid_t pid)
+{
+	struct model_task by = model_tracer(m, pid);
+
+	return by.pid && by.pid == tracer.pid && by.tid == tracer.tid ? 0 : -ESRCH;
+}
+
 int model_ptrace_detach(struct model *m, struct model_task tracer, pid_t pid)
 {
-	struct model_proc *p = model_proc_find(m, pid);
+	int r = model_check_tracee(m, tracer, pid);
 
-	if (!p || p->tracer.pid != tracer.pid || p->tracer.tid != tracer.tid)
-		return -ESRCH;
-	p->tracer = (struct model_task){ 0 };
-	return 0;
+	if (r == 0)
+		model_proc_find(m, pid)->tracer = (struct model_task){ 0 };
+	return r;
 }
 
 void model_thread_exit(struct model *m, struct model_task task)

@@ -183,19 +183,12 @@ static int trace_detach(void *data, pid_t pid, int sig)
 	return leave(d, model_ptrace_detach(d->m, self(), pid));
 }
 
-static bool is_our_tracee(struct device *d, pid_t pid)
-{
-	struct model_proc *p = model_proc_find(d->m, pid);
-
-	return p && p->tracer.pid == MODEL_SELF_PID && p->tracer.tid == gettid();
-}
-
 /* Modelled processes never stop: there is nothing to interrupt or to let go on. */
 static int trace_nothing(void *data, pid_t pid)
 {
 	struct device *d = enter(data);
 
-	return leave(d, is_our_tracee(d, pid) ? 0 : -ESRCH);
+	return leave(d, model_check_tracee(d->m, self(), pid));
 }
 
 static int trace_cont(void *data, pid_t pid, int sig)
@@ -205,9 +198,7 @@ static int trace_cont(void *data, pid_t pid, int sig)
 
 static int trace_reap(void *data, pid_t pid, int *ret_status)
 {
-	struct device *d = enter(data);
-
-	return leave(d, is_our_tracee(d, pid) ? 0 : -ECHILD);
+	return trace_nothing(data, pid) < 0 ? -ECHILD : 0;
 }
 
 static int trace_pidfd(void *data, pid_t pid)
