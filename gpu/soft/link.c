@@ -5,31 +5,13 @@
 #include <pthread.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <sys/un.h>
 
 #include "gpu/soft/wire.h"
 #include "util/clock.h"
 #include "util/macros.h"
 
-#define MAX_OPEN 64 /* more calls than that wait for others */
 #define PATIENCE_S 30 /* a driver call takes 10 s at most */
 #define UNUSED_NS NSEC_PER_SEC /* then a connection is closed, if there are others */
-
-struct idle {
-	int fd;
-	uint64_t since_ns;
-};
-
-struct soft_link {
-	char path[sizeof(((struct sockaddr_un *)0)->sun_path)];
-	pthread_mutex_t lock;
-	pthread_cond_t freed;
-	pid_t pid; /* whose connections they are */
-	uint64_t client; /* what the device calls us; 0: not yet */
-	bool invented;
-	int n_open, n_idle;
-	struct idle idle[MAX_OPEN]; /* those unused longest first */
-};
 
 /* ---- one call ---- */
 
@@ -167,7 +149,7 @@ static int take_connection(struct soft_link *l)
 
 	pthread_mutex_lock(&l->lock);
 	begin_anew_in_child(l);
-	while (!l->n_idle && l->n_open == MAX_OPEN)
+	while (!l->n_idle && l->n_open == SOFT_MAX_OPEN)
 		pthread_cond_wait(&l->freed, &l->lock);
 	fd = l->n_idle ? l->idle[--l->n_idle].fd : add_connection(l);
 	pthread_mutex_unlock(&l->lock);
@@ -190,7 +172,7 @@ static void add_idle(struct soft_link *l, int fd)
 {
 	uint64_t now_ns = monotonic_ns();
 
-	l->idle[l->n_idle++] = (struct idle){ fd, now_ns };
+	l->idle[l->n_idle++] = (struct soft_idle){ fd, now_ns };
 	close_unused(l, now_ns);
 }
 
@@ -223,13 +205,12 @@ int soft_call(struct soft_link *l, struct soft_call *c)
 
 /* ---- its life ---- */
 
-int soft_link_new(const char *path, struct soft_link **ret)
+int soft_link_open(struct soft_link *l, const char *path)
 {
-	_cleanup_free_ struct soft_link *l = calloc(1, sizeof(*l));
 	int fd;
 
-	if (!l)
-		return -ENOMEM;
+	pthread_mutex_init(&l->lock, NULL);
+	pthread_cond_init(&l->freed, NULL);
 	if (strlen(path) >= sizeof(l->path))
 		return -ENAMETOOLONG;
 	memcpy(l->path, path, strlen(path));
@@ -238,9 +219,6 @@ int soft_link_new(const char *path, struct soft_link **ret)
 	if (fd < 0)
 		return fd == -ENODEV ? -EPROTO : fd;
 	add_idle(l, fd);
-	pthread_mutex_init(&l->lock, NULL);
-	pthread_cond_init(&l->freed, NULL);
-	*ret = steal_ptr(&l);
 	return 0;
 }
 
@@ -254,18 +232,10 @@ static void hang_up(const struct soft_link *l, int fd)
 	close(fd);
 }
 
-void soft_link_free(struct soft_link *l)
+void soft_link_close(struct soft_link *l)
 {
-	if (!l)
-		return;
 	while (l->n_idle)
 		hang_up(l, l->idle[--l->n_idle].fd);
 	pthread_cond_destroy(&l->freed);
 	pthread_mutex_destroy(&l->lock);
-	free(l);
-}
-
-bool soft_link_invented(const struct soft_link *l)
-{
-	return l->invented;
 }

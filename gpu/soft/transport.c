@@ -15,15 +15,15 @@
 #include "util/macros.h"
 
 struct soft {
-	struct soft_link *link;
+	struct soft_link link;
 	void *kernel; /* for the machine's /proc */
 };
 
-static int call(const struct soft *s, enum device_op op, pid_t pid, uint32_t number,
+static int call(struct soft *s, enum device_op op, pid_t pid, uint32_t number,
 		struct device_return *ret)
 {
 	struct soft_call c = { .call = { .op = op, .pid = pid, .number = number } };
-	int r = soft_call(s->link, &c);
+	int r = soft_call(&s->link, &c);
 
 	closep(&c.fd);
 	if (ret)
@@ -37,7 +37,7 @@ static void soft_close(void *data)
 {
 	struct soft *s = data;
 
-	soft_link_free(s->link);
+	soft_link_close(&s->link);
 	if (s->kernel)
 		gkfd_transport_syscall.close(s->kernel);
 	free(s);
@@ -51,7 +51,9 @@ int soft_new(const char *socket, void **ret_data)
 	if (!s)
 		return -ENOMEM;
 	s->kernel = gkfd_syscall_new(NULL);
-	r = s->kernel ? soft_link_new(socket, &s->link) : -ENOMEM;
+	r = soft_link_open(&s->link, socket);
+	if (!s->kernel)
+		r = -ENOMEM;
 	if (r < 0) {
 		soft_close(s);
 		return r;
@@ -85,7 +87,7 @@ static int name_descriptor(unsigned long request, const void *arg, uint64_t *ret
 	return 0;
 }
 
-static int call_driver(const struct soft *s, enum device_op op, pid_t pid, unsigned long request,
+static int call_driver(struct soft *s, enum device_op op, pid_t pid, unsigned long request,
 		       void *arg)
 {
 	struct device_span spans[DEVICE_IOCTL_SPANS];
@@ -106,7 +108,7 @@ static int call_driver(const struct soft *s, enum device_op op, pid_t pid, unsig
 		c.out[c.n_out++] = part;
 		c.in[c.n_in++] = part;
 	}
-	r = soft_call(s->link, &c);
+	r = soft_call(&s->link, &c);
 	closep(&c.fd);
 	return r;
 }
@@ -130,9 +132,9 @@ static int soft_ext(void *data, unsigned long request, void *arg)
 /* The pipe is the device's, which nobody can make it wait at. */
 static int soft_events(void *data, int ret_fds[2])
 {
-	const struct soft *s = data;
+	struct soft *s = data;
 	struct soft_call c = { .call = { .op = DEVICE_OP_EVENTS } };
-	int r = soft_call(s->link, &c);
+	int r = soft_call(&s->link, &c);
 	_cleanup_close_ int fd = c.fd;
 
 	if (r < 0)
@@ -188,7 +190,7 @@ static bool is_nobodys(const char *path)
 }
 
 /* *ret_text has a NUL after it. -EXDEV: it is the machine's. */
-static int ask_file(const struct soft *s, enum device_op op, enum gkfd_tree tree, const char *path,
+static int ask_file(struct soft *s, enum device_op op, enum gkfd_tree tree, const char *path,
 		    char **ret_text, size_t *ret_len)
 {
 	struct soft_call c = {
@@ -201,9 +203,9 @@ static int ask_file(const struct soft *s, enum device_op op, enum gkfd_tree tree
 
 	if (tree == GKFD_TREE_PROC && is_nobodys(path))
 		return -ENOENT;
-	if (tree == GKFD_TREE_PROC && !soft_link_invented(s->link))
+	if (tree == GKFD_TREE_PROC && !s->link.invented)
 		return -EXDEV;
-	r = soft_call(s->link, &c);
+	r = soft_call(&s->link, &c);
 	fd = c.fd;
 	if (r < 0)
 		return r;
@@ -211,7 +213,7 @@ static int ask_file(const struct soft *s, enum device_op op, enum gkfd_tree tree
 }
 
 /* Who traces a process there, nobody on the machine does. */
-static int show_tracer(const struct soft *s, const char *path, char **text, size_t *len)
+static int show_tracer(struct soft *s, const char *path, char **text, size_t *len)
 {
 	static const char none[] = "\nTracerPid:\t0\n";
 	const char *rest, *at = strstr(*text, none);
@@ -236,7 +238,7 @@ static int show_tracer(const struct soft *s, const char *path, char **text, size
 static int soft_read_file(void *data, enum gkfd_tree tree, const char *path, char **ret_text,
 			  size_t *ret_len)
 {
-	const struct soft *s = data;
+	struct soft *s = data;
 	_cleanup_free_ char *text = NULL;
 	int r = ask_file(s, DEVICE_OP_READ_FILE, tree, path, ret_text, ret_len);
 
@@ -253,7 +255,7 @@ static int soft_read_file(void *data, enum gkfd_tree tree, const char *path, cha
 
 static int soft_list_dir(void *data, enum gkfd_tree tree, const char *path, char **ret_names)
 {
-	const struct soft *s = data;
+	struct soft *s = data;
 	size_t len;
 	int r = ask_file(s, DEVICE_OP_LIST_DIR, tree, path, ret_names, &len);
 
@@ -292,7 +294,7 @@ static void take_spans(struct gkfd_span *spans, size_t n, const uint8_t *ok, con
 }
 
 /* How many were tried. */
-static int read_some(const struct soft *s, pid_t pid, struct gkfd_span *spans, size_t n)
+static int read_some(struct soft *s, pid_t pid, struct gkfd_span *spans, size_t n)
 {
 	_cleanup_free_ struct device_span *asked =
 		calloc(MIN(n, (size_t)DEVICE_MAX_SPANS), sizeof(*asked));
@@ -316,7 +318,7 @@ static int read_some(const struct soft *s, pid_t pid, struct gkfd_span *spans, s
 	if (!answer)
 		return -ENOMEM;
 	c.in[0] = (struct iovec){ answer, now + bytes };
-	r = soft_call(s->link, &c);
+	r = soft_call(&s->link, &c);
 	closep(&c.fd);
 	if (r >= 0 && c.answer.n_bytes != now + bytes)
 		r = -ENODEV;
@@ -373,7 +375,7 @@ static int soft_cont(void *data, pid_t pid, int sig)
 
 static int soft_pidfd(void *data, pid_t pid)
 {
-	const struct soft *s = data;
+	struct soft *s = data;
 	_cleanup_free_ char *comm = NULL;
 	char path[sizeof("/comm") + 3 * sizeof(pid)];
 	size_t len;

@@ -10,7 +10,7 @@
 
 extern const struct gkfd_transport gkfd_transport_soft;
 
-/* What gkfd_new() takes with it. Errors as of soft_link_new(). */
+/* What gkfd_new() takes with it. Errors as of soft_link_open(). */
 int soft_new(const char *socket, void **ret_data);
 /* How long all saves to memory took so far, on all its GPUs; 0: it does not say. */
 uint64_t soft_save_ns(void *data);
