@@ -217,6 +217,8 @@ int model_unmap_all_end(struct model_gpu *gpu, const struct hw_unmap *op, int r)
 bool model_gpu_oversubscribed(const struct model_gpu *gpu);
 int model_evict_queues(struct model *m, struct model_kproc *k);
 int model_restore_queues(struct model *m, struct model_kproc *k);
+void model_faults_before_call(struct model *m);
+bool model_fault_take(struct model *m, enum model_fault_kind kind);
 void model_hang(struct model_gpu *gpu); /* the scheduler is lost, a reset will follow */
 void model_run_resets(struct model *m);
 uint32_t model_gpu_processes(const struct model_gpu *gpu);
@@ -305,14 +307,6 @@ void model_events_free(struct model_kproc *k);
 /* Of the GPU, or of @only's queue there. */
 void model_events_of_reset(struct model_gpu *gpu, const struct model_kproc *only);
 
-/* ---- fault.c ---- */
-void model_faults_before_call(struct model *m);
-bool model_fault_is_dead(const struct model_gpu *gpu);
-/* The queue that does not yield, once, if it can be reset alone. */
-struct model_queue *model_fault_take_resettable(struct model_gpu *gpu);
-void model_fault_into_unmap(struct model_gpu *gpu, struct hw_unmap *op);
-bool model_fault_take(struct model *m, enum model_fault_kind kind);
-
 /* ---- files ---- */
 /*
  * Who prints a directory names each of its entries once. Where it is the directory that is to be
@@ -331,8 +325,6 @@ struct tree {
 bool model_at(struct tree *t, bool dir, const char *fmt, ...) _printf_(3, 4);
 bool model_at_number(struct tree *t, uint64_t number); /* a directory */
 void model_print_debugfs(struct tree *t, struct model *m);
-void model_print_procfs(struct tree *t, struct model *m);
-void model_print_params(struct tree *t, struct model *m);
 uint32_t model_gpu_location(const struct model_gpu *gpu);
 uint32_t model_gpu_device_id(const struct model_gpu *gpu);
 uint32_t model_gpu_capability(const struct model_gpu *gpu);

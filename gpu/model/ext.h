@@ -5,8 +5,7 @@
  *
  *   ext.c        files, rights, who is asked for what, and what can be seen
  *   ext_batch.c  entries, their results, tickets
- *   ext_hold.c   whose a queue is, how long, and the brake
- *   ext_cycle.c  making it true on hardware, on all GPUs at the same time
+ *   ext_hold.c   whose a queue is, how long, the brake; making it true on hardware
  *   ext_scheduler.c  how the scheduler in the driver is spoken to
  *
  * Asynchronous batches are done when the call returns: virtual time has passed by then.
@@ -120,7 +119,7 @@ int model_ext_target(const struct ext_call *c, uint32_t pid, uint64_t start_tick
 		     struct model_kproc **ret);
 void model_ext_fill_hqd(const struct model_gpu *gpu, struct kfd_gpreempt_hqd *ret);
 
-/* ---- ext_cycle.c ---- */
+/* ---- ext_hold.c ---- */
 
 struct ext_change { /* of one GPU */
 	struct model_gpu *gpu;
@@ -136,18 +135,14 @@ struct ext_change { /* of one GPU */
 	uint64_t cycle_ns;
 	int result;
 
-	uint64_t asked_ns; /* the hardware; the rest is ext_cycle.c's */
+	uint64_t asked_ns; /* the hardware; the rest is ext_hold.c's */
 	struct hw_queue **leaving;
 };
 
 /* One for each GPU; all have the same mark. */
 void model_ext_changes(struct model *m, struct ext_change changes[MODEL_MAX_GPUS], pid_t by);
-/* What is wanted of a queue; model_ext_commit() makes it true. */
-void model_ext_set_reasons(struct model_queue *q, uint32_t reasons, struct ext_change *c);
 /* All GPUs at the same time. The results are in the changes; queues to be off stay off. */
 void model_ext_commit(struct model *m, struct ext_change changes[MODEL_MAX_GPUS]);
-
-/* ---- ext_hold.c ---- */
 
 struct ext_item { /* of a batch */
 	struct model_kproc *process; /* NULL: the result is there already */

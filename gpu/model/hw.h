@@ -125,14 +125,15 @@ struct hw_unmap {
  * grace period end; the rest is saved, remaining time and all. Time passes meanwhile, on other
  * GPUs too. What is saved moves at each XCC's share of the bandwidth of the memory that the save
  * area is in, all XCCs at once; what a map still had to bring back stays where it was saved and
- * need not move.
+ * need not move. With @only that one leaves, without a grace period, and the others run on: how MES
+ * (gfx11 and later) schedules.
  *
  * 0; -ETIME: the fence did not come in time (dead, a grace without end, or just too late): the
  * queues are off and what they had on the GPU is lost; -EREMOTEIO: a stuck queue was given up and
  * lost its work, the others are saved. A queue that lost work has failed (hw_see()).
- * Results are set in each case.
+ * Results are set in each case. -EINVAL: @only is not mapped.
  */
-int hw_unmap_all(struct hw_gpu *gpu, struct hw_unmap *op);
+int hw_unmap(struct hw_gpu *gpu, struct hw_queue *only, struct hw_unmap *op);
 
 /*
  * Maps exactly @qs and returns at once; they start after the map cost, restoring saved
@@ -145,12 +146,9 @@ int hw_unmap_all(struct hw_gpu *gpu, struct hw_unmap *op);
 int hw_map(struct hw_gpu *gpu, struct hw_queue *const *qs, size_t n);
 
 /*
- * The same for one queue beside others that stay: how MES (gfx11 and later) schedules. There is no
- * grace period. While a queue is added, and while turns change, the others run on but start nothing
- * new.
- * hw_remove(): -EINVAL: it is not mapped. hw_add(): -EBUSY: it is already; -ENOMEM.
+ * The same for one queue beside others that stay. While it is added, and while turns change, the
+ * others run on but start nothing new. -EBUSY: it is mapped already; -ENOMEM.
  */
-int hw_remove(struct hw_queue *q, struct hw_unmap *op);
 int hw_add(struct hw_queue *q);
 
 /*
@@ -161,7 +159,7 @@ int hw_add(struct hw_queue *q);
 struct hw_unmap_part {
 	struct hw_gpu *gpu;
 	struct hw_unmap op;
-	struct hw_queue *const *some; /* mapped ones; NULL: all queues, as hw_unmap_all() */
+	struct hw_queue *const *some; /* mapped ones; NULL: all queues, as hw_unmap() */
 	size_t n_some;
 	bool one_by_one;
 	/* When this one is over, while others may go on; may map and add. NULL: nobody asks. */

@@ -7,8 +7,7 @@
  *   hw_ring.c      reading packets: what the next one is and whether it may start
  *   hw_cohort.c    workgroups: launching, ending, saving, restoring
  *   hw_slots.c     which of the mapped queues sit on hardware, and taking turns
- *   hw_unmap.c     unmap: one GPU, several at the same time, or some of the queues
- *   hw_save.c      what is saved, map, reset
+ *   hw_unmap.c     unmap: one GPU, several at the same time, or some of the queues; map, reset
  *
  * Dispatch runs only from its own event, never from inside something else, so a completion
  * callback or a write to a signal may ask for it at any time. Memory shortage delays: what cannot
@@ -141,10 +140,9 @@ void hw_list_drop(struct hw_queue *q);
 void hw_slots_fill(struct hw_gpu *gpu);
 void hw_turn_over(struct event *e);
 
-/* hw_save.c; time does not pass */
+/* hw_unmap.c; time does not pass */
 struct hw_saved hw_save_running(struct hw_gpu *gpu, struct hw_queue *const *qs, size_t n);
 void hw_note_saved_state(struct hw_queue *q);
-void hw_clear_mapped(struct hw_gpu *gpu); /* nothing is mapped any more */
 
 /* hw_cohort.c */
 /* @count of the packet's workgroups for @xcc, for which there must be room. False: no memory. */

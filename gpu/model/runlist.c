@@ -68,6 +68,85 @@ uint32_t model_gpu_processes(const struct model_gpu *gpu)
 	return n;
 }
 
+/* ---- injected faults ---- */
+
+int model_fault_set(struct model *m, const struct model_fault *fault)
+{
+	if (fault->kind == MODEL_FAULT_NONE) {
+		for (int i = 0; i < MODEL_FAULT_KINDS; i++)
+			m->faults[i].kind = MODEL_FAULT_NONE;
+		m->vanish_at_call = 0;
+		return 0;
+	}
+	if (fault->kind >= MODEL_FAULT_KINDS)
+		return -EINVAL;
+	if (fault->gpu_index >= m->config.n_gpus)
+		return -ENODEV;
+	if (fault->kind == MODEL_FAULT_VANISH)
+		m->vanish_at_call = m->calls + MAX(fault->count, 1u);
+	m->faults[fault->kind] = *fault;
+	return 0;
+}
+
+void model_faults_before_call(struct model *m)
+{
+	m->calls++;
+	if (!m->vanish_at_call || m->calls != m->vanish_at_call)
+		return;
+	m->vanish_at_call = 0;
+	model_proc_exit(m, m->faults[MODEL_FAULT_VANISH].pid);
+	m->faults[MODEL_FAULT_VANISH].kind = MODEL_FAULT_NONE;
+}
+
+static bool fault_is_dead(const struct model_gpu *gpu)
+{
+	const struct model_fault *dead = &gpu->m->faults[MODEL_FAULT_DEAD_SCHEDULER];
+
+	return dead->kind && dead->gpu_index == gpu->index;
+}
+
+static struct model_queue *stuck_queue(const struct model_gpu *gpu)
+{
+	const struct model_fault *stuck = &gpu->m->faults[MODEL_FAULT_STUCK_QUEUE];
+	struct model_proc *p = stuck->kind ? model_proc_find(gpu->m, stuck->pid) : NULL;
+	struct model_queue *q = p && p->kproc ? model_queue_find(p->kproc, stuck->queue_id) : NULL;
+
+	return q && q->gpu == gpu ? q : NULL;
+}
+
+static void fault_into_unmap(struct model_gpu *gpu, struct hw_unmap *op)
+{
+	struct model *m = gpu->m;
+	const struct model_fault *slow = &m->faults[MODEL_FAULT_SLOW];
+	struct model_queue *stuck = stuck_queue(gpu);
+
+	if (slow->kind && slow->gpu_index == gpu->index)
+		op->extra_ns = slow->ns;
+	op->dead = fault_is_dead(gpu);
+	if (stuck && hw_see(stuck->hw)->mapped)
+		op->stuck = stuck->hw;
+}
+
+static struct model_queue *fault_take_resettable(struct model_gpu *gpu)
+{
+	struct model_fault *fault = &gpu->m->faults[MODEL_FAULT_STUCK_QUEUE];
+	struct model_queue *q = fault->resettable ? stuck_queue(gpu) : NULL;
+
+	if (q)
+		fault->kind = MODEL_FAULT_NONE;
+	return q;
+}
+
+bool model_fault_take(struct model *m, enum model_fault_kind kind)
+{
+	bool set = m->faults[kind].kind != MODEL_FAULT_NONE;
+
+	m->faults[kind].kind = MODEL_FAULT_NONE;
+	return set;
+}
+
+/* ---- cycles ---- */
+
 /* kfd_hws_hang() */
 void model_hang(struct model_gpu *gpu)
 {
@@ -99,7 +178,7 @@ static uint32_t grace_register(uint32_t grace)
 /* reset_queues_on_hws_hang(): the others may go on. */
 static bool reset_queue(struct model_gpu *gpu)
 {
-	struct model_queue *q = model_fault_take_resettable(gpu);
+	struct model_queue *q = fault_take_resettable(gpu);
 
 	if (!q)
 		return false;
@@ -116,7 +195,7 @@ struct hw_unmap model_unmap_begin(struct model_gpu *gpu, uint32_t grace)
 		.timeout_ns = PREEMPTION_TIMEOUT_NS,
 	};
 
-	model_fault_into_unmap(gpu, &op);
+	fault_into_unmap(gpu, &op);
 	return op;
 }
 
@@ -156,7 +235,7 @@ int model_unmap_queues(struct model_gpu *gpu, uint32_t grace)
 		return -EIO;
 	op = model_unmap_begin(gpu, grace);
 	gpu->m->ext.waits++;
-	r = hw_unmap_all(gpu->hw, &op);
+	r = hw_unmap(gpu->hw, NULL, &op);
 	gpu->m->ext.waits--;
 	return model_unmap_all_end(gpu, &op, r);
 }
@@ -217,7 +296,7 @@ int model_mes_remove(struct model_queue *q)
 		return -EIO;
 	op = model_unmap_begin(gpu, 0);
 	gpu->m->ext.waits++;
-	r = hw_remove(q->hw, &op);
+	r = hw_unmap(gpu->hw, q->hw, &op);
 	gpu->m->ext.waits--;
 	/* It resets no queue alone. */
 	return model_unmap_end(gpu, &op, r < 0 ? -ETIME : 0) < 0 ? -ETIMEDOUT : 0;
@@ -230,7 +309,7 @@ int model_mes_add(struct model_queue *q)
 
 	if (gpu->reset_pending)
 		return -EIO;
-	if (model_fault_is_dead(gpu)) {
+	if (fault_is_dead(gpu)) {
 		gpu->m->ext.waits++;
 		model_advance(gpu->m, PREEMPTION_TIMEOUT_NS);
 		gpu->m->ext.waits--;

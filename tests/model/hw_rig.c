@@ -165,7 +165,7 @@ struct hw_unmap rig_unmap(struct rig *rig, uint32_t grace_kclk)
 {
 	struct hw_unmap op = { .grace_kclk = grace_kclk, .timeout_ns = RIG_TIMEOUT_NS };
 
-	assert_int_equal(hw_unmap_all(rig->gpu, &op), 0);
+	assert_int_equal(hw_unmap(rig->gpu, NULL, &op), 0);
 	return op;
 }
 

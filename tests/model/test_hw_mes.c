@@ -49,7 +49,7 @@ static struct hw_unmap off(struct rig_queue *q, int expected)
 {
 	struct hw_unmap op = { .timeout_ns = RIG_TIMEOUT_NS };
 
-	assert_int_equal(hw_remove(q->hw, &op), expected);
+	assert_int_equal(hw_unmap(q->rig->gpu, q->hw, &op), expected);
 	return op;
 }
 
@@ -111,7 +111,7 @@ static void a_stuck_queue_loses_its_own_work_only(void **state)
 	struct fixture *f = *state;
 	struct hw_unmap op = { .timeout_ns = RIG_TIMEOUT_NS, .stuck = f->a.hw };
 
-	assert_int_equal(hw_remove(f->a.hw, &op), -EREMOTEIO);
+	assert_int_equal(hw_unmap(f->rig.gpu, f->a.hw, &op), -EREMOTEIO);
 	assert_true(hw_see(f->a.hw)->failed);
 	rig_run(&f->rig, NSEC_PER_SEC);
 	assert_int_equal(rig_packet(&f->b, 0).finished, f->half);
@@ -122,7 +122,7 @@ static void a_dead_scheduler_takes_until_its_timeout(void **state)
 	struct fixture *f = *state;
 	struct hw_unmap op = { .timeout_ns = RIG_TIMEOUT_NS, .dead = true };
 
-	assert_int_equal(hw_remove(f->a.hw, &op), -ETIME);
+	assert_int_equal(hw_unmap(f->rig.gpu, f->a.hw, &op), -ETIME);
 	assert_int_equal(op.took_ns, RIG_TIMEOUT_NS);
 	assert_int_equal(op.saved_bytes, 0);
 	assert_false(hw_see(f->a.hw)->mapped);

@@ -209,7 +209,7 @@ static void a_grace_of_zero_that_takes_too_long_loses_the_work(void **state)
 
 	rig_dispatch(&f->a, rig_kernel(&f->rig, 10 * NSEC_PER_SEC, CU), 1, 0, 0);
 	map_both(f);
-	assert_int_equal(hw_unmap_all(f->rig.gpu, &op), -ETIME);
+	assert_int_equal(hw_unmap(f->rig.gpu, NULL, &op), -ETIME);
 	assert_int_equal(op.took_ns, RIG_TIMEOUT_NS);
 	assert_true(hw_see(f->a.hw)->failed);
 	assert_false(hw_see(f->b.hw)->failed);
@@ -225,7 +225,7 @@ static void the_fence_of_a_dead_scheduler_never_comes(void **state)
 	rig_dispatch(&f->a, rig_kernel(&f->rig, 1000, CU), 40, 0, 0);
 	rig_dispatch(&f->b, rig_kernel(&f->rig, 1000, CU), 8000, 0, 0);
 	map_both(f);
-	assert_int_equal(hw_unmap_all(f->rig.gpu, &op), -ETIME);
+	assert_int_equal(hw_unmap(f->rig.gpu, NULL, &op), -ETIME);
 	assert_int_equal(op.took_ns, RIG_TIMEOUT_NS);
 	assert_int_equal(op.saved_bytes, 0);
 	assert_int_equal(op.unmapped, 2);
@@ -247,14 +247,14 @@ static void a_fence_that_is_just_too_late_counts_as_lost(void **state)
 
 	op.extra_ns = op.timeout_ns - f->rig.chip->costs.unmap_ns;
 	rig_map_one(&f->a);
-	assert_int_equal(hw_unmap_all(f->rig.gpu, &op), 0);
+	assert_int_equal(hw_unmap(f->rig.gpu, NULL, &op), 0);
 	assert_int_equal(op.took_ns, op.timeout_ns);
 	op.extra_ns++;
 	rig_map_one(&f->a);
-	assert_int_equal(hw_unmap_all(f->rig.gpu, &op), -ETIME);
+	assert_int_equal(hw_unmap(f->rig.gpu, NULL, &op), -ETIME);
 	op.extra_ns = UINT64_MAX;
 	rig_map_one(&f->a);
-	assert_int_equal(hw_unmap_all(f->rig.gpu, &op), -ETIME);
+	assert_int_equal(hw_unmap(f->rig.gpu, NULL, &op), -ETIME);
 	assert_int_equal(op.took_ns, op.timeout_ns);
 }
 
@@ -267,14 +267,14 @@ static void a_stuck_queue_is_given_up_and_the_others_are_saved(void **state)
 	rig_dispatch(&f->b, rig_kernel(&f->rig, 10000, CU), 40, 0, 0);
 	map_both(f);
 	op.stuck = f->a.hw;
-	assert_int_equal(hw_unmap_all(f->rig.gpu, &op), -EREMOTEIO);
+	assert_int_equal(hw_unmap(f->rig.gpu, NULL, &op), -EREMOTEIO);
 	assert_int_equal(op.saved_bytes, 40 * 610304);
 	assert_true(hw_see(f->a.hw)->failed);
 	assert_int_equal(rig_stats(&f->b).saved, 40);
 	rig_map_one(&f->b);
 	all_done(f, &f->b);
 	assert_int_equal(rig_packet(&f->a, 0).done_ns, 0);
-	assert_int_equal(hw_unmap_all(f->rig.gpu, &op), 0);
+	assert_int_equal(hw_unmap(f->rig.gpu, NULL, &op), 0);
 }
 
 static void saved_state_tells_what_ran_on_each_xcc(void **state)

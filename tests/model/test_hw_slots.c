@@ -394,11 +394,11 @@ static void who_is_off_hardware_neither_sticks_nor_loses_its_work(void **state)
 	two_rivals(f, 2 * RIG_TIMEOUT_NS);
 	rig_run(&f->rig, QUANTUM + NSEC_PER_MSEC);
 	op.stuck = f->q[0].hw;
-	assert_int_equal(hw_unmap_all(f->rig.gpu, &op), 0);
+	assert_int_equal(hw_unmap(f->rig.gpu, NULL, &op), 0);
 	map_all(f);
 	rig_run(&f->rig, QUANTUM + NSEC_PER_MSEC);
 	op.dead = true;
-	assert_int_equal(hw_unmap_all(f->rig.gpu, &op), -ETIME);
+	assert_int_equal(hw_unmap(f->rig.gpu, NULL, &op), -ETIME);
 	assert_false(hw_see(f->q[0].hw)->failed);
 	assert_true(hw_see(f->q[1].hw)->failed);
 	assert_int_equal(rig_stats(&f->q[0]).saved, 80);
@@ -417,7 +417,7 @@ static void remove_one(struct fixture *f, size_t i)
 {
 	struct hw_unmap op = { .timeout_ns = RIG_TIMEOUT_NS };
 
-	assert_int_equal(hw_remove(f->q[i].hw, &op), 0);
+	assert_int_equal(hw_unmap(f->rig.gpu, f->q[i].hw, &op), 0);
 	assert_int_equal(op.took_ns, f->chip.costs.unmap_ns);
 }
 
@@ -491,7 +491,7 @@ static void an_added_queue_starts_when_its_bytes_are_back(void **state)
 	add_queues(f, 1);
 	rig_dispatch(&f->q[0], rig_kernel(&f->rig, NSEC_PER_MSEC, CU), 32, 0, 0);
 	add_all(f);
-	assert_int_equal(hw_remove(f->q[0].hw, &op), 0);
+	assert_int_equal(hw_unmap(f->rig.gpu, f->q[0].hw, &op), 0);
 	assert_true(op.save_ns > 40 * NSEC_PER_USEC);
 	before = f->rig.time.now_ns;
 	assert_int_equal(hw_add(f->q[0].hw), 0);
