@@ -223,20 +223,6 @@ static int submit(struct connection *c, const struct device_submit *request)
 	return 0;
 }
 
-/* Finished and not told of: their records, and what nobody asks for any more is dropped. */
-static size_t take_finished(struct work_queue *q, struct model_packet *ret)
-{
-	struct model *m = q->c->s->m;
-	size_t n, kept = 0;
-
-	model_forget_packets(m, q->c->p->pid, q->id, q->told);
-	n = model_packets(m, q->c->p->pid, q->id, q->told, ret, DEVICE_MAX_PENDING);
-	for (size_t i = 0; i < n; i++)
-		if (ret[i].done_ns && !(q->told_mask >> (ret[i].index - q->told) & 1))
-			ret[kept++] = ret[i];
-	return kept;
-}
-
 static int tell_one(struct work_queue *q, const struct model_packet *p)
 {
 	union device_any a = {
@@ -266,21 +252,28 @@ static void mark_told(struct work_queue *q, uint64_t index)
 	}
 }
 
+/* Of what is finished and not told of. The records nobody asks for any more are dropped. */
 static int tell(struct work_queue *q)
 {
-	struct model_packet finished[DEVICE_MAX_PENDING];
-	size_t n = take_finished(q, finished);
+	struct model_packet all[DEVICE_MAX_PENDING];
+	struct model *m = q->c->s->m;
+	size_t n;
 
+	model_forget_packets(m, q->c->p->pid, q->id, q->told);
+	n = model_packets(m, q->c->p->pid, q->id, q->told, all, DEVICE_MAX_PENDING);
 	for (size_t i = 0; i < n && !q->c->full; i++) {
-		int r = tell_one(q, &finished[i]);
+		uint64_t index = all[i].index;
+		int r;
 
-		if (r == -EAGAIN) {
+		if (!all[i].done_ns || index < q->told || q->told_mask >> (index - q->told) & 1)
+			continue;
+		r = tell_one(q, &all[i]);
+		if (r == -EAGAIN)
 			connection_want_room(q->c);
-			return 0;
-		}
-		if (r < 0)
+		else if (r < 0)
 			return r;
-		mark_told(q, finished[i].index);
+		else
+			mark_told(q, index);
 	}
 	return 0;
 }

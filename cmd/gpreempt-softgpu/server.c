@@ -66,11 +66,10 @@ static int on_turn(sd_event_source *source, uint64_t usec, void *user)
 
 static int read_proc(pid_t pid, const char *name, char **ret_text, size_t *ret_len)
 {
-	_cleanup_close_ int proc = open("/proc", O_PATH | O_DIRECTORY | O_CLOEXEC);
 	char path[32];
 
-	snprintf(path, sizeof(path), "%d/%s", pid, name);
-	return files_read_some(proc, path, PROC_FILE_MAX_BYTES, ret_text, ret_len);
+	snprintf(path, sizeof(path), "/proc/%d/%s", pid, name);
+	return files_read_some(AT_FDCWD, path, PROC_FILE_MAX_BYTES, ret_text, ret_len);
 }
 
 /* 0: nobody can tell. */
