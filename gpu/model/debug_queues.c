@@ -74,8 +74,7 @@ static int write_area(const struct model_queue *q, uint64_t va, bool in_target, 
 }
 
 /* The control stack's contents are not modelled, only where they would be. */
-int model_wave_state(struct model *m, struct model_queue *q, uint64_t area, bool in_target,
-		     struct hw_saved_state *ret_first)
+int model_wave_state(struct model *m, struct model_queue *q, uint64_t area, bool in_target)
 {
 	for (uint32_t xcc = 0; xcc < m->config.chip->n_xcc; xcc++) {
 		struct kfd_context_save_area_header header = { 0 };
@@ -88,8 +87,6 @@ int model_wave_state(struct model *m, struct model_queue *q, uint64_t area, bool
 		if (write_area(q, area + (uint64_t)xcc * q->cwsr_bytes, in_target,
 			       &header.wave_state, sizeof(header.wave_state)) < 0)
 			return -EFAULT;
-		if (xcc == 0)
-			*ret_first = saved;
 	}
 	return 0;
 }
@@ -98,13 +95,12 @@ int model_wave_state(struct model *m, struct model_queue *q, uint64_t area, bool
 static void copy_context(struct model *m, struct model_kproc *k)
 {
 	const struct model_chip *chip = m->config.chip;
-	struct hw_saved_state first;
 	uint64_t ns = 0;
 
 	for (struct model_queue *q = k->queues; q; q = q->next) {
 		if (q->type != QUEUE_COMPUTE)
 			continue;
-		(void)model_wave_state(m, q, q->cwsr_base, true, &first);
+		(void)model_wave_state(m, q, q->cwsr_base, true);
 		ns += chip->costs.header_ns * chip->n_xcc;
 	}
 	model_advance(m, ns);

@@ -64,7 +64,7 @@ struct model_pdd { /* what one KFD process has on one GPU */
 	uint32_t num_gws;
 	uint32_t watch_ids;
 	uint32_t override;
-	struct ext_pdd ext;
+	struct ext_hold holds[EXT_N_HOLDERS]; /* queues created from now on are born so */
 	uint8_t doorbells[MAX_QUEUES_PER_PROCESS / 8];
 };
 
@@ -230,8 +230,8 @@ struct gpu_counts model_gpu_count(const struct model_gpu *gpu);
 struct model_queue *model_next_on(const struct model_gpu *gpu, const struct model_queue *q);
 
 /* ---- queue.c ---- */
-/* Takes the lowest of @n bits that is clear; -1: none. */
-int model_bit_take(uint8_t *map, size_t n);
+/* Takes the first of @n bits that is clear, of those from @first on, @step apart; -1: none. */
+int model_bit_take(uint8_t *map, uint32_t first, uint32_t step, uint32_t n);
 struct cwsr_sizes {
 	uint32_t ctl_stack, cwsr, debug; /* bytes per XCC */
 };
@@ -268,16 +268,8 @@ int model_queue_snapshot(struct model *m, struct model_kproc *k,
 			 struct kfd_ioctl_dbg_trap_queue_snapshot_args *args);
 int model_device_snapshot(struct model *m, struct model_kproc *k,
 			  struct kfd_ioctl_dbg_trap_device_snapshot_args *args);
-int model_query_debug_event(struct model *m, struct model_kproc *k,
-			    struct kfd_ioctl_dbg_trap_query_debug_event_args *args);
-int model_query_exception_info(struct model *m, struct model_kproc *k,
-			       struct kfd_ioctl_dbg_trap_query_exception_info_args *args);
-void model_set_exceptions_enabled(struct model *m, struct model_kproc *k, uint64_t mask);
-int model_send_runtime_event(struct model *m, struct model_kproc *k,
-			     const struct kfd_ioctl_dbg_trap_send_runtime_event_args *args);
-/* One queue; what the first XCC saved goes to *ret_first. -EFAULT as from the driver. */
-int model_wave_state(struct model *m, struct model_queue *q, uint64_t area, bool in_target,
-		     struct hw_saved_state *ret_first);
+/* The headers of one queue. -EFAULT as from the driver. */
+int model_wave_state(struct model *m, struct model_queue *q, uint64_t area, bool in_target);
 
 /* ---- ioctls: @data is the argument struct in our memory ---- */
 struct call {

@@ -22,7 +22,6 @@
 struct hw_queue;
 struct model_gpu;
 struct model_kproc;
-struct model_pdd;
 struct model_proc;
 struct model_queue;
 
@@ -59,10 +58,6 @@ struct ext_scheduler { /* of a GPU */
 	const char *policy;
 	uint32_t interval_us, critical_interval_us, turn_ms, hold_max_ms;
 	uint32_t online_permille, offline_permille, low_water;
-};
-
-struct ext_pdd { /* of a process on a GPU: queues created from now on are born held */
-	struct ext_hold holds[EXT_N_HOLDERS];
 };
 
 struct ext_stop { /* of one file, for one GPU */

@@ -204,7 +204,7 @@ static void apply_item(const struct ext_batch *b, struct ext_item *item, struct 
 {
 	struct model_pdd *pdd = &item->process->pdds[c->gpu->index];
 	bool all = item->queue_id == KFD_GPREEMPT_ALL_QUEUES;
-	int r = all ? set_hold(b, &pdd->ext.holds[b->holder], item->map) : 0;
+	int r = all ? set_hold(b, &pdd->holds[b->holder], item->map) : 0;
 
 	if (all)
 		note_result(item, r);
@@ -275,7 +275,7 @@ static uint64_t next_end_ns(const struct model *m)
 				next = MIN(next, f->stops[i].until_ns);
 	for (const struct model_kproc *k = m->kprocs; k; k = k->next) {
 		for (uint32_t i = 0; i < m->config.n_gpus; i++)
-			next = MIN(next, next_of(k->pdds[i].ext.holds));
+			next = MIN(next, next_of(k->pdds[i].holds));
 		for (const struct model_queue *q = k->queues; q; q = q->next)
 			next = MIN(next, next_of(q->ext.holds));
 	}
@@ -299,7 +299,7 @@ void model_ext_end_holds(struct model *m, uint64_t owner)
 	end_stops(m, owner);
 	for (struct model_kproc *k = m->kprocs; k; k = k->next) {
 		for (uint32_t i = 0; i < m->config.n_gpus; i++)
-			end_holds(k->pdds[i].ext.holds, owner, now_ns);
+			end_holds(k->pdds[i].holds, owner, now_ns);
 		for (struct model_queue *q = k->queues; q; q = q->next) {
 			uint32_t reasons = q->ext.reasons;
 
@@ -387,7 +387,7 @@ int model_ext_stop(struct ext_call *c, void *data)
 void model_ext_new_queue(struct model_queue *q)
 {
 	for (uint32_t i = 0; i < EXT_N_HOLDERS; i++) {
-		q->ext.holds[i] = q->pdd->ext.holds[i];
+		q->ext.holds[i] = q->pdd->holds[i];
 		if (q->ext.holds[i].owner)
 			q->ext.reasons |= EXT_BY(i);
 	}

@@ -239,29 +239,23 @@ int model_ext_hint(struct ext_call *c, void *data)
 
 /* ---- the file ---- */
 
-static bool has_class_on(const struct model_kproc *k, const struct model_gpu *gpu, uint32_t class)
+/* By class; a process may have queues of several. */
+static void count_jobs(const struct model_gpu *gpu, unsigned int ret[KFD_GPREEMPT_OFFLINE + 1])
 {
-	for (const struct model_queue *q = k->queues; q; q = q->next) {
-		uint32_t is = q->ext.class ? q->ext.class : k->ext.class;
+	for (const struct model_kproc *k = gpu->m->kprocs; k; k = k->next) {
+		bool has[KFD_GPREEMPT_OFFLINE + 1] = { false };
 
-		if (q->gpu == gpu && is == class)
-			return true;
+		for (const struct model_queue *q = k->queues; q; q = q->next)
+			has[q->ext.class ? q->ext.class : k->ext.class] |= q->gpu == gpu;
+		for (uint32_t i = 0; i < ARRAY_SIZE(has); i++)
+			ret[i] += has[i];
 	}
-	return false;
-}
-
-static unsigned int count_jobs(const struct model_gpu *gpu, uint32_t class)
-{
-	unsigned int n = 0;
-
-	for (const struct model_kproc *k = gpu->m->kprocs; k; k = k->next)
-		n += has_class_on(k, gpu, class);
-	return n;
 }
 
 static void print_scheduler(const struct model_gpu *gpu, FILE *out)
 {
 	const struct ext_scheduler *s = &gpu->scheduler;
+	unsigned int jobs[KFD_GPREEMPT_OFFLINE + 1] = { 0 };
 
 	if (!s->on) {
 		fputs("scheduler off\n", out);
@@ -274,8 +268,9 @@ static void print_scheduler(const struct model_gpu *gpu, FILE *out)
 		s->offline_permille, s->low_water);
 	fputs("looks 0\nlooked_queues 0\nbusy_ns 0\n", out);
 	fputs("holds 0\nresumes 0\nfailures 0\ntripped 0\n", out);
-	fprintf(out, "online %u\noffline %u\nheld 0\n", count_jobs(gpu, KFD_GPREEMPT_ONLINE),
-		count_jobs(gpu, KFD_GPREEMPT_OFFLINE));
+	count_jobs(gpu, jobs);
+	fprintf(out, "online %u\noffline %u\nheld 0\n", jobs[KFD_GPREEMPT_ONLINE],
+		jobs[KFD_GPREEMPT_OFFLINE]);
 }
 
 void model_ext_print_state(const struct model *m, FILE *out)

@@ -215,9 +215,7 @@ int model_ptrace_seize(struct model *m, struct model_task tracer, pid_t pid)
 
 	if (!by || !p)
 		return -ESRCH;
-	if (by == p)
-		return -EPERM;
-	if (!model_may_trace(by, p) || p->tracer.pid)
+	if (by == p || !model_may_trace(by, p) || p->tracer.pid)
 		return -EPERM;
 	p->tracer = tracer;
 	return model_proc_note_thread(by, tracer.tid);

@@ -51,8 +51,7 @@ struct model_queue *model_queue_find(const struct model_kproc *k, uint32_t id)
 
 /* ---- what a queue needs ---- */
 
-/* The first free bit of those from @first on, @step apart; -1: there is none. */
-static int take_bit(uint8_t *map, uint32_t first, uint32_t step, uint32_t n)
+int model_bit_take(uint8_t *map, uint32_t first, uint32_t step, uint32_t n)
 {
 	for (uint32_t i = first; i < n; i += step) {
 		if (map[i / 8] & (1u << (i % 8)))
@@ -61,11 +60,6 @@ static int take_bit(uint8_t *map, uint32_t first, uint32_t step, uint32_t n)
 		return (int)i;
 	}
 	return -1;
-}
-
-int model_bit_take(uint8_t *map, size_t n)
-{
-	return take_bit(map, 0, 1, (uint32_t)n);
 }
 
 static void bit_clear(uint8_t *map, size_t bit)
@@ -122,8 +116,7 @@ static int sdma_take(struct model_queue *q, uint32_t ioc_type)
 	int id;
 
 	n_slots = n * model_sdma_queues(chip);
-	id = chosen ? take_bit(map, q->sdma_engine - first, n, n_slots) :
-		      model_bit_take(map, n_slots);
+	id = model_bit_take(map, chosen ? q->sdma_engine - first : 0, chosen ? n : 1, n_slots);
 	if (id < 0)
 		return -ENOMEM;
 	q->type = xgmi ? QUEUE_SDMA_XGMI : QUEUE_SDMA;
@@ -158,7 +151,7 @@ static int doorbell_take(struct model_queue *q)
 		q->doorbell_id = sdma_doorbell(q);
 		return 0;
 	}
-	id = model_bit_take(q->pdd->doorbells, MAX_QUEUES_PER_PROCESS);
+	id = model_bit_take(q->pdd->doorbells, 0, 1, MAX_QUEUES_PER_PROCESS);
 	if (id < 0)
 		return -EBUSY;
 	q->doorbell_id = (uint32_t)id;
@@ -386,7 +379,7 @@ int model_ioc_create_queue(struct call *c, void *data)
 		return r;
 	if (pdd->queue_count >= max_queues_per_pdd(chip))
 		return -ENOSPC;
-	id = model_bit_take(k->ids, MAX_QUEUES_PER_PROCESS);
+	id = model_bit_take(k->ids, 0, 1, MAX_QUEUES_PER_PROCESS);
 	if (id < 0)
 		return -ENOMEM;
 	q->id = (uint32_t)id;
@@ -525,18 +518,17 @@ int model_ioc_get_queue_wave_state(struct call *c, void *data)
 {
 	struct kfd_ioctl_get_queue_wave_state_args *a = data;
 	struct model_queue *q = model_queue_find(c->kproc, a->queue_id);
-	struct hw_saved_state first = { 0 };
 	int r;
 
 	if (!q)
 		return -EFAULT;
 	if (q->type != QUEUE_COMPUTE || q->is_active)
 		return -EINVAL;
-	r = model_wave_state(c->m, q, a->ctl_stack_address, false, &first);
+	r = model_wave_state(c->m, q, a->ctl_stack_address, false);
 	if (r < 0)
 		return r;
-	a->ctl_stack_used_size = first.ctl_stack_used;
-	a->save_area_used_size = first.wave_bytes;
+	a->ctl_stack_used_size = hw_see(q->hw)->left[0].ctl_stack_used;
+	a->save_area_used_size = hw_see(q->hw)->left[0].wave_bytes;
 	return 0;
 }
 
