@@ -366,13 +366,14 @@ static int begin(struct softgpu *s)
 static int fill(struct softgpu *s, const char *spec, const char *path, char **ret_why)
 {
 	_cleanup_free_ char *names = NULL;
+	size_t len;
 	int r = model_new_empty(spec, gkfd_syscall_now_ns(NULL), &s->m, ret_why);
 
 	if (r < 0)
 		return r;
 	model_proc_exit(s->m, MODEL_SELF_PID); /* we are no process on it */
-	r = model_list_dir(s->m, GKFD_TREE_PROC, "", &names);
-	s->invented = r >= 0 && names[0];
+	r = model_read(s->m, GKFD_TREE_PROC, "", true, &names, &len);
+	s->invented = r >= 0 && len;
 	s->path = strdup(path);
 	return s->path ? begin(s) : -ENOMEM;
 }

@@ -219,7 +219,6 @@ int model_evict_queues(struct model *m, struct model_kproc *k);
 int model_restore_queues(struct model *m, struct model_kproc *k);
 void model_faults_before_call(struct model *m);
 bool model_fault_take(struct model *m, enum model_fault_kind kind);
-void model_hang(struct model_gpu *gpu); /* the scheduler is lost, a reset will follow */
 void model_run_resets(struct model *m);
 uint32_t model_gpu_processes(const struct model_gpu *gpu);
 struct gpu_counts { /* of its queues; those that are active by kind */
@@ -286,7 +285,6 @@ int model_ioc_get_queue_wave_state(struct call *c, void *data);
 int model_ioc_alloc_queue_gws(struct call *c, void *data);
 int model_ioc_runtime_enable(struct call *c, void *data);
 int model_ioc_dbg_trap(struct call *c, void *data);
-int model_ioc_criu(struct call *c, void *data);
 int model_ioc_create_event(struct call *c, void *data);
 int model_ioc_destroy_event(struct call *c, void *data);
 int model_ioc_set_event(struct call *c, void *data);
@@ -315,7 +313,6 @@ struct tree {
 #define model_at_dir(t, ...) model_at(t, true, __VA_ARGS__)
 #define model_at_file(t, ...) model_at(t, false, __VA_ARGS__)
 bool model_at(struct tree *t, bool dir, const char *fmt, ...) _printf_(3, 4);
-bool model_at_number(struct tree *t, uint64_t number); /* a directory */
 void model_print_debugfs(struct tree *t, struct model *m);
 uint32_t model_gpu_location(const struct model_gpu *gpu);
 uint32_t model_gpu_device_id(const struct model_gpu *gpu);

@@ -12,7 +12,8 @@
 
 /* ---- files ---- */
 
-struct ext_file *model_ext_find_file(const struct model *m, uint64_t id)
+/* NULL: it is closed. */
+static struct ext_file *find_file(const struct model *m, uint64_t id)
 {
 	for (struct ext_file *f = m->ext.files; f; f = f->next)
 		if (f->id == id)
@@ -70,7 +71,7 @@ int model_ext_open(struct model *m, struct model_task task, uint64_t *ret_file)
 
 void model_ext_close(struct model *m, uint64_t file)
 {
-	struct ext_file *f = model_ext_find_file(m, file);
+	struct ext_file *f = find_file(m, file);
 
 	if (f)
 		close_file(f);
@@ -268,7 +269,7 @@ static pid_t preempted_by(const struct model_queue *q)
 	const struct ext_file *f = NULL;
 
 	if (q->ext.reasons & EXT_BY(EXT_HOLDER))
-		f = model_ext_find_file(q->gpu->m, q->ext.holds[EXT_HOLDER].owner);
+		f = find_file(q->gpu->m, q->ext.holds[EXT_HOLDER].owner);
 	else if (q->ext.reasons & EXT_BY_STOP)
 		f = stopper(q->gpu);
 	return f ? f->pid : q->ext.by;
@@ -453,7 +454,7 @@ int model_ext_ioctl(struct model *m, struct model_task task, uint64_t file, unsi
 
 	model_faults_before_call(m);
 	model_advance(m, m->config.chip->costs.ioctl_ns);
-	c.file = model_ext_find_file(m, file);
+	c.file = find_file(m, file);
 	c.caller = model_proc_find(m, task.pid);
 	c.began_ns = model_now_ns(m);
 	if (!c.file)

@@ -102,7 +102,6 @@ struct ext_call {
 	uint64_t began_ns;
 };
 
-struct ext_file *model_ext_find_file(const struct model *m, uint64_t id); /* NULL: closed */
 /* The call of a process on its own descriptor of /dev/kfd. */
 int model_ext_own_ioctl(struct model *m, struct model_proc *caller, unsigned long request,
 			void *arg);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The entry of the driver: kfd_ioctl() of Linux 6.12 kfd_chardev.c, and its calls about memory and
- * clocks. The checks of their arguments are the driver's; where the driver would then hand out a
- * thing the model does not have, the answer is -EOPNOTSUPP:
+ * The entry of the driver: kfd_ioctl() of Linux 6.12 kfd_chardev.c, and its calls about memory,
+ * clocks and checkpoints. The checks of their arguments are the driver's; where the driver would
+ * then hand out a thing the model does not have, the answer is -EOPNOTSUPP:
  *
  *   ALLOC_MEMORY_OF_GPU    no device memory
  *   SMI_EVENTS             no event stream
@@ -14,12 +14,19 @@
 #include <sys/uio.h>
 
 #include "abi/kfd_memory.h"
+#include "abi/mqd_v9.h"
 #include "gpu/model/driver.h"
 
 #define FIRST_DEBUG_MINOR 13 /* RUNTIME_ENABLE and DBG_TRAP came with 1.13 */
 #define CACHE_POLICY_LAST 1u /* 0 coherent, 1 non-coherent */
 #define GPU_COUNTER_NS 10u /* 100 MHz */
 #define TASK_SIZE_MAX ((1ull << 47) - PAGE_BYTES) /* x86-64, four page table levels */
+
+/* sizeof the driver's kfd_criu_*_priv_data */
+#define PROCESS_PRIV_BYTES 8u
+#define DEVICE_PRIV_BYTES 8u
+#define QUEUE_PRIV_BYTES 120u
+#define EVENT_PRIV_BYTES 64u
 
 /*
  * ---- memory of the caller ----
@@ -301,6 +308,92 @@ static int smi_events(struct call *c, void *data)
 	return model_pdd_by_id(c->m, c->kproc, a->gpuid) ? -EOPNOTSUPP : -EINVAL;
 }
 
+/* ---- CRIU_OP as far as it stops and starts queues; images are not modelled ---- */
+
+static uint64_t object_bytes(const struct model *m, const struct model_kproc *k, uint32_t *ret_n)
+{
+	uint64_t bytes = PROCESS_PRIV_BYTES + (uint64_t)m->config.n_gpus * DEVICE_PRIV_BYTES;
+
+	*ret_n = model_events_count(k);
+	bytes += (uint64_t)*ret_n * EVENT_PRIV_BYTES;
+	for (const struct model_queue *q = k->queues; q; q = q->next) {
+		bool compute = q->type == QUEUE_COMPUTE;
+
+		bytes += QUEUE_PRIV_BYTES + (compute ? MQD9_BYTES : MQD_SDMA_BYTES) +
+			 (compute ? q->ctl_stack_bytes : 0);
+		++*ret_n;
+	}
+	return bytes;
+}
+
+/* Up to Linux 6.12.115 it was paused once more each time, and one UNPAUSE did not undo that. */
+static int process_info(struct call *c, struct kfd_ioctl_criu_args *a)
+{
+	struct model_kproc *k = c->kproc;
+	int r = 0;
+
+	if (!c->m->config.n_gpus)
+		return -ENODEV;
+	if (!k->queues_paused)
+		r = model_evict_queues(c->m, k);
+	if (r < 0)
+		return r;
+	k->queues_paused = true;
+	a->pid = (uint32_t)k->proc->pid;
+	a->num_devices = c->m->config.n_gpus;
+	a->num_bos = 0;
+	a->priv_data_size = object_bytes(c->m, k, &a->num_objects);
+	return 0;
+}
+
+static int unpause(struct call *c)
+{
+	int r;
+
+	if (!c->kproc->queues_paused)
+		return -EINVAL;
+	r = model_restore_queues(c->m, c->kproc);
+	if (r == 0)
+		c->kproc->queues_paused = false;
+	return r;
+}
+
+static int checkpoint(struct call *c, const struct kfd_ioctl_criu_args *a)
+{
+	if (!a->devices || !a->bos || !a->priv_data)
+		return -EINVAL;
+	if (!c->m->config.n_gpus)
+		return -ENODEV;
+	return c->kproc->queues_paused ? -EOPNOTSUPP : -EINVAL;
+}
+
+static int criu_resume(struct call *c, const struct kfd_ioctl_criu_args *a)
+{
+	struct model_proc *p = a->pid ? model_proc_by_tid(c->m, (pid_t)a->pid) : NULL;
+
+	return p && p->kproc ? 0 : -ESRCH;
+}
+
+static int criu(struct call *c, void *data)
+{
+	struct kfd_ioctl_criu_args *a = data;
+
+	switch (a->op) {
+	case KFD_CRIU_OP_PROCESS_INFO:
+		return process_info(c, a);
+	case KFD_CRIU_OP_CHECKPOINT:
+		return checkpoint(c, a);
+	case KFD_CRIU_OP_UNPAUSE:
+		return unpause(c);
+	case KFD_CRIU_OP_RESTORE:
+		return -EINVAL;
+	case KFD_CRIU_OP_RESUME:
+		return criu_resume(c, a);
+	default:
+		return -EINVAL;
+	}
+}
+
 /* ---- the entry ---- */
 
 struct ioctl_desc {
@@ -349,7 +442,7 @@ static const struct ioctl_desc ioctls[AMDKFD_COMMAND_END] = {
 	/* In a kernel without HSA_AMD_SVM, as Debian's. */
 	FAILS(SVM, -EPERM),
 	FAILS(SET_XNACK_MODE, -EPERM),
-	IOC(CRIU_OP, model_ioc_criu),
+	IOC(CRIU_OP, criu),
 	IOC(AVAILABLE_MEMORY, available_memory),
 	FAILS(EXPORT_DMABUF, -EINVAL),
 	IOC(RUNTIME_ENABLE, model_ioc_runtime_enable),
@@ -440,7 +533,7 @@ int model_ioctl(struct model *m, struct model_task task, pid_t fd_owner, unsigne
 	desc = find_ioctl(m, _IOC_NR(request));
 	if (!desc && !ext)
 		return -ENOTTY;
-	r = find_caller(m, task, fd_owner, desc && desc->run == model_ioc_criu, &c);
+	r = find_caller(m, task, fd_owner, desc && desc->run == criu, &c);
 	if (r < 0)
 		return r;
 	r = ext ? model_ext_own_ioctl(m, c.proc, request, arg) : run_call(&c, desc, request, arg);

@@ -187,9 +187,6 @@ int model_descriptor(uint64_t what);
 /* A file, or with @list the names in a directory, each with a NUL; one more follows in any case. */
 int model_read(struct model *m, enum gkfd_tree tree, const char *path, bool list, char **ret_text,
 	       size_t *ret_len);
-int model_read_file(struct model *m, enum gkfd_tree tree, const char *path, char **ret_text,
-		    size_t *ret_len);
-int model_list_dir(struct model *m, enum gkfd_tree tree, const char *path, char **ret_names);
 
 /* The device as a gkfd transport; takes over @m. */
 extern const struct gkfd_transport gkfd_transport_model;

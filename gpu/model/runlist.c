@@ -147,8 +147,8 @@ bool model_fault_take(struct model *m, enum model_fault_kind kind)
 
 /* ---- cycles ---- */
 
-/* kfd_hws_hang() */
-void model_hang(struct model_gpu *gpu)
+/* kfd_hws_hang(): the scheduler is lost, a reset will follow. */
+static void hang(struct model_gpu *gpu)
 {
 	for (struct model_kproc *k = gpu->m->kprocs; k; k = k->next)
 		if (k->pdds[gpu->index].queue_count)
@@ -206,7 +206,7 @@ int model_unmap_end(struct model_gpu *gpu, const struct hw_unmap *op, int r)
 	gpu->stats.save_ns += op->save_ns;
 	note_saved_pointers(gpu);
 	if (r < 0 && !(r == -EREMOTEIO && reset_queue(gpu))) {
-		model_hang(gpu);
+		hang(gpu);
 		return -ETIME;
 	}
 	return 0;
@@ -313,7 +313,7 @@ int model_mes_add(struct model_queue *q)
 		gpu->m->ext.waits++;
 		model_advance(gpu->m, PREEMPTION_TIMEOUT_NS);
 		gpu->m->ext.waits--;
-		model_hang(gpu);
+		hang(gpu);
 		return -ETIMEDOUT;
 	}
 	r = hw_add(q->hw);

@@ -57,7 +57,8 @@ bool model_at(struct tree *t, bool dir, const char *fmt, ...)
 	return dir || !t->list;
 }
 
-bool model_at_number(struct tree *t, uint64_t number)
+/* A directory. */
+static bool at_number(struct tree *t, uint64_t number)
 {
 	if (is_to_be_listed(t)) {
 		fprintf(t->out, "%llu%c", (unsigned long long)number, '\0');
@@ -193,7 +194,7 @@ static void print_node(struct tree *t, struct model *m, uint32_t node)
 static void print_nodes(struct tree *t, struct model *m)
 {
 	for (uint32_t i = 0; i <= m->config.n_gpus; i++) {
-		if (model_at_number(t, i)) {
+		if (at_number(t, i)) {
 			print_node(t, m, i);
 			return;
 		}
@@ -248,7 +249,7 @@ static void print_queue(struct tree *t, const struct model_queue *q)
 static void print_queues(struct tree *t, const struct model_kproc *k)
 {
 	for (const struct model_queue *q = k->queues; q; q = q->next) {
-		if (model_at_number(t, q->id)) {
+		if (at_number(t, q->id)) {
 			print_queue(t, q);
 			return;
 		}
@@ -279,7 +280,7 @@ static void print_process(struct tree *t, const struct model_kproc *k)
 static void print_processes(struct tree *t, struct model *m)
 {
 	for (const struct model_kproc *k = m->kprocs; k; k = k->next) {
-		if (model_at_number(t, (uint64_t)k->proc->pid)) {
+		if (at_number(t, (uint64_t)k->proc->pid)) {
 			print_process(t, k);
 			return;
 		}
@@ -326,12 +327,12 @@ static void print_procfs(struct tree *t, struct model *m)
 	pid_t tid = self ? MODEL_SELF_PID : t->number <= INT32_MAX ? (pid_t)t->number : 0;
 	const struct model_proc *p = model_proc_by_tid(m, tid);
 
-	if (p && (self || model_at_number(t, t->number))) {
+	if (p && (self || at_number(t, t->number))) {
 		print_task(t, p, tid);
 		return;
 	}
 	for (p = m->procs; p; p = p->next)
-		model_at_number(t, (uint64_t)p->pid);
+		at_number(t, (uint64_t)p->pid);
 }
 
 static void print_params(struct tree *t, struct model *m)
@@ -411,17 +412,4 @@ int model_read(struct model *m, enum gkfd_tree tree, const char *path, bool list
 	*ret_text = steal_ptr(&text);
 	*ret_len = len;
 	return 0;
-}
-
-int model_read_file(struct model *m, enum gkfd_tree tree, const char *path, char **ret_text,
-		    size_t *ret_len)
-{
-	return model_read(m, tree, path, false, ret_text, ret_len);
-}
-
-int model_list_dir(struct model *m, enum gkfd_tree tree, const char *path, char **ret_names)
-{
-	size_t len;
-
-	return model_read(m, tree, path, true, ret_names, &len);
 }

@@ -112,14 +112,15 @@ static int device_read_file(void *data, enum gkfd_tree tree, const char *path, c
 {
 	struct device *d = enter(data);
 
-	return leave(d, model_read_file(d->m, tree, path, ret_text, ret_len));
+	return leave(d, model_read(d->m, tree, path, false, ret_text, ret_len));
 }
 
 static int device_list_dir(void *data, enum gkfd_tree tree, const char *path, char **ret_names)
 {
 	struct device *d = enter(data);
+	size_t len;
 
-	return leave(d, model_list_dir(d->m, tree, path, ret_names));
+	return leave(d, model_read(d->m, tree, path, true, ret_names, &len));
 }
 
 static int device_read_mem(void *data, pid_t pid, struct gkfd_mem *mem, struct gkfd_span *spans,

@@ -148,12 +148,14 @@ static int read_file(struct world *w, enum gkfd_tree tree, const char *path, cha
 {
 	size_t len;
 
-	return model_read_file(model_of(w), tree, path, ret_text, &len);
+	return model_read(model_of(w), tree, path, false, ret_text, &len);
 }
 
 static int list_dir(struct world *w, enum gkfd_tree tree, const char *path, char **ret_names)
 {
-	return model_list_dir(model_of(w), tree, path, ret_names);
+	size_t len;
+
+	return model_read(model_of(w), tree, path, true, ret_names, &len);
 }
 
 static void scheduler_work(struct world *w, uint32_t gpu, struct scheduler_work *ret)

@@ -103,9 +103,10 @@ static bool are_we_there(void)
 {
 	char *names = NULL, own[16];
 	bool there = false;
+	size_t len;
 
 	snprintf(own, sizeof(own), "%d", getpid());
-	PROMISE(model_list_dir(softgpu_now(gpu), GKFD_TREE_SYSFS, "proc", &names) >= 0);
+	PROMISE(model_read(softgpu_now(gpu), GKFD_TREE_SYSFS, "proc", true, &names, &len) >= 0);
 	for (const char *name = names; *name; name += strlen(name) + 1)
 		there |= strcmp(name, own) == 0;
 	free(names);

@@ -307,5 +307,5 @@ char *rig_file(struct rig *r, enum gkfd_tree tree, const char *path)
 	char *text;
 	size_t len;
 
-	return model_read_file(r->m, tree, path, &text, &len) < 0 ? NULL : text;
+	return model_read(r->m, tree, path, false, &text, &len) < 0 ? NULL : text;
 }

@@ -235,13 +235,14 @@ static void a_preset_has_the_extension_only_when_asked_for(void **state)
 	(void)state;
 	assert_int_equal(model_new_preset("mi308x,gpus=1", &m, &why), 0);
 	assert_int_equal(model_ext_open(m, self, &file), -ENODEV);
-	assert_int_equal(model_read_file(m, GKFD_TREE_PARAMS, "gpreempt_victims_only", &text, &len),
-			 -ENOENT);
+	assert_int_equal(
+		model_read(m, GKFD_TREE_PARAMS, "gpreempt_victims_only", false, &text, &len),
+		-ENOENT);
 	model_free(m);
 	assert_int_equal(model_new_preset("mi308x,gpus=1,ext=victims", &m, &why), 0);
 	assert_int_equal(model_ext_open(m, self, &file), 0);
-	assert_int_equal(model_read_file(m, GKFD_TREE_PARAMS, "gpreempt_victims_only", &text, &len),
-			 0);
+	assert_int_equal(
+		model_read(m, GKFD_TREE_PARAMS, "gpreempt_victims_only", false, &text, &len), 0);
 	assert_string_equal(text, "Y\n");
 	free(text);
 	model_free(m);

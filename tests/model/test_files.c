@@ -19,8 +19,9 @@ static void expect_file(struct rig *r, enum gkfd_tree tree, const char *path, co
 static void expect_list(struct rig *r, enum gkfd_tree tree, const char *path, const char *names)
 {
 	_cleanup_free_ char *list = NULL;
+	size_t len;
 
-	assert_int_equal(model_list_dir(r->m, tree, path, &list), 0);
+	assert_int_equal(model_read(r->m, tree, path, true, &list, &len), 0);
 	for (const char *name = list; *name; name += strlen(name) + 1, names++) {
 		assert_memory_equal(names, name, strlen(name));
 		names += strlen(name);

@@ -115,8 +115,10 @@ static bool anybody_there(struct rig *rig)
 {
 	char *names = NULL;
 	bool there;
+	size_t len;
 
-	assert_int_equal(model_list_dir(softgpu_now(rig->gpu), GKFD_TREE_SYSFS, "proc", &names), 0);
+	assert_int_equal(
+		model_read(softgpu_now(rig->gpu), GKFD_TREE_SYSFS, "proc", true, &names, &len), 0);
 	there = names[0] != '\0';
 	free(names);
 	return there;
@@ -502,13 +504,15 @@ static void held_queue_stays_and_the_others_go_with_their_connection(void **stat
 	struct rig *rig = *state;
 	pid_t pid = start(rig, end_work_and_stay);
 	char path[64], *names = NULL;
+	size_t len;
 
 	serve_until_stopped(rig, pid);
 	hold_queue(rig, pid, 1); /* the first that goes */
 	kill(pid, SIGCONT);
 	serve_until_stopped(rig, pid);
 	snprintf(path, sizeof(path), "proc/%d/queues", pid);
-	assert_int_equal(model_list_dir(softgpu_now(rig->gpu), GKFD_TREE_SYSFS, path, &names), 0);
+	assert_int_equal(
+		model_read(softgpu_now(rig->gpu), GKFD_TREE_SYSFS, path, true, &names, &len), 0);
 	assert_string_equal(names, "1");
 	assert_int_equal(names[2], '\0');
 	free(names);
