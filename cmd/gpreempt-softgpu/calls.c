@@ -19,7 +19,6 @@
 struct client { /* one open device, and one of its extension */
 	LIST_ENTRY(client) link;
 	uint64_t id;
-	struct process *p;
 	uint32_t n_connections;
 	uint64_t ext; /* its file; 0: not open */
 	struct { /* for the events of its sessions; 0: none */
@@ -90,25 +89,24 @@ static int answer_then(struct connection *c, uint64_t at_ns)
 
 /* ---- clients ---- */
 
-static struct client *find_client(const struct softgpu *s, uint64_t id)
+static struct client *find_client(const struct process *p, uint64_t id)
 {
 	struct client *client;
 
-	LIST_FOREACH(client, &s->clients, link)
+	LIST_FOREACH(client, &p->clients, link)
 		if (client->id == id)
 			break;
 	return client;
 }
 
-static struct client *add_client(struct softgpu *s, struct process *p)
+static struct client *add_client(struct process *p)
 {
 	struct client *client = calloc(1, sizeof(*client));
 
 	if (!client)
 		return NULL;
-	client->id = ++s->next_client;
-	client->p = p;
-	LIST_INSERT_HEAD(&s->clients, client, link);
+	client->id = ++p->s->next_client;
+	LIST_INSERT_HEAD(&p->clients, client, link);
 	return client;
 }
 
@@ -123,11 +121,9 @@ static int join(struct call *k)
 	r = process_arrive(c->p);
 	if (r < 0)
 		return r;
-	client = k->q->value ? find_client(c->s, k->q->value) : add_client(c->s, c->p);
+	client = k->q->value ? find_client(c->p, k->q->value) : add_client(c->p);
 	if (!client)
 		return k->q->value ? -ESTALE : -ENOMEM;
-	if (client->p != c->p)
-		return -ESTALE;
 	client->n_connections++;
 	c->client = client;
 	k->a->value = client->id;

@@ -19,6 +19,7 @@ struct process { /* who is connected, at least once */
 	bool admin;
 	bool there; /* on the device */
 	bool has_job; /* one of its connections is for work */
+	LIST_HEAD(, client) clients;
 	uint32_t n_connections;
 	int pid_fd;
 	sd_event_source *exit;
@@ -51,7 +52,6 @@ struct softgpu {
 	sd_event_source *accept, *turn, *after;
 	LIST_HEAD(, process) processes;
 	LIST_HEAD(, connection) connections;
-	LIST_HEAD(, client) clients;
 	uint32_t n_processes, n_connections, n_queues;
 	uint64_t next_client;
 	TAILQ_HEAD(, work_queue) news; /* queues in which something is done */
