@@ -236,10 +236,9 @@ static void print_sdma_slots(const struct model_gpu *gpu, FILE *out)
 		uint32_t offset, n;
 	} ranges[] = { { 0, 19 }, { 0xa0, 6 }, { 0xbc, 7 }, { 0x100, 12 } };
 	const struct model_chip *chip = gpu->m->config.chip;
-	uint32_t engines = model_sdma_engines(chip) + model_xgmi_engines(chip);
 	const uint32_t zero[19] = { 0 };
 
-	for (uint32_t engine = 0; engine < engines; engine++) {
+	for (uint32_t engine = 0; engine < chip->n_sdma; engine++) {
 		for (uint32_t rlc = 0; rlc < model_sdma_queues(chip); rlc++) {
 			fprintf(out, "  SDMA Engine %u, RLC %u\n", engine, rlc);
 			for (size_t i = 0; i < ARRAY_SIZE(ranges); i++)
@@ -291,8 +290,9 @@ static size_t put_queue(uint32_t *at, const struct model_queue *q)
 
 static void dump_runlist(const struct model_gpu *gpu, FILE *out)
 {
-	size_t room = (size_t)model_gpu_processes(gpu) * MAP_PROCESS_DWORDS +
-		      (size_t)model_gpu_count(gpu).active * MAP_QUEUES_DWORDS + RUN_LIST_DWORDS;
+	struct gpu_counts count = model_gpu_count(gpu);
+	size_t room = (size_t)count.processes * MAP_PROCESS_DWORDS +
+		      (size_t)count.active * MAP_QUEUES_DWORDS + RUN_LIST_DWORDS;
 	_cleanup_free_ uint32_t *ib = calloc(room, sizeof(*ib));
 	size_t n = 0;
 

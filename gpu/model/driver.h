@@ -220,9 +220,8 @@ int model_restore_queues(struct model *m, struct model_kproc *k);
 void model_faults_before_call(struct model *m);
 bool model_fault_take(struct model *m, enum model_fault_kind kind);
 void model_run_resets(struct model *m);
-uint32_t model_gpu_processes(const struct model_gpu *gpu);
-struct gpu_counts { /* of its queues; those that are active by kind */
-	uint32_t queues, held, active, compute, gws;
+struct gpu_counts { /* of its queues; those that are active by kind; who has any */
+	uint32_t queues, held, active, compute, gws, processes;
 };
 struct gpu_counts model_gpu_count(const struct model_gpu *gpu);
 /* All queues on a GPU, one after the other: the one after @q, NULL the first. */
@@ -236,7 +235,6 @@ struct cwsr_sizes {
 };
 struct cwsr_sizes model_cwsr_sizes(const struct model_chip *chip);
 uint32_t model_sdma_engines(const struct model_chip *chip);
-uint32_t model_xgmi_engines(const struct model_chip *chip);
 uint32_t model_sdma_queues(const struct model_chip *chip); /* of one engine */
 struct model_gpu *model_gpu_by_id(struct model *m, uint32_t gpu_id);
 struct model_pdd *model_pdd_by_id(struct model *m, struct model_kproc *k, uint32_t gpu_id);

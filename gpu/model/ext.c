@@ -174,13 +174,6 @@ static int bind_process(struct ext_call *c, void *data)
 	return r;
 }
 
-static struct model_proc *named_process(const struct ext_call *c, uint32_t pid)
-{
-	if (c->file->own && !pid)
-		return c->caller;
-	return pid > INT32_MAX ? NULL : model_proc_by_tid(c->m, (pid_t)pid);
-}
-
 static bool may_name(const struct ext_call *c, const struct model_proc *p)
 {
 	if (p == c->caller)
@@ -191,8 +184,10 @@ static bool may_name(const struct ext_call *c, const struct model_proc *p)
 int model_ext_target(const struct ext_call *c, uint32_t pid, uint64_t start_ticks,
 		     struct model_kproc **ret)
 {
-	struct model_proc *p = named_process(c, pid);
+	struct model_proc *p = c->caller;
 
+	if (!c->file->own || pid)
+		p = pid > INT32_MAX ? NULL : model_proc_by_tid(c->m, (pid_t)pid);
 	if (!p || !p->kproc || (start_ticks && start_ticks != p->start_ticks))
 		return -ESRCH;
 	if (!may_name(c, p))
@@ -223,7 +218,7 @@ void model_ext_fill_hqd(const struct model_gpu *gpu, struct kfd_gpreempt_hqd *re
 		.active = n.active,
 		.active_sum = n.active,
 		.queues = gpu->total_queues,
-		.processes = model_gpu_processes(gpu),
+		.processes = n.processes,
 		.gws = n.gws,
 		.held = n.held,
 		.flags = hqd_flags(gpu),

@@ -185,7 +185,7 @@ struct hw_turns {
 	struct hw_saved saved;
 };
 
-void hw_gpu_turns(const struct hw_gpu *gpu, struct hw_turns *ret);
+const struct hw_turns *hw_gpu_turns(const struct hw_gpu *gpu);
 
 /* What the last save left, as the driver finds it in the descriptor of one XCC. */
 struct hw_saved_state {

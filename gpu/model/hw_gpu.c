@@ -224,7 +224,7 @@ uint64_t hw_gpu_move_ns(const struct hw_gpu *gpu, uint64_t bytes)
 	return (bytes * chip->n_xcc * NSEC_PER_SEC + rate - 1) / rate;
 }
 
-void hw_gpu_turns(const struct hw_gpu *gpu, struct hw_turns *ret)
+const struct hw_turns *hw_gpu_turns(const struct hw_gpu *gpu)
 {
-	*ret = gpu->turns;
+	return &gpu->turns;
 }

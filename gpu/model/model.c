@@ -39,7 +39,6 @@ int model_new(const struct model_config *config, struct model **ret)
 	m = calloc(1, sizeof(*m));
 	if (!m)
 		return -ENOMEM;
-	timeline_init(&m->time);
 	m->chip = *config->chip;
 	m->config = *config;
 	m->config.chip = &m->chip;
@@ -118,20 +117,22 @@ int model_mem_write(struct model *m, pid_t pid, uint64_t va, const void *buf, si
 
 int model_gpu_stats(const struct model *m, uint32_t gpu_index, struct model_gpu_stats *ret)
 {
+	const struct hw_turns *turns;
 	const struct model_gpu *gpu;
-	struct hw_turns turns;
+	struct gpu_counts n;
 
 	if (gpu_index >= m->config.n_gpus)
 		return -ENODEV;
 	gpu = &m->gpus[gpu_index];
 	*ret = gpu->stats;
-	ret->active_queues = model_gpu_count(gpu).active;
+	n = model_gpu_count(gpu);
+	ret->active_queues = n.active;
 	ret->total_queues = gpu->total_queues;
-	ret->processes = model_gpu_processes(gpu);
-	hw_gpu_turns(gpu->hw, &turns);
-	ret->rotations = turns.rotations;
-	ret->saved_bytes += turns.saved.bytes;
-	ret->save_ns += turns.saved.ns;
+	ret->processes = n.processes;
+	turns = hw_gpu_turns(gpu->hw);
+	ret->rotations = turns->rotations;
+	ret->saved_bytes += turns->saved.bytes;
+	ret->save_ns += turns->saved.ns;
 	return 0;
 }
 

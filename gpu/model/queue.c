@@ -73,11 +73,6 @@ uint32_t model_sdma_engines(const struct model_chip *chip)
 	return chip->xgmi ? MIN(chip->n_sdma, 2u) : chip->n_sdma;
 }
 
-uint32_t model_xgmi_engines(const struct model_chip *chip)
-{
-	return chip->n_sdma - model_sdma_engines(chip);
-}
-
 /* kfd_device_info_set_sdma_info() of Linux 6.12 kfd_device.c */
 uint32_t model_sdma_queues(const struct model_chip *chip)
 {
@@ -109,7 +104,7 @@ static int sdma_take(struct model_queue *q, uint32_t ioc_type)
 	uint32_t n_pcie = model_sdma_engines(chip);
 	bool chosen = ioc_type == KFD_IOC_QUEUE_TYPE_SDMA_BY_ENG_ID;
 	bool xgmi = chosen ? q->sdma_engine >= n_pcie : ioc_type == KFD_IOC_QUEUE_TYPE_SDMA_XGMI;
-	uint32_t n = xgmi ? model_xgmi_engines(chip) : n_pcie;
+	uint32_t n = xgmi ? chip->n_sdma - n_pcie : n_pcie;
 	uint32_t first = xgmi ? n_pcie : 0;
 	uint8_t *map = xgmi ? q->gpu->xgmi_used : q->gpu->sdma_used;
 	uint32_t n_slots;
@@ -368,8 +363,7 @@ int model_ioc_create_queue(struct call *c, void *data)
 		return -EINVAL;
 	if (!pdd->vm_acquired)
 		return -ESRCH;
-	if (a->queue_type == KFD_IOC_QUEUE_TYPE_SDMA_BY_ENG_ID &&
-	    a->sdma_engine_id >= model_sdma_engines(chip) + model_xgmi_engines(chip))
+	if (a->queue_type == KFD_IOC_QUEUE_TYPE_SDMA_BY_ENG_ID && a->sdma_engine_id >= chip->n_sdma)
 		return -EINVAL;
 	q = queue_from_args(k, pdd, a);
 	if (!q)

@@ -47,6 +47,8 @@ struct gpu_counts model_gpu_count(const struct model_gpu *gpu)
 		n.compute += q->is_active && q->type == QUEUE_COMPUTE;
 		n.gws += q->is_active && q->is_gws;
 	}
+	for (const struct model_kproc *k = gpu->m->kprocs; k; k = k->next)
+		n.processes += k->pdds[gpu->index].queue_count > 0;
 	return n;
 }
 
@@ -55,17 +57,7 @@ bool model_gpu_oversubscribed(const struct model_gpu *gpu)
 	const struct model_chip *chip = gpu->m->config.chip;
 	struct gpu_counts n = model_gpu_count(gpu);
 
-	return model_gpu_processes(gpu) > chip->n_vmid || n.compute > chip->n_cp_queues ||
-	       n.gws > 1;
-}
-
-uint32_t model_gpu_processes(const struct model_gpu *gpu)
-{
-	uint32_t n = 0;
-
-	for (struct model_kproc *k = gpu->m->kprocs; k; k = k->next)
-		n += k->pdds[gpu->index].queue_count > 0;
-	return n;
+	return n.processes > chip->n_vmid || n.compute > chip->n_cp_queues || n.gws > 1;
 }
 
 /* ---- injected faults ---- */

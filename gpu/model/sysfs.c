@@ -160,7 +160,7 @@ static void print_gpu_node(FILE *out, const struct model_gpu *gpu)
 
 	print_gpu_compute(out, gpu);
 	fprintf(out, "hive_id 0\nnum_sdma_engines %u\n", model_sdma_engines(chip));
-	fprintf(out, "num_sdma_xgmi_engines %u\n", model_xgmi_engines(chip));
+	fprintf(out, "num_sdma_xgmi_engines %u\n", chip->n_sdma - model_sdma_engines(chip));
 	fprintf(out, "num_sdma_queues_per_engine %u\n",
 		model_sdma_queues(chip) - (model_is_mes(gpu) ? MES_SDMA_RESERVED : 0));
 	fprintf(out, "num_cp_queues %u\n", chip->n_cp_queues);

@@ -234,7 +234,7 @@ static void nothing_is_lost_run_twice_or_reordered_when_queues_take_turns(void *
 	for (int i = 0; i < QUEUES; i++)
 		hw_queue_set_priority(g->players[i].q.hw, (uint32_t)rnd(g, 16));
 	play(g);
-	hw_gpu_turns(g->rig.gpu, &turns);
+	turns = *hw_gpu_turns(g->rig.gpu);
 	assert_true(turns.rotations > 1000);
 	assert_true(turns.saved.bytes > 1000000000);
 	game_close(g);

@@ -101,10 +101,7 @@ static void all_on_but(const struct fixture *f, size_t first, size_t n)
 
 static struct hw_turns turns(const struct fixture *f)
 {
-	struct hw_turns t;
-
-	hw_gpu_turns(f->rig.gpu, &t);
-	return t;
+	return *hw_gpu_turns(f->rig.gpu);
 }
 
 /* Runs from just before the change to just after it; they have nothing to move. */
