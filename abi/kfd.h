@@ -18,10 +18,9 @@
 #include <sys/ioctl.h>
 #endif
 
-#define AMDKFD_IOCTL_BASE 'K'
-#define AMDKFD_IOR(nr, type) _IOR(AMDKFD_IOCTL_BASE, nr, type)
-#define AMDKFD_IOW(nr, type) _IOW(AMDKFD_IOCTL_BASE, nr, type)
-#define AMDKFD_IOWR(nr, type) _IOWR(AMDKFD_IOCTL_BASE, nr, type)
+#define AMDKFD_IOR(nr, type) _IOR('K', nr, type)
+#define AMDKFD_IOW(nr, type) _IOW('K', nr, type)
+#define AMDKFD_IOWR(nr, type) _IOWR('K', nr, type)
 #define AMDKFD_COMMAND_START 0x01
 #define AMDKFD_COMMAND_END 0x27 /* first number without a handler in 6.12 */
 

@@ -29,10 +29,9 @@ struct client { /* one open device, and one of its extension */
 
 struct call {
 	struct connection *c;
-	struct client *client;
 	struct model *m;
 	const struct device_call *q;
-	const struct device_parts *parts;
+	struct device_parts parts;
 	struct model_task task;
 	struct device_return *a;
 	int fd; /* to go with the answer; -1: none */
@@ -163,7 +162,7 @@ static void drop_pipes(struct client *client)
 /* Nobody else can write to it, nor have it wait. */
 static int make_events(struct call *k)
 {
-	struct client *client = k->client;
+	struct client *client = k->c->client;
 	uint32_t at = 0;
 	struct stat st;
 	int ends[2];
@@ -197,9 +196,9 @@ static int run_ioctl(struct call *k, void *arg)
 
 	if (k->q->op == DEVICE_OP_IOCTL)
 		return model_ioctl_now(k->m, k->task, k->q->pid, k->q->request, arg);
-	if (!k->client->ext)
-		r = model_ext_open(k->m, k->task, &k->client->ext);
-	return r < 0 ? r : model_ext_ioctl(k->m, k->task, k->client->ext, k->q->request, arg);
+	if (!k->c->client->ext)
+		r = model_ext_open(k->m, k->task, &k->c->client->ext);
+	return r < 0 ? r : model_ext_ioctl(k->m, k->task, k->c->client->ext, k->q->request, arg);
 }
 
 /* Descriptors that the argument names are the caller's: ours stand for them meanwhile. */
@@ -213,7 +212,7 @@ static int run_named(struct call *k, void *arg, void *copy)
 
 	if (k->q->request == AMDKFD_IOC_DBG_TRAP && trap->op == KFD_IOC_DBG_TRAP_ENABLE) {
 		named = trap->enable.dbg_fd;
-		trap->enable.dbg_fd = (uint32_t)find_pipe(k->client, k->q->value);
+		trap->enable.dbg_fd = (uint32_t)find_pipe(k->c->client, k->q->value);
 		r = run_ioctl(k, arg);
 		trap->enable.dbg_fd = named;
 	} else if (k->q->request == KFD_GPREEMPT_BIND) {
@@ -230,7 +229,7 @@ static int run_named(struct call *k, void *arg, void *copy)
 
 static int call_driver(struct call *k)
 {
-	const struct device_span *spans = k->parts->spans;
+	const struct device_span *spans = k->parts.spans;
 	struct device_span known[DEVICE_IOCTL_SPANS];
 	struct model_lent lent[DEVICE_IOCTL_SPANS];
 	uint8_t *at;
@@ -239,7 +238,7 @@ static int call_driver(struct call *k)
 	if (r < 0)
 		return r;
 	at = bytes_of(k->a);
-	memcpy(at, k->parts->bytes, k->q->n_bytes);
+	memcpy(at, k->parts.bytes, k->q->n_bytes);
 	r = device_spans(k->q->request, at, known);
 	if (r < 0)
 		return r;
@@ -270,7 +269,7 @@ static int check_file(const struct call *k, const char *path)
 
 static int read_file(struct call *k)
 {
-	const char *path = (const char *)k->parts->bytes;
+	const char *path = (const char *)k->parts.bytes;
 	_cleanup_free_ char *text = NULL;
 	size_t len;
 	int r = check_file(k, path);
@@ -288,7 +287,7 @@ static int read_file(struct call *k)
 
 static int read_mem(struct call *k)
 {
-	const struct device_span *spans = k->parts->spans;
+	const struct device_span *spans = k->parts.spans;
 	uint32_t n = k->q->n_spans;
 	size_t bytes = n;
 	uint8_t *ok, *at;
@@ -379,14 +378,13 @@ static int run(struct call *k)
 
 int client_call(struct connection *c, const void *packet, size_t len)
 {
-	struct device_parts parts;
-	struct call k = { .c = c, .client = c->client, .parts = &parts, .fd = -1 };
+	struct call k = { .c = c, .fd = -1 };
 	bool waits;
 	int result;
 
-	if (!device_take_call(packet, len, &parts))
+	if (!device_take_call(packet, len, &k.parts))
 		return -EBADMSG;
-	k.q = parts.call;
+	k.q = k.parts.call;
 	/* First it joins, once, and threads are its own. */
 	if ((k.q->op == DEVICE_OP_JOIN) == !!c->client ||
 	    (c->client && !lives(c->p->pid, k.q->tid)))

@@ -140,10 +140,8 @@ void model_ext_commit(struct model *m, struct ext_change changes[MODEL_MAX_GPUS]
 
 struct ext_item { /* of a batch */
 	struct model_kproc *process; /* NULL: the result is there already */
-	uint32_t queue_id, gpu_id;
+	struct kfd_gpreempt_entry e; /* what was asked, and the results */
 	bool map, matched;
-	int result;
-	uint32_t queues;
 };
 
 struct ext_batch {

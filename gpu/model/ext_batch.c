@@ -39,10 +39,10 @@ static int resolve(const struct ext_call *c, const struct kfd_gpreempt_batch *a,
 
 		if (e->pad)
 			return -EINVAL;
-		item->queue_id = e->queue_id;
-		item->gpu_id = e->gpu_id;
+		item->e = *e;
+		item->e.queues = 0;
 		item->map = i >= a->n_unmap;
-		item->result = model_ext_target(c, e->pid, e->start_ticks, &item->process);
+		item->e.result = model_ext_target(c, e->pid, e->start_ticks, &item->process);
 	}
 	return 0;
 }
@@ -51,8 +51,8 @@ static bool is_part_of(const struct model_queue *q, const struct ext_item *item,
 		       const struct ext_change *c)
 {
 	return q->gpu == c->gpu && q->ext.mark == c->mark &&
-	       (item->gpu_id == KFD_GPREEMPT_ANY_GPU || item->gpu_id == c->gpu->id) &&
-	       (item->queue_id == KFD_GPREEMPT_ALL_QUEUES || item->queue_id == q->id);
+	       (item->e.gpu_id == KFD_GPREEMPT_ANY_GPU || item->e.gpu_id == c->gpu->id) &&
+	       (item->e.queue_id == KFD_GPREEMPT_ALL_QUEUES || item->e.queue_id == q->id);
 }
 
 /* Everything of the process that was to change there, and who lost a queue in a reset. */
@@ -65,8 +65,8 @@ static void note_failure(struct ext_batch *b, const struct ext_change *c)
 		for (; q; q = q->next) {
 			if (!is_part_of(q, item, c) || !(c->result || q->pdd->has_reset_queue))
 				continue;
-			if (!item->result)
-				item->result = c->result ? c->result : -EIO;
+			if (!item->e.result)
+				item->e.result = c->result ? c->result : -EIO;
 		}
 	}
 }
@@ -91,11 +91,11 @@ static void do_batch(const struct ext_call *c, const struct kfd_gpreempt_batch *
 	}
 	for (uint32_t i = 0; i < b->n; i++)
 		if (b->items[i].process && !b->items[i].matched)
-			b->items[i].result = -ENOENT;
+			b->items[i].e.result = -ENOENT;
 	b->told.took_ns = model_now_ns(c->m) - c->began_ns;
 	b->told.n = b->n;
 	for (uint32_t i = 0; i < b->n; i++)
-		b->told.done += !b->items[i].result;
+		b->told.done += !b->items[i].e.result;
 }
 
 /* ---- tickets ---- */
@@ -130,9 +130,9 @@ static int write_results(const struct model *m, const struct ext_batch *b, uint6
 		const struct ext_item *item = &b->items[i];
 
 		if (model_copy_to_user(m, at + offsetof(struct kfd_gpreempt_entry, result),
-				       &item->result, sizeof(item->result)) < 0 ||
+				       &item->e.result, sizeof(item->e.result)) < 0 ||
 		    model_copy_to_user(m, at + offsetof(struct kfd_gpreempt_entry, queues),
-				       &item->queues, sizeof(item->queues)) < 0)
+				       &item->e.queues, sizeof(item->e.queues)) < 0)
 			return -EFAULT;
 	}
 	return 0;
@@ -258,6 +258,6 @@ int model_ext_one(struct ext_call *c, void *data)
 	r = run_batch(c, &a, &entry, &b);
 	one->ticket = a.ticket;
 	if (r >= 0 && b)
-		r = b->items[0].result;
+		r = b->items[0].e.result;
 	return sets && r == -EALREADY ? 0 : r; /* it is what it is to be */
 }

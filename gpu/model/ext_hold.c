@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Whose a queue is and how long, holds that end by themselves, the brake, and making it true. */
 #include <errno.h>
-#include <string.h>
 
 #include "gpu/model/driver.h"
 
@@ -16,7 +15,6 @@ void model_ext_changes(struct model *m, struct ext_change changes[MODEL_MAX_GPUS
 {
 	uint64_t mark = ++m->ext.next_mark;
 
-	memset(changes, 0, MODEL_MAX_GPUS * sizeof(changes[0]));
 	for (uint32_t i = 0; i < m->config.n_gpus; i++) {
 		changes[i] = (struct ext_change){
 			.gpu = &m->gpus[i],
@@ -197,13 +195,13 @@ static int set_queue(const struct ext_batch *b, struct model_queue *q, bool map,
 static void note_result(struct ext_item *item, int r)
 {
 	item->matched = true;
-	item->result = item->result ? item->result : r;
+	item->e.result = item->e.result ? item->e.result : r;
 }
 
 static void apply_item(const struct ext_batch *b, struct ext_item *item, struct ext_change *c)
 {
 	struct model_pdd *pdd = &item->process->pdds[c->gpu->index];
-	bool all = item->queue_id == KFD_GPREEMPT_ALL_QUEUES;
+	bool all = item->e.queue_id == KFD_GPREEMPT_ALL_QUEUES;
 	int r = all ? set_hold(b, &pdd->holds[b->holder], item->map) : 0;
 
 	if (all)
@@ -211,11 +209,11 @@ static void apply_item(const struct ext_batch *b, struct ext_item *item, struct 
 	if (r < 0)
 		return;
 	for (struct model_queue *q = item->process->queues; q; q = q->next) {
-		if (q->pdd != pdd || (!all && q->id != item->queue_id))
+		if (q->pdd != pdd || (!all && q->id != item->e.queue_id))
 			continue;
 		r = set_queue(b, q, item->map, c);
 		note_result(item, all && r == -EALREADY ? 0 : r);
-		item->queues += q->ext.mark == c->mark;
+		item->e.queues += q->ext.mark == c->mark;
 	}
 }
 
@@ -224,8 +222,8 @@ void model_ext_apply(struct ext_batch *b, struct ext_change *c)
 	for (uint32_t i = 0; i < b->n; i++) {
 		struct ext_item *item = &b->items[i];
 
-		if (item->process && (item->gpu_id == KFD_GPREEMPT_ANY_GPU ||
-				      item->gpu_id == c->gpu->id))
+		if (item->process &&
+		    (item->e.gpu_id == KFD_GPREEMPT_ANY_GPU || item->e.gpu_id == c->gpu->id))
 			apply_item(b, item, c);
 	}
 }

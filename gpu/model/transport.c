@@ -157,9 +157,7 @@ static int device_wait(void *data, struct pollfd *fds, size_t n, uint64_t timeou
 	struct device *d;
 	int r;
 
-	if (timeout_ns == UINT64_MAX)
-		return poll_fds(fds, n, -1);
-	r = poll_fds(fds, n, 0);
+	r = poll_fds(fds, n, timeout_ns == UINT64_MAX ? -1 : 0);
 	if (r != 0)
 		return r;
 	d = enter(data);

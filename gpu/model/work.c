@@ -196,7 +196,8 @@ static int submit(struct model_queue *q, const struct model_work *w, uint64_t *r
 		return r;
 	mem_write64(mm, q->write_ptr, (index + 1) * unit);
 	hw_doorbell(q->hw);
-	*ret_index = index;
+	if (ret_index)
+		*ret_index = index;
 	return 0;
 }
 
@@ -204,31 +205,22 @@ int model_submit(struct model *m, pid_t pid, uint32_t queue_id, const struct mod
 		 uint64_t *ret_index)
 {
 	struct model_queue *q = model_queue_of(m, pid, queue_id);
-	uint64_t index;
-	int r;
 
-	if (!q)
-		return -ENOENT;
-	r = submit(q, work, &index);
-	if (r == 0 && ret_index)
-		*ret_index = index;
-	return r;
+	return q ? submit(q, work, ret_index) : -ENOENT;
 }
 
 /* A ring without room is filled up again after the next completion. */
 static void refill(void *user, uint64_t completed)
 {
 	struct model_queue *q = user;
-	uint64_t index;
 
-	(void)submit(q, &q->loop, &index);
+	(void)submit(q, &q->loop, NULL);
 }
 
 int model_loop(struct model *m, pid_t pid, uint32_t queue_id, const struct model_work *work,
 	       uint32_t depth)
 {
 	struct model_queue *q = model_queue_of(m, pid, queue_id);
-	uint64_t index;
 	int r;
 
 	if (!q)
@@ -238,7 +230,7 @@ int model_loop(struct model *m, pid_t pid, uint32_t queue_id, const struct model
 	q->loop = *work;
 	hw_queue_on_complete(q->hw, refill, q);
 	for (uint32_t i = 0; i < depth; i++) {
-		r = submit(q, work, &index);
+		r = submit(q, work, NULL);
 		if (r < 0)
 			return r;
 	}
