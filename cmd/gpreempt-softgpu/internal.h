@@ -64,7 +64,6 @@ struct softgpu {
 int process_arrive(struct process *p);
 /* 0; -EAGAIN: its socket is full; other errors: it is gone. */
 int connection_send(struct connection *c, const void *packet, size_t len, int fd);
-void connection_want_room(struct connection *c); /* to be told when it is not full any more */
 void connection_end(struct connection *c);
 
 /* ---- jobs.c: all return -errno when the connection is to be ended ---- */

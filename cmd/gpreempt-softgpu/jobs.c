@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include <errno.h>
 #include <string.h>
+#include <sys/epoll.h>
 
 #include "cmd/gpreempt-softgpu/internal.h"
 #include "util/macros.h"
@@ -268,13 +269,14 @@ static int tell(struct work_queue *q)
 		if (!all[i].done_ns || index < q->told || q->told_mask >> (index - q->told) & 1)
 			continue;
 		r = tell_one(q, &all[i]);
-		if (r == -EAGAIN)
-			connection_want_room(q->c);
-		else if (r < 0)
+		q->c->full = r == -EAGAIN;
+		if (r < 0 && !q->c->full)
 			return r;
-		else
+		if (r == 0)
 			mark_told(q, index);
 	}
+	if (q->c->full)
+		sd_event_source_set_io_events(q->c->io, EPOLLIN | EPOLLOUT);
 	return 0;
 }
 

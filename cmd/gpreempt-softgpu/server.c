@@ -211,12 +211,6 @@ int connection_send(struct connection *c, const void *packet, size_t len, int fd
 	return send_fds(c->fd, packet, len, &fd, fd >= 0, MSG_DONTWAIT);
 }
 
-void connection_want_room(struct connection *c)
-{
-	c->full = true;
-	sd_event_source_set_io_events(c->io, EPOLLIN | EPOLLOUT);
-}
-
 /* 1: there may be more. Descriptors that come with it find no room, and nonsense is hung up on. */
 static int take_request(struct connection *c)
 {

@@ -82,18 +82,16 @@ static int receive_answer(int fd, struct soft_call *c)
 
 /* ---- connections ---- */
 
-static int connect_to(const char *path)
+static int connect_to(const struct sockaddr_un *addr)
 {
 	const struct timeval patience = { .tv_sec = PATIENCE_S };
-	struct sockaddr_un addr = { .sun_family = AF_UNIX };
 	_cleanup_close_ int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
 
 	if (fd < 0)
 		return -errno;
-	memcpy(addr.sun_path, path, sizeof(addr.sun_path));
 	if (setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience)) < 0 ||
 	    setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof(patience)) < 0 ||
-	    connect(fd, (struct sockaddr *)&addr, sizeof(addr)) < 0)
+	    connect(fd, (const struct sockaddr *)addr, sizeof(*addr)) < 0)
 		return -errno;
 	return steal_fd(&fd);
 }
@@ -134,7 +132,7 @@ static int join(struct soft_link *l, int fd)
 static int add_connection(struct soft_link *l)
 {
 	bool first = !l->client;
-	_cleanup_close_ int fd = connect_to(l->path);
+	_cleanup_close_ int fd = connect_to(&l->addr);
 	int r = fd < 0 ? fd : join(l, fd);
 
 	if (r < 0)
@@ -211,9 +209,10 @@ int soft_link_open(struct soft_link *l, const char *path)
 
 	pthread_mutex_init(&l->lock, NULL);
 	pthread_cond_init(&l->freed, NULL);
-	if (strlen(path) >= sizeof(l->path))
+	if (strlen(path) >= sizeof(l->addr.sun_path))
 		return -ENAMETOOLONG;
-	memcpy(l->path, path, strlen(path));
+	l->addr.sun_family = AF_UNIX;
+	memcpy(l->addr.sun_path, path, strlen(path));
 	l->pid = getpid();
 	fd = add_connection(l);
 	if (fd < 0)

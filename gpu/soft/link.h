@@ -16,7 +16,7 @@
 #define SOFT_MAX_OPEN 64 /* more calls than that wait for others */
 
 struct soft_link { /* link.c's own, but for what is to be read */
-	char path[sizeof(((struct sockaddr_un *)0)->sun_path)];
+	struct sockaddr_un addr;
 	pthread_mutex_t lock;
 	pthread_cond_t freed;
 	pid_t pid; /* whose connections they are */
