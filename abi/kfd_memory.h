@@ -102,18 +102,12 @@ struct kfd_ioctl_get_available_memory_args {
 };
 ABI_SIZE(struct kfd_ioctl_get_available_memory_args, 16);
 
-struct kfd_ioctl_svm_attribute {
-	uint32_t type;
-	uint32_t value;
-};
-ABI_SIZE(struct kfd_ioctl_svm_attribute, 8);
-
 struct kfd_ioctl_svm_args {
 	uint64_t start_addr;
 	uint64_t size;
 	uint32_t op;
 	uint32_t nattr;
-	struct kfd_ioctl_svm_attribute attrs[];
+	uint64_t attrs[]; /* type and value */
 };
 ABI_SIZE(struct kfd_ioctl_svm_args, 24);
 

@@ -143,8 +143,11 @@ static bool saved_wait(const struct hw_gpu *gpu)
 	return false;
 }
 
-static void dispatch(struct hw_gpu *gpu)
+static void dispatch(struct event *e)
 {
+	struct hw_gpu *gpu = container_of(e, struct hw_gpu, kick);
+
+	timeline_set(gpu->time, e, TIMELINE_NEVER);
 	if (gpu->frozen)
 		return;
 	if (gpu->time->now_ns < gpu->live_at_ns) {
@@ -156,14 +159,6 @@ static void dispatch(struct hw_gpu *gpu)
 		hw_restore(gpu, gpu->time->now_ns);
 		launch_new(gpu);
 	}
-}
-
-static void run_dispatch(struct event *e)
-{
-	struct hw_gpu *gpu = container_of(e, struct hw_gpu, kick);
-
-	timeline_set(gpu->time, e, TIMELINE_NEVER);
-	dispatch(gpu);
 }
 
 /* ---- its life ---- */
@@ -190,7 +185,7 @@ struct hw_gpu *hw_gpu_new(const struct model_chip *chip, struct timeline *time)
 	TAILQ_INIT(&gpu->run_list);
 	for (uint32_t x = 0; x < chip->n_xcc; x++)
 		gpu->free_room[x] = chip->cu_per_xcc * CU_ROOM;
-	gpu->kick.run = run_dispatch;
+	gpu->kick.run = dispatch;
 	gpu->turn_over.run = hw_turn_over;
 	if (timeline_set(time, &gpu->kick, TIMELINE_NEVER) < 0)
 		return NULL;
