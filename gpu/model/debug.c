@@ -135,39 +135,29 @@ static void set_exceptions_enabled(struct model *m, struct model_kproc *k, uint6
 	k->exception_enable = mask;
 }
 
-static int exception_source(struct model *m, struct model_kproc *k, uint32_t code, uint32_t source,
-			    uint64_t **ret)
+/* Where it would be pending; NULL: there is no such exception, or nobody of whom it could be. */
+static uint64_t *status_of(struct model *m, struct model_kproc *k, uint32_t code, uint32_t source)
 {
 	uint64_t mask = code >= 1 && code <= 63 ? KFD_EC_MASK(code) : 0;
-	struct model_queue *q;
-	struct model_pdd *pdd;
+	struct model_queue *q = model_queue_find(k, source);
+	struct model_pdd *pdd = model_pdd_by_id(m, k, source);
 
-	if (mask & KFD_EC_MASK_QUEUE) {
-		q = model_queue_find(k, source);
-		*ret = q ? &q->exception_status : NULL;
-	} else if (mask & KFD_EC_MASK_DEVICE) {
-		pdd = model_pdd_by_id(m, k, source);
-		*ret = pdd ? &pdd->exception_status : NULL;
-	} else if (mask & KFD_EC_MASK_PROCESS) {
-		*ret = &k->exception_status;
-	} else {
-		return -EINVAL;
-	}
-	return *ret ? 0 : -EINVAL;
+	if (mask & KFD_EC_MASK_QUEUE)
+		return q ? &q->exception_status : NULL;
+	if (mask & KFD_EC_MASK_DEVICE)
+		return pdd ? &pdd->exception_status : NULL;
+	return mask & KFD_EC_MASK_PROCESS ? &k->exception_status : NULL;
 }
 
 static int query_exception_info(struct model *m, struct model_kproc *k,
 				struct kfd_ioctl_dbg_trap_query_exception_info_args *a)
 {
+	uint64_t *status = status_of(m, k, a->exception_code, a->source_id);
 	uint32_t size = 0;
-	uint64_t *status;
 	int r;
 
-	if (!a->info_ptr)
+	if (!a->info_ptr || !status)
 		return -EINVAL;
-	r = exception_source(m, k, a->exception_code, a->source_id, &status);
-	if (r < 0)
-		return r;
 	if (!(*status & KFD_EC_MASK(a->exception_code)))
 		return -ENODATA;
 	if (a->exception_code == EC_PROCESS_RUNTIME) {
@@ -204,9 +194,7 @@ static int send_runtime_event(struct model *m, struct model_kproc *k,
 	uint64_t reason = a->exception_mask;
 
 	if (reason & KFD_EC_MASK(EC_DEVICE_MEMORY_VIOLATION)) {
-		struct model_pdd *pdd = model_pdd_by_id(m, k, a->gpu_id);
-
-		if (!pdd)
+		if (!model_pdd_by_id(m, k, a->gpu_id))
 			return -ENODEV;
 		reason &= ~KFD_EC_MASK(EC_DEVICE_MEMORY_VIOLATION);
 	}

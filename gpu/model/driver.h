@@ -47,7 +47,7 @@ struct model_gpu {
 	bool debug_vmid_reserved; /* chips that cannot debug per VMID */
 	uint32_t watch_ids; /* in use */
 	uint32_t total_queues;
-	uint8_t sdma_used[16], xgmi_used[16]; /* a bit per SDMA queue slot */
+	uint8_t sdma_used[2][16]; /* a bit per SDMA queue slot; of XGMI engines in the second */
 	struct model_gpu_stats stats;
 	struct ext_scheduler scheduler;
 };

@@ -82,9 +82,9 @@ static void note_latency(const struct ext_change *c)
 /* Once nothing that is to leave is on the hardware any more. */
 static int bring_back(struct ext_change *c)
 {
-	if (c->victims && !model_is_mes(c->gpu))
-		return 0;
-	return model_is_mes(c->gpu) ? model_mes_sync(c->gpu) : model_map_queues(c->gpu);
+	if (model_is_mes(c->gpu))
+		return model_mes_sync(c->gpu);
+	return c->victims ? 0 : model_map_queues(c->gpu);
 }
 
 static void finish(struct ext_change *c, int r)
@@ -99,12 +99,10 @@ static void over(struct hw_unmap_part *part)
 	struct ext_change *c = part->user;
 	int r = part->result;
 
-	if (!part->some)
-		r = model_unmap_all_end(c->gpu, &part->op, r);
-	else if (!model_is_mes(c->gpu))
+	if (part->some)
 		r = model_unmap_end(c->gpu, &part->op, r);
-	else if (model_unmap_end(c->gpu, &part->op, r < 0 ? -ETIME : 0) < 0)
-		r = -ETIME;
+	else
+		r = model_unmap_all_end(c->gpu, &part->op, r);
 	finish(c, r);
 }
 

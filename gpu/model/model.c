@@ -19,7 +19,8 @@ static int gpus_new(struct model *m)
 		gpu->id = make_gpu_id(i);
 		for (uint32_t k = 0; model_is_mes(gpu) && k < MES_SDMA_RESERVED; k++)
 			for (uint32_t engine = 0; engine < m->config.chip->n_sdma; engine++)
-				model_bit_take(gpu->sdma_used, 0, 1, 8 * sizeof(gpu->sdma_used));
+				model_bit_take(gpu->sdma_used[0], 0, 1,
+					       8 * sizeof(gpu->sdma_used[0]));
 		gpu->hw = hw_gpu_new(m->config.chip, &m->time);
 		if (!gpu->hw)
 			return -ENOMEM;

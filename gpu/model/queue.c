@@ -106,11 +106,10 @@ static int sdma_take(struct model_queue *q, uint32_t ioc_type)
 	bool xgmi = chosen ? q->sdma_engine >= n_pcie : ioc_type == KFD_IOC_QUEUE_TYPE_SDMA_XGMI;
 	uint32_t n = xgmi ? chip->n_sdma - n_pcie : n_pcie;
 	uint32_t first = xgmi ? n_pcie : 0;
-	uint8_t *map = xgmi ? q->gpu->xgmi_used : q->gpu->sdma_used;
-	uint32_t n_slots;
+	uint32_t n_slots = n * model_sdma_queues(chip);
+	uint8_t *map = q->gpu->sdma_used[xgmi];
 	int id;
 
-	n_slots = n * model_sdma_queues(chip);
 	id = model_bit_take(map, chosen ? q->sdma_engine - first : 0, chosen ? n : 1, n_slots);
 	if (id < 0)
 		return -ENOMEM;
@@ -124,8 +123,7 @@ static int sdma_take(struct model_queue *q, uint32_t ioc_type)
 static void sdma_give(struct model_queue *q)
 {
 	if (q->type != QUEUE_COMPUTE)
-		bit_clear(q->type == QUEUE_SDMA_XGMI ? q->gpu->xgmi_used : q->gpu->sdma_used,
-			  q->sdma_id);
+		bit_clear(q->gpu->sdma_used[q->type == QUEUE_SDMA_XGMI], q->sdma_id);
 }
 
 /* Static: by engine and queue. Since 6.12.115 gfx942 keeps to blocks of 32 bytes. */

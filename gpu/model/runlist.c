@@ -197,7 +197,8 @@ int model_unmap_end(struct model_gpu *gpu, const struct hw_unmap *op, int r)
 	gpu->stats.saved_bytes += op->saved_bytes;
 	gpu->stats.save_ns += op->save_ns;
 	note_saved_pointers(gpu);
-	if (r < 0 && !(r == -EREMOTEIO && reset_queue(gpu))) {
+	/* MES resets no queue alone. */
+	if (r < 0 && (model_is_mes(gpu) || r != -EREMOTEIO || !reset_queue(gpu))) {
 		hang(gpu);
 		return -ETIME;
 	}
@@ -290,8 +291,7 @@ int model_mes_remove(struct model_queue *q)
 	gpu->m->ext.waits++;
 	r = hw_unmap(gpu->hw, q->hw, &op);
 	gpu->m->ext.waits--;
-	/* It resets no queue alone. */
-	return model_unmap_end(gpu, &op, r < 0 ? -ETIME : 0) < 0 ? -ETIMEDOUT : 0;
+	return model_unmap_end(gpu, &op, r) < 0 ? -ETIMEDOUT : 0;
 }
 
 int model_mes_add(struct model_queue *q)
