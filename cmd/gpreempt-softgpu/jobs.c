@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
 #include <errno.h>
-#include <string.h>
 #include <sys/epoll.h>
 
 #include "cmd/gpreempt-softgpu/internal.h"
