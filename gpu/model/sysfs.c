@@ -37,7 +37,7 @@ static bool is_to_be_listed(const struct tree *t)
 
 bool model_at(struct tree *t, bool dir, const char *fmt, ...)
 {
-	char name[32];
+	char name[64]; /* longer than any */
 	va_list ap;
 	size_t n;
 
