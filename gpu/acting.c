@@ -114,7 +114,8 @@ static void target_free(struct gpu_target *t)
 {
 	if (!t)
 		return;
-	backend_of(t)->acting->end(t);
+	if (backend_of(t)->acting->end)
+		backend_of(t)->acting->end(t);
 	free(base_of(t)->ended);
 	free(base_of(t)->release);
 	free(t);
@@ -189,13 +190,6 @@ void acting_end(struct acting_backend *b)
 
 /* ---- what is read of processes, and what there is to hear ---- */
 
-int acting_refuse(char *ret_why, int error, const char *why)
-{
-	if (ret_why)
-		snprintf(ret_why, GPU_WHY_SIZE, "%.*s", GPU_WHY_SIZE - 1, why);
-	return error;
-}
-
 int acting_poll(const struct acting_backend *b, uint32_t part, int fd)
 {
 	struct epoll_event e = { .events = EPOLLIN, .data.u32 = part };
@@ -204,7 +198,7 @@ int acting_poll(const struct acting_backend *b, uint32_t part, int fd)
 }
 
 int acting_open(struct acting_backend *b, bool by_readers, const struct proc_source *source,
-		char *ret_why)
+		struct gpu_why *ret_why)
 {
 	int r = mailbox_init(&b->done);
 
@@ -214,14 +208,14 @@ int acting_open(struct acting_backend *b, bool by_readers, const struct proc_sou
 	if (r >= 0 && by_readers)
 		r = readers_new(&(struct readers_options){ 0 }, &b->readers);
 	if (r == -ENOPKG)
-		return acting_refuse(ret_why, r, "the program " READER_PROGRAM " is not installed");
+		return gpu_why_fail(ret_why, r, "the program " READER_PROGRAM " is not installed");
 	if (r >= 0)
 		r = asks_new(b->readers, source, &b->asks);
 	if (r >= 0)
 		r = acting_poll(b, ACTING_ORDERS, b->done.fd);
 	if (r >= 0 && b->readers)
 		r = acting_poll(b, ACTING_READERS, readers_fd(b->readers));
-	return r < 0 ? acting_refuse(ret_why, r, strerror(-r)) : 0;
+	return r < 0 ? gpu_why_fail(ret_why, r, NULL) : 0;
 }
 
 void acting_done(struct acting_backend *b)

@@ -36,9 +36,9 @@ struct target_base { /* what a struct gpu_target begins with */
 /* How it is acted on targets. */
 struct acting {
 	size_t target_size, order_size; /* of what begins with a target_base, and a struct order */
-	/* A target that has nothing but its base is to be attached; end() also where it failed. */
+	/* A target that has nothing but its base is to be attached. */
 	int (*begin)(struct gpu_target *t, const struct gpu_attach *request);
-	void (*end)(struct gpu_target *t);
+	void (*end)(struct gpu_target *t); /* also where that failed; NULL: nothing is to be done */
 	/* Takes the order over unless it fails, as a release does not. The first one attaches. */
 	int (*post)(struct gpu_target *t, struct order *o);
 	void (*close)(struct backend *b); /* lets everybody go, and waits for it */
@@ -72,14 +72,12 @@ bool acting_answer(struct gpu_backend *base, struct proc_files *ret);
 /* ---- for the implementation ---- */
 
 /*
- * What is read of processes, by readers or here, from @source, and fd. @ret_why: GPU_WHY_SIZE bytes
- * for a line on failure, or NULL. Both descriptors are -1 before.
+ * What is read of processes, by readers or here, from @source, and fd. Both descriptors are -1
+ * before.
  */
 int acting_open(struct acting_backend *b, bool by_readers, const struct proc_source *source,
-		char *ret_why);
+		struct gpu_why *ret_why);
 void acting_done(struct acting_backend *b); /* the reverse, also of a failed one */
-/* Says why, and returns @error. */
-int acting_refuse(char *ret_why, int error, const char *why);
 /* fd is readable, with that as its data, also when @fd is. */
 enum acting_part { ACTING_ORDERS, ACTING_READERS, ACTING_OTHERS };
 int acting_poll(const struct acting_backend *b, uint32_t part, int fd);

@@ -23,7 +23,6 @@
 
 #define GPU_ALL_QUEUES UINT32_MAX
 #define GPU_NODES_MAX 64
-#define GPU_WHY_SIZE 192
 
 struct gpu_backend; /* the implementation's own struct begins with this one */
 struct gpu_watch; /* a process that is looked at; any class */
@@ -161,9 +160,11 @@ struct gpu_ops {
 	 * it is still under way; -ECANCELED: none is, a refresh may have ended it. -ESRCH.
 	 */
 	int (*looked)(struct gpu_watch *w, const struct gpu_sample **ret);
-	/* Why some of its queues cannot be looked at, for people; NULL: all can be. */
+	/*
+	 * Why some of its queues cannot be looked at, for people; NULL: all can be. The same of
+	 * everybody's, as far as it is known. Without these calls nothing can be in the way.
+	 */
 	const char *(*blind)(const struct gpu_watch *w);
-	/* The same of everybody's, as far as it is known. NULL: nothing can be in the way. */
 	const char *(*problem)(struct gpu_backend *b);
 
 	/* ---- acting; each ends with a gpu_done ---- */
@@ -187,7 +188,7 @@ struct gpu_ops {
 
 	/* Something of it is off the GPU now, by us. */
 	bool (*holds)(struct gpu_target *t);
-	/* Which queues: how many, of which @max at most are written. NULL: it is not told. */
+	/* Which queues: how many, of which @max at most are written. */
 	int (*held)(struct gpu_target *t, uint32_t *ret, size_t max);
 	/*
 	 * With caps.made_up_time, when that has moved on: does what has become due, and returns

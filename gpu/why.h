@@ -21,5 +21,10 @@ struct gpu_why {
 /* @hint may be NULL. */
 void gpu_why_set(struct gpu_why *ret, enum gpu_why_kind kind, const char *hint, const char *fmt,
 		 ...) _printf_(4, 5);
+/*
+ * The same by an -errno, which is returned. @what: the line, if it says it all, or NULL: errno's
+ * own. @ret may be NULL.
+ */
+int gpu_why_fail(struct gpu_why *ret, int error, const char *what);
 
 #endif

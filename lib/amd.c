@@ -4,7 +4,6 @@
 #include <linux/capability.h>
 #include <string.h>
 
-#include "gpu/kfd/backend.h"
 #include "gpu/kfd/release.h"
 #include "gpu/kfd/signing.h"
 #include "lib/internal.h"
@@ -339,28 +338,14 @@ static enum way choose_way(struct gpreempt_ctx *ctx, unsigned int flags)
 
 static int amd_open_backend(struct gpreempt_ctx *ctx, unsigned int flags, struct gpu_backend **ret)
 {
+	static const char *const names[] = { "K3", "K2", "K1" };
 	enum way way = choose_way(ctx, flags);
 	bool unguarded = flags & GPREEMPT_ATTACH_LOOK_ONLY && gpreempt_is_modelled(ctx);
-	bool guarded = way != WAY_EXT && !unguarded;
-	struct gpu_backend **b = &ctx->backends[unguarded ? MAX_WAYS + way : way];
-	char why[GPU_WHY_SIZE] = "";
-	struct gkfd_backend_options options = {
-		.ext = way == WAY_EXT ? GKFD_EXT_ONLY : GKFD_EXT_NEVER,
-		.way = way == WAY_PAUSE ? GKFD_BY_PAUSE : GKFD_BY_DEBUG,
-		.named_only = true,
-		.why = why,
-	};
 	int r = ctx_open_device(ctx);
 
-	if (r >= 0 && guarded)
-		r = ctx_start_guard(ctx);
-	if (r < 0)
-		return r;
-	options.guard = guarded ? ctx->guard : NULL;
-	if (!*b)
-		r = gkfd_backend_open(gkfd_ref(ctx->k), &options, b);
-	*ret = *b;
-	return r < 0 ? ctx_fail_errno(ctx, r, why[0] ? why : "attach") : 0;
+	return r < 0 ? r :
+		       ctx_open_backend(ctx, unguarded ? MAX_WAYS + way : way, names[way],
+					way != WAY_EXT && !unguarded, ret);
 }
 
 /* Where that cannot be told it may have some. */
@@ -416,11 +401,18 @@ static int amd_release(struct gpreempt_ctx *ctx, pid_t pid, bool named)
 
 /* ---- opening ---- */
 
-static void amd_close(struct gpreempt_ctx *ctx)
+static int amd_begin(struct gpreempt_ctx *ctx)
+{
+	ctx->k = ctx->data;
+	ctx->modelled = ctx->k->transport->modelled;
+	ctx->alone = ctx->k->transport->alone;
+	return 0;
+}
+
+static void amd_end(struct gpreempt_ctx *ctx)
 {
 	if (ctx->topology_read)
 		gkfd_topology_done(&ctx->topology);
-	gkfd_free(ctx->k);
 }
 
 static uint64_t amd_now_ns(struct gpreempt_ctx *ctx)
@@ -428,13 +420,23 @@ static uint64_t amd_now_ns(struct gpreempt_ctx *ctx)
 	return gkfd_now_ns(ctx->k);
 }
 
+static int amd_wait(struct gpreempt_ctx *ctx, struct pollfd *fds, size_t n, uint64_t ns)
+{
+	return gkfd_wait(ctx->k, fds, n, ns);
+}
+
 const struct vendor vendor_amd = {
-	.driver = "AMD's driver",
-	.has = HAS_SLOTS | HAS_PROGRESS | HAS_GRACE | HAS_OWN | HAS_BRAKE | HAS_SCHEDULER,
+	.has = GPREEMPT_HAS_QUEUES | GPREEMPT_HAS_HOLDS | GPREEMPT_HAS_SLOTS |
+	       GPREEMPT_HAS_PROGRESS | GPREEMPT_HAS_GRACE | GPREEMPT_HAS_OWN | GPREEMPT_HAS_BRAKE |
+	       GPREEMPT_HAS_SCHEDULER,
+	.begin = amd_begin,
+	.end = amd_end,
 	.open_backend = amd_open_backend,
 	.snapshot = amd_snapshot,
-	.close = amd_close,
+	.saved = amd_saved,
+	.save_ns = model_save_ns,
 	.now_ns = amd_now_ns,
+	.wait = amd_wait,
 	.device_info = amd_device_info,
 	.gpus = amd_gpus,
 	.levels = amd_levels,

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 #include <errno.h>
-#include <poll.h>
 #include <string.h>
-#include <time.h>
 
+#include "gpu/kfd/driver.h"
 #include "gpu/model/model.h"
-#include "gpu/soft/transport.h"
+#include "gpu/nvrm/driver.h"
+#include "gpu/soft/driver.h"
 #include "lib/internal.h"
 
 static void list_presets(char *buf, size_t size)
@@ -19,97 +19,114 @@ static void list_presets(char *buf, size_t size)
 		snprintf(buf + at, size - at, "; for example: --device model:mi300x");
 }
 
-static int open_model(struct gpreempt_ctx *ctx, const char *spec)
+static int open_model(const char *spec, void **ret, struct gpu_why *ret_why)
 {
-	char presets[sizeof(ctx->last.hint)];
 	_cleanup_free_ char *why = NULL;
-	struct model *m = NULL;
-	int r;
+	struct gkfd *k = NULL;
+	struct model *m;
+	int r = model_new_preset(spec, &m, &why);
 
-	r = model_new_preset(spec, &m, &why);
 	if (r == -EINVAL) {
-		list_presets(presets, sizeof(presets));
-		return ctx_fail(ctx, r, GPREEMPT_ERROR_USAGE, presets, "no such model '%s'%s%s",
-				spec ? spec : "", why ? ": " : "", why ? why : "");
-	}
-	snprintf(ctx->backend, sizeof(ctx->backend), "model");
-	if (r >= 0)
-		r = gkfd_new(&gkfd_transport_model, model_transport_new(m), &ctx->k);
-	return r < 0 ? ctx_fail_errno(ctx, r, "making the model") : 0;
-}
-
-static int open_kfd(struct gpreempt_ctx *ctx)
-{
-	int r = gkfd_new(&gkfd_transport_syscall, gkfd_syscall_new(NULL), &ctx->k);
-	_cleanup_free_ char *names = NULL;
-
-	if (r < 0)
+		gpu_why_set(ret_why, GPU_WHY_USAGE, NULL, "no such model '%s'%s%s",
+			    spec ? spec : "", why ? ": " : "", why ? why : "");
+		list_presets(ret_why->hint, sizeof(ret_why->hint));
 		return r;
-	snprintf(ctx->backend, sizeof(ctx->backend), "kfd");
-	/* The driver makes this tree and its device node together. */
-	r = gkfd_list_dir(ctx->k, GKFD_TREE_SYSFS, "topology", &names);
+	}
+	if (r >= 0)
+		r = gkfd_new(&gkfd_transport_model, model_transport_new(m), &k);
 	if (r < 0)
-		return ctx_fail(ctx, -ENODEV, GPREEMPT_ERROR_ABSENT,
-				"load amdgpu, or try without a GPU: --device model",
-				"no AMD GPU driver on this machine (no /dev/kfd)");
+		return gpu_why_fail(ret_why, r, "the model cannot be made");
+	*ret = k;
 	return 0;
 }
 
-/* AMD's driver where it is there, else NVIDIA's. */
-static int open_any(struct gpreempt_ctx *ctx)
-{
-	int r = open_kfd(ctx);
+static const struct gpu_driver model_driver = {
+	.name = "model",
+	.argument = "[:PRESET]",
+	.whose = "the model's",
+	.open = open_model,
+	.close = gkfd_driver_close,
+	.act = gkfd_driver_act,
+};
 
-	if (r != -ENODEV)
-		return r;
-	gkfd_free(steal_ptr(&ctx->k));
-	ctx_clear_error(ctx);
-	r = ctx_open_nvrm_driver(ctx);
-	if (r == -ENODEV)
-		return ctx_fail(ctx, r, GPREEMPT_ERROR_ABSENT,
-				"load amdgpu or nvidia, or try without a GPU: --device model",
-				"no GPU driver on this machine: neither AMD's (no /dev/kfd) nor "
-				"NVIDIA's (no /dev/nvidiactl)");
-	return r;
+/* What people ask of these they tell in more detail than a backend does. */
+static const struct {
+	const struct gpu_driver *driver;
+	const struct vendor *vendor;
+} vendors[] = {
+	{ &model_driver, &vendor_amd },
+	{ &soft_driver, &vendor_amd },
+	{ &gkfd_driver, &vendor_amd },
+	{ &nvrm_driver, &vendor_nvidia },
+};
+
+int ctx_take(struct gpreempt_ctx *ctx, const struct gpu_driver *driver, void *data)
+{
+	ctx->driver = driver;
+	ctx->data = data;
+	ctx->vendor = &vendor_plain;
+	for (size_t i = 0; i < ARRAY_SIZE(vendors); i++) {
+		if (!strcmp(vendors[i].driver->name, driver->name))
+			ctx->vendor = vendors[i].vendor;
+	}
+	ctx->has = ctx->vendor->has;
+	return ctx->vendor->begin(ctx);
 }
 
-/* A software GPU that others use too. */
-static int open_soft(struct gpreempt_ctx *ctx, const char *socket)
+static int open_named(struct gpreempt_ctx *ctx, const char *device, const struct gpu_driver **ret,
+		      void **ret_data)
 {
-	void *data;
-	int r = soft_new(socket, &data);
+	const struct gpu_driver *d = &model_driver;
+	const char *argument;
+	struct gpu_why why;
+	char names[128];
+	int r;
 
-	if (r == -ENOENT || r == -ECONNREFUSED)
-		return ctx_fail(ctx, -ENODEV, GPREEMPT_ERROR_ABSENT,
-				"start one: gpreempt-softgpu SOCKET", "no software GPU at %s: %s",
-				socket, strerror(-r));
-	if (r == -EACCES || r == -EUSERS || r == -EOPNOTSUPP)
-		return ctx_fail(ctx, r, GPREEMPT_ERROR_REFUSED, NULL, "the software GPU at %s: %s",
-				socket,
-				r == -EOPNOTSUPP ? "it is in another pid namespace" : strerror(-r));
-	if (r < 0)
-		return ctx_fail_errno(ctx, r, "connecting to the software GPU");
-	snprintf(ctx->backend, sizeof(ctx->backend), "soft");
-	return gkfd_new(&gkfd_transport_soft, data, &ctx->k);
+	if (!gpu_driver_is(d, device, &argument))
+		d = gpu_driver_named(device, &argument);
+	if (!d) {
+		gpu_driver_list(names, sizeof(names));
+		gpu_why_set(&why, GPU_WHY_USAGE, NULL, "no such device '%s'", device);
+		snprintf(why.hint, sizeof(why.hint), "devices: auto, %s, %s%s", names,
+			 model_driver.name, model_driver.argument);
+		return ctx_fail_why(ctx, -EINVAL, &why);
+	}
+	*ret = d;
+	r = d->open(argument, ret_data, &why);
+	return r < 0 ? ctx_fail_why(ctx, r, &why) : 0;
 }
-
-#define DEVICES "devices: auto, kfd, nvrm, model, model:PRESET, soft:SOCKET"
 
 static int open_device(struct gpreempt_ctx *ctx, const char *device)
 {
-	if (!device || strcmp(device, "auto") == 0)
-		return open_any(ctx);
-	if (strcmp(device, "kfd") == 0)
-		return open_kfd(ctx);
-	if (strcmp(device, "nvrm") == 0)
-		return ctx_open_nvrm_driver(ctx);
-	if (strcmp(device, "model") == 0)
-		return open_model(ctx, NULL);
-	if (strncmp(device, "model:", strlen("model:")) == 0)
-		return open_model(ctx, device + strlen("model:"));
-	if (strncmp(device, "soft:", strlen("soft:")) == 0)
-		return open_soft(ctx, device + strlen("soft:"));
-	return ctx_fail(ctx, -EINVAL, GPREEMPT_ERROR_USAGE, DEVICES, "no such device '%s'", device);
+	const struct gpu_driver *d;
+	struct gpu_why why;
+	void *data;
+	int r;
+
+	if (device && strcmp(device, "auto")) {
+		r = open_named(ctx, device, &d, &data);
+	} else {
+		r = gpu_driver_open_any(NULL, &d, &data, &why);
+		if (r < 0)
+			ctx_fail_why(ctx, r, &why);
+	}
+	return r < 0 ? r : ctx_take(ctx, d, data);
+}
+
+int ctx_open_backend(struct gpreempt_ctx *ctx, unsigned int slot, const char *level, bool guarded,
+		     struct gpu_backend **ret)
+{
+	struct gpu_way way = { .level = level };
+	struct gpu_why why;
+	int r = guarded ? ctx_start_guard(ctx) : 0;
+
+	if (r < 0)
+		return r;
+	way.guard = guarded ? ctx->guard : NULL;
+	if (!ctx->backends[slot])
+		r = ctx->driver->act(ctx->data, &way, &ctx->backends[slot], &why);
+	*ret = ctx->backends[slot];
+	return r < 0 ? ctx_fail_why(ctx, r, &why) : 0;
 }
 
 struct gpreempt_ctx *ctx_new(void)
@@ -119,7 +136,6 @@ struct gpreempt_ctx *ctx_new(void)
 	if (!ctx)
 		return NULL;
 	ctx->refs = 1;
-	ctx->vendor = &vendor_amd;
 	ctx->slot = -1;
 	LIST_INIT(&ctx->processes);
 	ctx_clear_error(ctx);
@@ -136,8 +152,6 @@ EXPORT int gpreempt_open(const char *device, struct gpreempt_ctx **ret,
 		return -ENOMEM;
 	r = open_device(ctx, device);
 	if (r < 0) {
-		if (ctx->last.kind == GPREEMPT_ERROR_NONE)
-			ctx_fail_errno(ctx, r, "opening the device");
 		gpreempt_get_error(ctx, ret_error);
 		gpreempt_unref(ctx);
 		return r;
@@ -163,24 +177,27 @@ EXPORT struct gpreempt_ctx *gpreempt_unref(struct gpreempt_ctx *ctx)
 	backends_close(ctx);
 	guard_stop(ctx->guard);
 	gpreempt_daemon_close(ctx->daemon);
-	ctx->vendor->close(ctx);
+	if (ctx->driver) {
+		ctx->vendor->end(ctx);
+		ctx->driver->close(ctx->data);
+	}
 	free(ctx);
 	return NULL;
 }
 
 EXPORT const char *gpreempt_backend(const struct gpreempt_ctx *ctx)
 {
-	return ctx->backend;
+	return ctx->driver->name;
 }
 
 EXPORT bool gpreempt_is_modelled(const struct gpreempt_ctx *ctx)
 {
-	return ctx->k && ctx->k->transport->modelled;
+	return ctx->modelled;
 }
 
-bool ctx_is_alone(const struct gpreempt_ctx *ctx)
+EXPORT unsigned int gpreempt_abilities(const struct gpreempt_ctx *ctx)
 {
-	return ctx->k && ctx->k->transport->alone;
+	return ctx->has;
 }
 
 EXPORT uint64_t gpreempt_now_ns(struct gpreempt_ctx *ctx)
@@ -188,12 +205,12 @@ EXPORT uint64_t gpreempt_now_ns(struct gpreempt_ctx *ctx)
 	return ctx->vendor->now_ns(ctx);
 }
 
-int ctx_needs(struct gpreempt_ctx *ctx, enum ability ability, const char *what, const char *hint)
+int ctx_needs(struct gpreempt_ctx *ctx, unsigned int ability, const char *what, const char *hint)
 {
-	if (ctx->vendor->has & ability)
+	if (ctx->has & ability)
 		return 0;
-	return ctx_fail(ctx, -EOPNOTSUPP, GPREEMPT_ERROR_REFUSED, hint, "%s has no %s",
-			ctx->vendor->driver, what);
+	return ctx_fail(ctx, -EOPNOTSUPP, GPREEMPT_ERROR_REFUSED, hint, "%s driver has no %s",
+			ctx->driver->whose, what);
 }
 
 int ctx_open_device(struct gpreempt_ctx *ctx)
@@ -213,7 +230,7 @@ int ctx_open_device(struct gpreempt_ctx *ctx)
 
 pid_t ctx_own_pid(const struct gpreempt_ctx *ctx)
 {
-	return ctx_is_alone(ctx) ? MODEL_SELF_PID : getpid();
+	return ctx->alone ? MODEL_SELF_PID : getpid();
 }
 
 int ctx_topology(struct gpreempt_ctx *ctx, const struct gkfd_topology **ret)
@@ -285,14 +302,8 @@ EXPORT int gpreempt_guard_fd(const struct gpreempt_ctx *ctx)
 static int wait_a_while(struct gpreempt_ctx *ctx, struct pollfd *fds, size_t n, uint64_t ns,
 			bool endless)
 {
-	struct timespec ts = { .tv_sec = (time_t)(ns / NSEC_PER_SEC),
-			       .tv_nsec = (long)(ns % NSEC_PER_SEC) };
-	int r;
-
-	if (ctx->k && !(endless && ctx_is_alone(ctx)))
-		return gkfd_wait(ctx->k, fds, n, ns);
-	r = ppoll(fds, n, &ts, NULL);
-	return r < 0 ? -errno : r;
+	return endless && ctx->alone ? plain_wait(ctx, fds, n, ns) :
+				       ctx->vendor->wait(ctx, fds, n, ns);
 }
 
 EXPORT int gpreempt_wait(struct gpreempt_ctx *ctx, struct pollfd *fds, size_t n,

@@ -24,7 +24,7 @@ EXPORT int gpreempt_get_device_info(struct gpreempt_ctx *ctx, struct gpreempt_de
 	r = out_check(&ctx->last, ret, UP_TO(struct gpreempt_device_info, signed_modules_only));
 	if (r < 0)
 		return r;
-	snprintf(info.backend, sizeof(info.backend), "%s", ctx->backend);
+	snprintf(info.backend, sizeof(info.backend), "%s", ctx->driver->name);
 	r = ctx->vendor->device_info(ctx, &info);
 	if (r < 0)
 		return r;

@@ -135,7 +135,7 @@ EXPORT int gpreempt_hint(struct gpreempt_ctx *ctx, pid_t pid)
 	int r;
 
 	/* The processes of a model of our own are nobody else's. */
-	if (ctx_is_alone(ctx))
+	if (ctx->alone)
 		return tell_kernel(ctx, pid);
 	if (!ctx->daemon && gpreempt_daemon_open(NULL, &ctx->daemon, &ctx->last) < 0)
 		return ctx->last.kind == GPREEMPT_ERROR_ABSENT ? tell_kernel(ctx, pid) :

@@ -158,7 +158,7 @@ static int fill(struct gpreempt_ctx *ctx, struct out_array *out)
 {
 	_cleanup_free_ struct gpreempt_hqd_status *gpus = NULL;
 	struct account a = { .classes_known = true };
-	int r = ctx_needs(ctx, HAS_SLOTS, "hardware queue slots to be told",
+	int r = ctx_needs(ctx, GPREEMPT_HAS_SLOTS, "hardware queue slots to be told",
 			  "see who uses the GPUs with: gpreempt list");
 
 	if (r >= 0)

@@ -3,10 +3,11 @@
 #ifndef GPREEMPT_LIB_INTERNAL_H
 #define GPREEMPT_LIB_INTERNAL_H
 
+#include <poll.h>
 #include <sys/queue.h>
 
 #include "gpreempt/daemon.h"
-#include "gpu/backend.h"
+#include "gpu/driver.h"
 #include "gpu/guard.h"
 #include "gpu/kfd/ext.h"
 #include "gpu/kfd/kfd.h"
@@ -42,9 +43,14 @@ struct gpreempt_process {
 
 struct gpreempt_ctx {
 	unsigned int refs;
-	const struct vendor *vendor; /* AMD unless somebody says otherwise */
-	struct gkfd *k; /* NULL: another vendor's */
-	struct nvrm *nvrm; /* NULL: another vendor's */
+	const struct gpu_driver *driver; /* NULL: none has been taken */
+	void *data; /* the driver's */
+	const struct vendor *vendor;
+	struct gkfd *k; /* the same data; NULL: it is another vendor's */
+	struct nvrm *nvrm; /* the same */
+	unsigned int has; /* enum gpreempt_ability */
+	bool modelled; /* its times are nobody's hardware's */
+	bool alone; /* on a model of its own, which is nobody else's */
 	struct nvrm_version nvrm_version;
 	struct nvrm_finder *nvrm_finder; /* since processes were asked for first */
 	/*
@@ -52,7 +58,6 @@ struct gpreempt_ctx {
 	 * for those who only look and stop nobody by that.
 	 */
 	struct gpu_backend *backends[2 * MAX_WAYS];
-	char backend[16];
 	struct gpreempt_error last;
 	struct gkfd_topology topology; /* read once */
 	bool topology_read;
@@ -81,10 +86,12 @@ void ctx_clear_error(struct gpreempt_ctx *ctx);
 /* ---- ctx.c ---- */
 
 struct gpreempt_ctx *ctx_new(void); /* of no device yet; NULL: no memory */
+int ctx_take(struct gpreempt_ctx *ctx, const struct gpu_driver *driver, void *data);
+/* The one at this place of ctx->backends; notes its failure. @level as in struct gpu_way. */
+int ctx_open_backend(struct gpreempt_ctx *ctx, unsigned int slot, const char *level, bool guarded,
+		     struct gpu_backend **ret);
 /* Opens /dev/kfd once. */
 int ctx_open_device(struct gpreempt_ctx *ctx);
-/* On a model of its own, which is nobody else's. */
-bool ctx_is_alone(const struct gpreempt_ctx *ctx);
 pid_t ctx_own_pid(const struct gpreempt_ctx *ctx); /* as the device knows this process */
 int ctx_topology(struct gpreempt_ctx *ctx, const struct gkfd_topology **ret);
 /* Around calls that wait for the hardware: the owner cannot beat meanwhile. */
@@ -128,26 +135,29 @@ int in_entry(struct gpreempt_error *e, void *defaults, const void *array, size_t
 
 /* ---- what differs between vendors and ways ---- */
 
-/* What a driver may have or not. */
-enum ability {
-	HAS_SLOTS = 1u << 0, /* tells of hardware queue slots */
-	HAS_PROGRESS = 1u << 1, /* of what queues have to do */
-	HAS_GRACE = 1u << 2, /* a grace period for what runs */
-	HAS_OWN = 1u << 3, /* the caller's own queues can be suspended */
-	HAS_BRAKE = 1u << 4, /* a GPU can be stopped as a whole, with an extension */
-	HAS_SCHEDULER = 1u << 5, /* one inside the driver, with an extension */
-};
-
-/* What only people ask a driver, and how its backends are opened: one table for each vendor. */
+/* What only people ask a driver, and how its backends are opened. */
 struct vendor {
-	const char *driver; /* "NVIDIA's driver" */
-	uint32_t has; /* enum ability */
+	unsigned int has; /* enum gpreempt_ability */
+	int (*begin)(struct gpreempt_ctx *ctx); /* on ctx->data; notes its failure */
+	void (*end)(struct gpreempt_ctx *ctx); /* nothing is attached any more */
 	/* For GPREEMPT_ATTACH_*; notes its failure. */
 	int (*open_backend)(struct gpreempt_ctx *ctx, unsigned int flags, struct gpu_backend **ret);
+	/*
+	 * For plain_snapshot() and what is beside it: the queues of a process, to be freed, and
+	 * whether it may have others; and who it is.
+	 */
+	int (*look)(struct gpreempt_ctx *ctx, pid_t pid, struct gpreempt_queue **ret, size_t *ret_n,
+		    bool *ret_hidden);
+	int (*identify)(struct gpreempt_ctx *ctx, pid_t pid, struct gkfd_proc_ident *ret);
 	/* All queues with everything known; *ret is the caller's to free. */
 	int (*snapshot)(struct gpreempt_process *p, struct gpreempt_queue **ret, size_t *ret_n);
-	void (*close)(struct gpreempt_ctx *ctx); /* nothing is attached any more */
+	/* What a suspension left in the save areas of the queues it took. NULL: nobody knows. */
+	void (*saved)(struct gpreempt_process *p, struct gpreempt_timing *t);
+	/* Of all GPUs so far, where times are modelled. NULL: nobody knows. */
+	uint64_t (*save_ns)(struct gpreempt_ctx *ctx);
 	uint64_t (*now_ns)(struct gpreempt_ctx *ctx);
+	/* As ppoll(2): how many of @fds are ready, or -errno. */
+	int (*wait)(struct gpreempt_ctx *ctx, struct pollfd *fds, size_t n, uint64_t ns);
 
 	int (*device_info)(struct gpreempt_ctx *ctx, struct gpreempt_device_info *info);
 	out_fill_fn gpus;
@@ -155,7 +165,7 @@ struct vendor {
 	/* NULL: there is none. */
 	int (*self_test)(struct gpreempt_ctx *ctx, uint32_t index, struct gpreempt_self_test *ret);
 	out_fill_fn processes;
-	/* @only_idle: with HAS_PROGRESS only. */
+	/* @only_idle: with GPREEMPT_HAS_PROGRESS only. */
 	int (*queues)(struct gpreempt_ctx *ctx, const struct gpreempt_queue_filter *filter,
 		      bool only_idle, struct out_array *out);
 
@@ -167,20 +177,24 @@ struct vendor {
 
 #define level_reason(level, ...) snprintf((level)->reason, sizeof((level)->reason), __VA_ARGS__)
 
-extern const struct vendor vendor_amd; /* amd.c */
+extern const struct vendor vendor_amd, vendor_nvidia;
+
+/* ---- plain.c: a driver that has nothing but its backend, and what others have from there ---- */
+
+extern const struct vendor vendor_plain;
+int plain_wait(struct gpreempt_ctx *ctx, struct pollfd *fds, size_t n, uint64_t ns);
+int plain_snapshot(struct gpreempt_process *p, struct gpreempt_queue **ret, size_t *ret_n);
+int plain_processes(struct gpreempt_ctx *ctx, struct out_array *out);
+int plain_queues(struct gpreempt_ctx *ctx, const struct gpreempt_queue_filter *filter,
+		 bool only_idle, struct out_array *out);
 
 /* 0, or -EOPNOTSUPP: "NVIDIA's driver has no WHAT". */
-int ctx_needs(struct gpreempt_ctx *ctx, enum ability ability, const char *what, const char *hint);
-
-/* ---- nvrm.c ---- */
-
-/* Makes @ctx one of NVIDIA's driver, which it owns from then on. -ENODEV: there is none. */
-int ctx_open_nvrm(struct gpreempt_ctx *ctx, struct nvrm *n);
-int ctx_open_nvrm_driver(struct gpreempt_ctx *ctx); /* the machine's own */
+int ctx_needs(struct gpreempt_ctx *ctx, unsigned int ability, const char *what, const char *hint);
 
 /* ---- of AMD's driver, behind vendor_amd ---- */
 
 int amd_snapshot(struct gpreempt_process *p, struct gpreempt_queue **ret, size_t *ret_n);
+void amd_saved(struct gpreempt_process *p, struct gpreempt_timing *t);
 int amd_processes(struct gpreempt_ctx *ctx, struct out_array *out);
 int amd_queues(struct gpreempt_ctx *ctx, const struct gpreempt_queue_filter *filter, bool only_idle,
 	       struct out_array *out);
@@ -198,6 +212,8 @@ void process_await(struct gpreempt_process *const *procs, size_t n);
 int process_fail(struct gpreempt_process *p); /* notes why that came to nothing */
 /* 0, or why it is attached no more. */
 int process_check(struct gpreempt_process *p);
+/* Takes what backend @b has to say of the processes attached by it. */
+void process_hear(struct gpreempt_ctx *ctx, struct gpu_backend *b);
 /* The caller is well for so long. */
 void backends_promise(struct gpreempt_ctx *ctx, uint64_t allow_ns);
 void backends_tick(struct gpreempt_ctx *ctx); /* time that is made up has moved on */
@@ -205,7 +221,7 @@ void backends_close(struct gpreempt_ctx *ctx); /* nothing may be attached any mo
 
 /* ---- model.c ---- */
 
-uint64_t model_save_ns(struct gpreempt_ctx *ctx); /* of all GPUs so far; 0 on hardware */
+uint64_t model_save_ns(struct gpreempt_ctx *ctx); /* also of a software GPU */
 
 /* ---- processes.c: going through the processes of the machine without touching them ---- */
 

@@ -18,7 +18,7 @@
 static int open_ext(struct gpreempt_ctx *ctx, const char *what)
 {
 	struct kfd_gpreempt_version version;
-	int r = ctx_needs(ctx, HAS_SCHEDULER, what, "gpreemptd schedules there");
+	int r = ctx_needs(ctx, GPREEMPT_HAS_SCHEDULER, what, "gpreemptd schedules there");
 
 	if (r < 0)
 		return r;

@@ -10,7 +10,7 @@
 /* One of our own. Tracer threads use it too: to be given back soon. */
 static int model_take(struct gpreempt_ctx *ctx, struct model **ret)
 {
-	if (!ctx_is_alone(ctx))
+	if (!ctx->alone)
 		return ctx_fail(ctx, -EOPNOTSUPP, GPREEMPT_ERROR_REFUSED, "open \"model\"",
 				"only a model can do this");
 	*ret = model_transport_lock(ctx->k->data);
@@ -28,8 +28,8 @@ uint64_t model_save_ns(struct gpreempt_ctx *ctx)
 	struct model *m;
 	uint64_t sum = 0;
 
-	if (!ctx_is_alone(ctx))
-		return gpreempt_is_modelled(ctx) ? soft_save_ns(ctx->k->data) : 0;
+	if (!ctx->alone)
+		return soft_save_ns(ctx->k->data);
 	m = model_transport_lock(ctx->k->data);
 	for (uint32_t i = 0; model_gpu_stats(m, i, &stats) >= 0; i++)
 		sum += stats.save_ns;

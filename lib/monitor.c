@@ -12,7 +12,7 @@ struct gpreempt_monitor {
 EXPORT int gpreempt_monitor_new(struct gpreempt_process *p, struct gpreempt_monitor **ret)
 {
 	struct gpreempt_monitor *mon;
-	int r = ctx_needs(p->ctx, HAS_PROGRESS, "progress of its queues to be watched",
+	int r = ctx_needs(p->ctx, GPREEMPT_HAS_PROGRESS, "progress of its queues to be watched",
 			  "see them as they are with: gpreempt queues PID");
 
 	if (r < 0)

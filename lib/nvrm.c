@@ -3,7 +3,6 @@
 #include <errno.h>
 #include <string.h>
 
-#include "gpu/nvrm/backend.h"
 #include "gpu/nvrm/process.h"
 #include "gpu/nvrm/selftest.h"
 #include "lib/internal.h"
@@ -124,31 +123,24 @@ static struct gpreempt_queue describe_group(const struct nvrm_process *process,
 	return q;
 }
 
-static int nv_snapshot(struct gpreempt_process *p, struct gpreempt_queue **ret, size_t *ret_n)
+/* Its descriptors are borrowed for as long as the look takes. */
+static int nv_look(struct gpreempt_ctx *ctx, pid_t pid, struct gpreempt_queue **ret, size_t *ret_n,
+		   bool *ret_hidden)
 {
-	_cleanup_free_ struct gpreempt_queue *queues = NULL;
 	struct nvrm_failure failure = { 0 };
 	struct nvrm_process *process = NULL;
-	size_t n = 0;
-	int r = process_check(p);
+	int r = nvrm_check_version(&ctx->nvrm_version, &failure);
 
+	if (r >= 0)
+		r = nvrm_process_open(ctx->nvrm, pid, &process, &failure);
+	*ret_hidden = r < 0 && failure.why != NVRM_WHY_NO_CONTEXT;
 	if (r < 0)
-		return r;
-	ctx_call_begin(p->ctx);
-	r = nvrm_process_open(p->ctx->nvrm, p->pid, &process, &failure);
-	ctx_call_end(p->ctx);
-	if (r < 0)
-		return fail(p->ctx, r, p->pid, &failure);
-	queues = calloc(process->n_groups + 1, sizeof(*queues));
-	for (; queues && n < process->n_groups; n++)
-		queues[n] = describe_group(process, &process->groups[n]);
+		return fail(ctx, r, pid, &failure);
+	*ret = calloc(process->n_groups + 1, sizeof(**ret));
+	for (*ret_n = 0; *ret && *ret_n < process->n_groups; ++*ret_n)
+		(*ret)[*ret_n] = describe_group(process, &process->groups[*ret_n]);
 	nvrm_process_close(process);
-	/* Of a hold that somebody else made, nobody but that one can tell. */
-	if (!queues || snapshot_mark_held(p, queues, n) < 0)
-		return ctx_fail_errno(p->ctx, -ENOMEM, "snapshot");
-	*ret = steal_ptr(&queues);
-	*ret_n = n;
-	return 0;
+	return *ret ? 0 : ctx_fail_errno(ctx, -ENOMEM, "queues");
 }
 
 /* The processes that have a GPU open, but not the caller. */
@@ -186,91 +178,25 @@ static int read_file(struct nvrm *n, pid_t pid, const char *name, char **ret_tex
 	return n->transport->read_proc(n->data, path, ret_text, ret_len);
 }
 
-static int read_ident(struct nvrm *n, pid_t pid, struct gkfd_proc_ident *ret)
+static int nv_identify(struct gpreempt_ctx *ctx, pid_t pid, struct gkfd_proc_ident *ret)
 {
 	_cleanup_free_ char *stat = NULL, *status = NULL;
 	size_t stat_len, status_len;
-	int r = read_file(n, pid, "stat", &stat, &stat_len);
+	int r = read_file(ctx->nvrm, pid, "stat", &stat, &stat_len);
 
 	if (r >= 0)
-		r = read_file(n, pid, "status", &status, &status_len);
+		r = read_file(ctx->nvrm, pid, "status", &status, &status_len);
 	if (r >= 0)
 		r = gkfd_proc_parse_stat(stat, stat_len, ret);
 	return r < 0 ? r : gkfd_proc_parse_status(status, status_len, ret);
 }
 
-/* Its descriptors are borrowed for as long as the look takes. NULL: it cannot be looked into. */
-static struct nvrm_process *look_into(struct gpreempt_ctx *ctx, pid_t pid, enum nvrm_why *ret_why)
-{
-	struct nvrm_failure failure = { 0 };
-	struct nvrm_process *process = NULL;
-
-	if (nvrm_check_version(&ctx->nvrm_version, &failure) >= 0 &&
-	    nvrm_process_open(ctx->nvrm, pid, &process, &failure) >= 0)
-		return process;
-	*ret_why = failure.why;
-	return NULL;
-}
-
-static void add_process(struct gpreempt_ctx *ctx, pid_t pid, struct out_array *out)
-{
-	enum nvrm_why why = NVRM_WHY_NONE;
-	struct nvrm_process *process = look_into(ctx, pid, &why);
-	struct gpreempt_process_info info = {
-		.size = sizeof(info),
-		.pid = pid,
-		.queues = process ? (uint32_t)process->n_groups : 0,
-		.hidden = !process && why != NVRM_WHY_NO_CONTEXT,
-	};
-	struct gkfd_proc_ident ident = { 0 };
-
-	for (size_t i = 0; i < info.queues; i++)
-		info_add_gpu(&info, process->groups[i].gpu);
-	nvrm_process_close(process);
-	if (read_ident(ctx->nvrm, pid, &ident) < 0)
-		return; /* it has ended */
-	info_identify(&info, &ident, ident.tracer_pid ? "traced" : NULL);
-	out_array_add(out, &info);
-}
-
-static int nv_processes(struct gpreempt_ctx *ctx, struct out_array *out)
-{
-	_cleanup_free_ pid_t *pids = NULL;
-	size_t n = 0;
-	int r = nv_list(ctx, &pids, &n);
-
-	if (r < 0)
-		return r;
-	for (size_t i = 0; i < n; i++)
-		add_process(ctx, pids[i], out);
-	return 0;
-}
-
 static int nv_queues(struct gpreempt_ctx *ctx, const struct gpreempt_queue_filter *filter,
 		     bool only_idle, struct out_array *out)
 {
-	_cleanup_free_ pid_t *pids = NULL;
-	size_t n = 0;
 	int r = check_driver(ctx);
 
-	if (r >= 0)
-		r = nv_list(ctx, &pids, &n);
-	/* Classes and priorities are not known here, and so none that was asked for matches. */
-	if (r < 0 || filter->job_class != GPREEMPT_CLASS_UNKNOWN || filter->min_priority >= 0 ||
-	    filter->max_priority >= 0)
-		return r;
-	for (size_t i = 0; i < n; i++) {
-		enum nvrm_why why;
-		struct nvrm_process *process = look_into(ctx, pids[i], &why);
-
-		for (size_t j = 0; process && j < process->n_groups; j++) {
-			struct gpreempt_queue q = describe_group(process, &process->groups[j]);
-
-			out_array_add(out, &q);
-		}
-		nvrm_process_close(process);
-	}
-	return 0;
+	return r < 0 ? r : plain_queues(ctx, filter, only_idle, out);
 }
 
 /* ---- levels ---- */
@@ -396,65 +322,53 @@ static int nv_release(struct gpreempt_ctx *ctx, pid_t pid, bool named)
 static int nv_open_backend(struct gpreempt_ctx *ctx, unsigned int flags, struct gpu_backend **ret)
 {
 	bool looks = flags & GPREEMPT_ATTACH_LOOK_ONLY;
-	struct gpu_backend **b = &ctx->backends[looks ? MAX_WAYS : 0];
-	char why[GPU_WHY_SIZE] = "";
-	struct nvrm_backend_options options = { .untested = true, .why = why };
 	int r;
 
 	if (flags & GPREEMPT_ATTACH_PAUSE)
 		return ctx_needs(ctx, 0, "way to pause whole processes (level K1)",
 				 "leave the level out, or name N2");
 	r = check_driver(ctx);
-	if (r >= 0 && !looks)
-		r = ctx_start_guard(ctx);
-	if (r < 0)
-		return r;
-	options.guard = looks ? NULL : ctx->guard;
-	if (!*b)
-		r = nvrm_backend_open(nvrm_ref(ctx->nvrm), &options, b);
-	*ret = *b;
-	return r < 0 ? ctx_fail_errno(ctx, r, why[0] ? why : "attach") : 0;
+	return r < 0 ? r : ctx_open_backend(ctx, looks ? MAX_WAYS : 0, "N2", !looks, ret);
 }
 
 /* ---- opening ---- */
 
-static uint64_t nv_now_ns(struct gpreempt_ctx *ctx)
+static int nv_begin(struct gpreempt_ctx *ctx)
 {
-	return ctx->nvrm->transport->now_ns(ctx->nvrm->data);
+	int r;
+
+	ctx->nvrm = ctx->data;
+	r = nvrm_read_version(ctx->nvrm, &ctx->nvrm_version);
+	if (r == -ENOENT)
+		return fail(ctx, -ENODEV, 0, &(struct nvrm_failure){ .why = NVRM_WHY_NO_DRIVER });
+	return r < 0 ? ctx_fail_errno(ctx, r, "the version of NVIDIA's driver") : 0;
 }
 
-static void nv_close(struct gpreempt_ctx *ctx)
+static void nv_end(struct gpreempt_ctx *ctx)
 {
 	nvrm_finder_free(ctx->nvrm_finder);
-	nvrm_free(ctx->nvrm);
 }
 
-static const struct vendor nvidia = {
-	.driver = "NVIDIA's driver",
+static uint64_t nv_now_ns(struct gpreempt_ctx *ctx)
+{
+	return nvrm_now_ns(ctx->nvrm);
+}
+
+const struct vendor vendor_nvidia = {
+	.begin = nv_begin,
+	.end = nv_end,
 	.open_backend = nv_open_backend,
-	.snapshot = nv_snapshot,
-	.close = nv_close,
+	.look = nv_look,
+	.identify = nv_identify,
+	.snapshot = plain_snapshot,
 	.now_ns = nv_now_ns,
+	.wait = plain_wait,
 	.device_info = nv_device_info,
 	.gpus = nv_gpus,
 	.levels = nv_levels,
 	.self_test = nv_self_test,
-	.processes = nv_processes,
+	.processes = plain_processes,
 	.queues = nv_queues,
 	.list = nv_list,
 	.release = nv_release,
 };
-
-int ctx_open_nvrm(struct gpreempt_ctx *ctx, struct nvrm *n)
-{
-	int r = nvrm_read_version(n, &ctx->nvrm_version);
-
-	ctx->nvrm = n;
-	ctx->vendor = &nvidia;
-	snprintf(ctx->backend, sizeof(ctx->backend), "nvrm");
-	if (r == -ENOENT)
-		return ctx_fail(ctx, -ENODEV, GPREEMPT_ERROR_ABSENT,
-				"load nvidia, or try without a GPU: --device model",
-				"no NVIDIA GPU driver on this machine (no /dev/nvidiactl)");
-	return r < 0 ? ctx_fail_errno(ctx, r, "the version of NVIDIA's driver") : 0;
-}

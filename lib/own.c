@@ -46,7 +46,7 @@ EXPORT int gpreempt_suspend_own(struct gpreempt_ctx *ctx, const struct gpreempt_
 	struct gpreempt_suspend_options o;
 	struct gkfd_failure failure = { 0 };
 	struct gkfd_moved hold;
-	int r = ctx_needs(ctx, HAS_OWN, "way to suspend the caller's own queues",
+	int r = ctx_needs(ctx, GPREEMPT_HAS_OWN, "way to suspend the caller's own queues",
 			  "let another process, or gpreemptd, do it");
 
 	if (r >= 0)
@@ -77,7 +77,7 @@ EXPORT int gpreempt_resume_own(struct gpreempt_ctx *ctx, struct gpreempt_timing 
 	struct gkfd_moved resumed;
 	int r;
 
-	if (ctx->vendor->has & HAS_OWN) {
+	if (ctx->has & GPREEMPT_HAS_OWN) {
 		ctx_call_begin(ctx);
 		r = gkfd_own_resume(&ctx->own, ctx->k, &resumed, &failure);
 		ctx_call_end(ctx);

@@ -34,7 +34,7 @@ static void note(struct gpreempt_process *p, const struct gpu_done *done)
 	eventfd_write(p->over_fd, 1);
 }
 
-static void hear(struct gpreempt_ctx *ctx, struct gpu_backend *b)
+void process_hear(struct gpreempt_ctx *ctx, struct gpu_backend *b)
 {
 	struct gpu_done done;
 
@@ -61,8 +61,11 @@ void process_await(struct gpreempt_process *const *procs, size_t n)
 
 	if (b->ops->submit)
 		b->ops->submit(b);
-	for (hear(procs[0]->ctx, b); any_waits(procs, n); hear(procs[0]->ctx, b))
+	process_hear(procs[0]->ctx, b);
+	while (any_waits(procs, n)) {
 		poll(&fd, 1, -1);
+		process_hear(procs[0]->ctx, b);
+	}
 }
 
 int process_begun(struct gpreempt_process *p, int r, const char *what)
@@ -192,7 +195,7 @@ EXPORT int gpreempt_process_fd(const struct gpreempt_process *p)
 
 int process_check(struct gpreempt_process *p)
 {
-	hear(p->ctx, p->b);
+	process_hear(p->ctx, p->b);
 	return p->over < 0 ? ctx_fail_why(p->ctx, p->over, &p->over_why) : 0;
 }
 

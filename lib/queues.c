@@ -221,7 +221,7 @@ EXPORT int gpreempt_find_idle_offline_queues(struct gpreempt_ctx *ctx, struct gp
 						 .job_class = GPREEMPT_CLASS_OFFLINE,
 						 .min_priority = -1,
 						 .max_priority = -1 };
-	int r = ctx_needs(ctx, HAS_PROGRESS, "record of what its queues have to do",
+	int r = ctx_needs(ctx, GPREEMPT_HAS_PROGRESS, "record of what its queues have to do",
 			  "see them with: gpreempt queues --all");
 
 	return r < 0 ? r : search(ctx, &f, true, ret, max);

@@ -31,7 +31,7 @@ static void note_failure(struct gpreempt_ctx *ctx, struct result *res)
 static void find_daemon(struct gpreempt_ctx *ctx, struct result *res)
 {
 	res->status.size = sizeof(res->status);
-	if (ctx_is_alone(ctx) || gpreempt_daemon_open(NULL, &res->daemon, NULL) < 0)
+	if (ctx->alone || gpreempt_daemon_open(NULL, &res->daemon, NULL) < 0)
 		return;
 	gpreempt_daemon_set_timeout(res->daemon, DAEMON_RELEASE_NS);
 	if (gpreempt_daemon_get_status(res->daemon, &res->status) < 0)
@@ -44,7 +44,7 @@ static bool is_daemons(struct gpreempt_ctx *ctx, const struct result *res, pid_t
 	_cleanup_free_ struct gpreempt_daemon_job *jobs = NULL;
 	int room, n;
 
-	if (!res->daemon || strcmp(res->status.backend, ctx->backend) != 0)
+	if (!res->daemon || strcmp(res->status.backend, ctx->driver->name) != 0)
 		return false;
 	room = gpreempt_daemon_get_jobs(res->daemon, NULL, 0);
 	jobs = room > 0 ? calloc((size_t)room, sizeof(*jobs)) : NULL;
@@ -82,7 +82,7 @@ static bool release_by_daemon(struct gpreempt_ctx *ctx, pid_t pid, struct result
  */
 static bool release_by_kernel(struct gpreempt_ctx *ctx, pid_t pid, struct result *res)
 {
-	if (!res->daemon || !res->status.kernel || !(ctx->vendor->has & HAS_SCHEDULER) ||
+	if (!res->daemon || !res->status.kernel || !(ctx->has & GPREEMPT_HAS_SCHEDULER) ||
 	    gkfd_ext_bind(ctx->k, pid) < 0 || gkfd_ext_is_scheduled_off(ctx->k, pid, 0) != 1)
 		return false;
 	if (gpreempt_daemon_release(res->daemon, pid) < 0)
@@ -116,7 +116,7 @@ EXPORT int gpreempt_list_pids(struct gpreempt_ctx *ctx, pid_t *ret, size_t max)
 	r = ctx->vendor->list(ctx, &pids, &n);
 	if (r < 0)
 		return r;
-	if (n)
+	if (n && max)
 		memcpy(ret, pids, MIN(n, max) * sizeof(*pids));
 	return (int)n;
 }

@@ -304,6 +304,41 @@ int amd_snapshot(struct gpreempt_process *p, struct gpreempt_queue **ret, size_t
 	return 0;
 }
 
+void amd_saved(struct gpreempt_process *p, struct gpreempt_timing *t)
+{
+	struct gkfd_target *target = gkfd_backend_target(p->target);
+	_cleanup_free_ struct kfd_queue_snapshot_entry *entries = NULL;
+	_cleanup_free_ uint32_t *held = NULL;
+	const struct gkfd_topology *topology;
+	struct gkfd_failure failure;
+	uint64_t bytes = 0;
+	uint32_t n = 0;
+	int n_held;
+
+	if (!target || ctx_topology(p->ctx, &topology) < 0 ||
+	    gkfd_target_snapshot(target, &entries, &n, &failure) < 0)
+		return;
+	n_held = process_held(p, &held);
+	if (n_held < 0)
+		return;
+	for (uint32_t i = 0; i < n; i++) {
+		const struct kfd_queue_snapshot_entry *e = &entries[i];
+		const struct gkfd_node *node = gkfd_topology_find(topology, e->gpu_id);
+		uint64_t saved;
+
+		if (!gkfd_type_is_compute(e->queue_type) ||
+		    !bsearch(&e->queue_id, held, (size_t)n_held, sizeof(*held), compare_u32))
+			continue;
+		if (!node || !(node->known & GKFD_NODE_NUM_XCC) ||
+		    gkfd_saved_read(p->ctx->k, p->pid, e->ctx_save_restore_address,
+				    e->ctx_save_restore_area_size, node->num_xcc, &saved) < 0)
+			return;
+		bytes += saved;
+	}
+	t->has_saved = true;
+	t->saved_bytes = bytes;
+}
+
 EXPORT int gpreempt_snapshot(struct gpreempt_process *p, struct gpreempt_queue *ret, size_t max,
 			     uint64_t *ret_time_ns)
 {

@@ -7,7 +7,7 @@
 static int check_extension(struct gpreempt_ctx *ctx)
 {
 	struct kfd_gpreempt_version version;
-	int r = ctx_needs(ctx, HAS_BRAKE, "brake for a whole GPU",
+	int r = ctx_needs(ctx, GPREEMPT_HAS_BRAKE, "brake for a whole GPU",
 			  "to keep one process off it: gpreempt hold PID");
 
 	if (r < 0)

@@ -24,7 +24,8 @@ int suspend_options(struct gpreempt_ctx *ctx, struct gpreempt_suspend_options *o
 	r = in_struct(&ctx->last, o, given, UP_TO(struct gpreempt_suspend_options, want_saved));
 	if (r < 0 || o->grace_kclk == 0)
 		return r;
-	r = ctx_needs(ctx, HAS_GRACE, "grace period", "leave it out: what runs is saved at once");
+	r = ctx_needs(ctx, GPREEMPT_HAS_GRACE, "grace period",
+		      "leave it out: what runs is saved at once");
 	if (r < 0)
 		return r;
 	/* An 8-bit register, where 256 would have no end (Linux 6.12 amdgpu_amdkfd_gfx_v9.c). */
@@ -62,42 +63,6 @@ static int check_call(struct gpreempt_process *p, const uint32_t *ids, size_t n)
 		return ctx_fail(p->ctx, -EINVAL, GPREEMPT_ERROR_USAGE,
 				"give NULL to suspend all queues", "no queue was named");
 	return check_ids(p, ids, ids ? n : 0);
-}
-
-/* What the suspension left in the save areas of the queues it took. */
-static void read_saved(struct gpreempt_process *p, struct gpreempt_timing *t)
-{
-	struct gkfd_target *target = p->ctx->k ? gkfd_backend_target(p->target) : NULL;
-	_cleanup_free_ struct kfd_queue_snapshot_entry *entries = NULL;
-	_cleanup_free_ uint32_t *held = NULL;
-	const struct gkfd_topology *topology;
-	struct gkfd_failure failure;
-	uint64_t bytes = 0;
-	uint32_t n = 0;
-	int n_held;
-
-	if (!target || ctx_topology(p->ctx, &topology) < 0 ||
-	    gkfd_target_snapshot(target, &entries, &n, &failure) < 0)
-		return;
-	n_held = process_held(p, &held);
-	if (n_held < 0)
-		return;
-	for (uint32_t i = 0; i < n; i++) {
-		const struct kfd_queue_snapshot_entry *e = &entries[i];
-		const struct gkfd_node *node = gkfd_topology_find(topology, e->gpu_id);
-		uint64_t saved;
-
-		if (!gkfd_type_is_compute(e->queue_type) ||
-		    !bsearch(&e->queue_id, held, (size_t)n_held, sizeof(*held), compare_u32))
-			continue;
-		if (!node || !(node->known & GKFD_NODE_NUM_XCC) ||
-		    gkfd_saved_read(p->ctx->k, p->pid, e->ctx_save_restore_address,
-				    e->ctx_save_restore_area_size, node->num_xcc, &saved) < 0)
-			return;
-		bytes += saved;
-	}
-	t->has_saved = true;
-	t->saved_bytes = bytes;
 }
 
 /* ---- acting ---- */
@@ -226,6 +191,11 @@ static int suspend_all(struct gpreempt_process *const *procs, size_t n, const st
 	return r < 0 ? undo(procs, begun) : 0;
 }
 
+static uint64_t save_ns(struct gpreempt_ctx *ctx)
+{
+	return ctx->modelled && ctx->vendor->save_ns ? ctx->vendor->save_ns(ctx) : 0;
+}
+
 /* @ids of one process only. */
 static int suspend(struct gpreempt_process *const *procs, size_t n, const uint32_t *ids,
 		   size_t n_ids, const struct gpreempt_suspend_options *options,
@@ -243,16 +213,16 @@ static int suspend(struct gpreempt_process *const *procs, size_t n, const uint32
 		return r;
 	hold.longest_ns = o.longest_ns;
 	hold.grace_kclk = o.grace_kclk;
-	save_ns_before = model_save_ns(ctx);
+	save_ns_before = save_ns(ctx);
 	ctx_call_begin(ctx);
 	r = suspend_all(procs, n, &hold, timing);
 	ctx_call_end(ctx);
 	if (r < 0)
 		return r;
-	timing->has_save_ns = gpreempt_is_modelled(ctx);
-	timing->save_ns = model_save_ns(ctx) - save_ns_before;
-	if (o.want_saved)
-		read_saved(procs[0], timing);
+	timing->has_save_ns = ctx->modelled && ctx->vendor->save_ns;
+	timing->save_ns = save_ns(ctx) - save_ns_before;
+	if (o.want_saved && ctx->vendor->saved)
+		ctx->vendor->saved(procs[0], timing);
 	return 0;
 }
 

@@ -47,7 +47,7 @@ static int find_gpus(struct accept *a)
 	a->device.size = sizeof(a->device);
 	if (gpreempt_get_device_info(a->cli->ctx, &a->device) < 0)
 		return cli_fail_ctx(a->cli);
-	if (cli_is_nvidia(a->cli))
+	if (!cli_has(a->cli, GPREEMPT_HAS_HOLDS))
 		return cli_fail(a->cli, EXIT_REFUSED, "measure one with: gpreempt bench PID",
 				"these checks are for AMD GPUs");
 	a->not_hardware = cli_is_modelled(a->cli);

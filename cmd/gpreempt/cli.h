@@ -135,7 +135,7 @@ int cli_answer(struct cli *cli, struct json_object *object, const char *fmt, ...
 bool cli_is_modelled(struct cli *cli);
 /* A model of this process's own: nobody else is on it, and its clock jumps. */
 bool cli_is_alone(struct cli *cli);
-bool cli_is_nvidia(struct cli *cli);
+bool cli_has(struct cli *cli, enum gpreempt_ability ability);
 /* What can be held of a process: "queue", or "channel group". */
 const char *cli_unit(struct cli *cli);
 bool cli_stdout_broken(void); /* not everything written has arrived */

@@ -183,8 +183,8 @@ static int check_nobody_else(struct cli *cli)
 	struct gpreempt_daemon_status s = { .size = sizeof(s) };
 
 	if (cli_is_alone(cli) || gpreempt_daemon_open(cli->socket, &cli->daemon, NULL) < 0 ||
-	    gpreempt_daemon_get_status(cli->daemon, &s) < 0 || strcmp(s.backend, "kfd") != 0 ||
-	    s.kernel)
+	    gpreempt_daemon_get_status(cli->daemon, &s) < 0 ||
+	    strcmp(s.backend, gpreempt_backend(cli->ctx)) != 0 || s.kernel)
 		return EXIT_DONE;
 	return cli_fail(cli, EXIT_REFUSED,
 			"let it hand over ([kernel] scheduler = yes in gpreempt.conf), or stop it: "

@@ -205,14 +205,14 @@ const char *bold(const struct cli *cli, const char *text, char *buf, size_t size
 	return buf;
 }
 
-bool cli_is_nvidia(struct cli *cli)
+bool cli_has(struct cli *cli, enum gpreempt_ability ability)
 {
-	return strcmp(gpreempt_backend(cli->ctx), "nvrm") == 0;
+	return gpreempt_abilities(cli->ctx) & ability;
 }
 
 const char *cli_unit(struct cli *cli)
 {
-	return cli_is_nvidia(cli) ? "channel group" : "queue";
+	return cli_has(cli, GPREEMPT_HAS_QUEUES) ? "queue" : "channel group";
 }
 
 bool cli_is_alone(struct cli *cli)

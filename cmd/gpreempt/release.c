@@ -40,10 +40,9 @@ static int print_json(struct cli *cli, const pid_t *pids, size_t n, bool certain
 	return cli_print_json(cli, o);
 }
 
-/* NVIDIA's driver does not tell what was off. */
 static int report(struct cli *cli, const pid_t *pids, size_t n)
 {
-	bool certain = !cli_is_nvidia(cli);
+	bool certain = cli_has(cli, GPREEMPT_HAS_HOLDS);
 
 	if (cli->json)
 		return print_json(cli, pids, n, certain);
@@ -128,13 +127,13 @@ static void say_too_late(pid_t pid, struct gpreempt_error *ret)
 }
 
 /*
- * Of all processes: one that ended is let go, and somebody's debugger is no hold. On NVIDIA GPUs
- * nobody knows who is held, so that those of others are passed over.
+ * Of all processes: one that ended is let go, and somebody's debugger is no hold. Where nobody
+ * knows who is held, those of others are passed over.
  */
 static bool is_nothing(struct cli *cli, const struct outcome *o)
 {
 	return o->r == -ESRCH || o->r == -EBUSY || o->error.kind == GPREEMPT_ERROR_ABSENT ||
-	       (cli_is_nvidia(cli) && o->error.kind == GPREEMPT_ERROR_REFUSED);
+	       (!cli_has(cli, GPREEMPT_HAS_HOLDS) && o->error.kind == GPREEMPT_ERROR_REFUSED);
 }
 
 /* How many were let go; the first failure, if there was one, in *ret_error. */

@@ -4,30 +4,10 @@
 #include <errno.h>
 #include <string.h>
 
-#include "gpu/helpers/proc_files.h"
-#include "gpu/kfd/procs.h"
-#include "gpu/kfd/release.h"
-#include "gpu/nvrm/process.h"
+#include "gpu/driver.h"
 #include "util/apart.h"
 
 #define AT_ONCE 16u
-
-int clean_up_init(struct clean_up_drivers *d)
-{
-	void *data = gkfd_syscall_new(NULL);
-	int r = data ? gkfd_new(&gkfd_transport_syscall, data, &d->k) : -ENOMEM;
-
-	if (r < 0)
-		return r;
-	data = nvrm_syscall_new(NULL);
-	return data ? nvrm_new(&nvrm_transport_syscall, data, &d->n) : -ENOMEM;
-}
-
-void clean_up_done(struct clean_up_drivers *d)
-{
-	gkfd_free(d->k);
-	nvrm_free(d->n);
-}
 
 static void fail(struct clean_up_result *ret, int error)
 {
@@ -35,94 +15,42 @@ static void fail(struct clean_up_result *ret, int error)
 		ret->error = error;
 }
 
-static bool is_absence(int error)
+/* Of a driver that is not there nothing can be held. */
+static int undo(const struct gpu_driver *driver, const struct gpu_leftover *left)
 {
-	return error == -ENOENT || error == -ENODEV || error == -ENXIO;
-}
-
-/* ---- AMD's ---- */
-
-/* The process of that entry, and not another one that has its pid now. */
-static bool is_alive(struct gkfd *k, const struct journal_entry *e, struct gkfd_proc_ident *ret)
-{
-	return gkfd_proc_identify(k, e->pid, ret) >= 0 && ret->start_ticks == e->start_ticks &&
-	       ret->state != 'Z' && ret->state != 'X';
-}
-
-/* Whoever traces it is not the daemon, which is dead: a holder that is letting go, or others. */
-static int release(struct gkfd *k, const struct gkfd_proc_ident *ident)
-{
-	struct gkfd_failure failure = { 0 };
-	int r = gkfd_open_device(k);
+	struct gpu_why why;
+	void *data;
+	int r = driver->open(NULL, &data, &why);
 
 	if (r < 0)
-		return is_absence(r) ? 0 : r;
-	if (ident->tracer_pid)
-		return 0;
-	r = gkfd_release_pid(k, ident->pid, &failure);
-	if (r == -ESRCH ||
-	    (r < 0 && (failure.why == GKFD_WHY_TRACED || failure.why == GKFD_WHY_NO_KFD_PROCESS)))
-		return 0;
+		return r == -ENODEV ? -ESRCH : r;
+	r = driver->undo(data, left);
+	driver->close(data);
 	return r;
 }
 
-/* ---- NVIDIA's ---- */
-
-/* The same as is_alive(). */
-static bool lives(struct nvrm *n, const struct journal_entry *e)
+void clean_up_here(const struct journal_entry *e, struct clean_up_result *ret)
 {
-	_cleanup_free_ char *text = NULL;
-	struct proc_stat stat;
-	char path[32];
-	size_t len;
+	const struct gpu_leftover left = { e->pid, e->start_ticks, e->level };
+	int r = -ESRCH;
 
-	snprintf(path, sizeof(path), "%d/stat", e->pid);
-	return n->transport->read_proc(n->data, path, &text, &len) >= 0 &&
-	       proc_stat_parse(text, len, &stat) >= 0 && stat.start_ticks == e->start_ticks;
-}
-
-static int release_contexts(struct nvrm *n, const struct journal_entry *e)
-{
-	struct nvrm_failure failure = { 0 };
-	int r = nvrm_release_pid(n, e->pid, &failure);
-
-	if (r == -ESRCH ||
-	    (r < 0 && (failure.why == NVRM_WHY_NO_DRIVER || failure.why == NVRM_WHY_EXITED ||
-		       failure.why == NVRM_WHY_NO_CONTEXT)))
-		return 0;
-	return r;
-}
-
-/* ---- all ---- */
-
-void clean_up_here(const struct clean_up_drivers *d, const struct journal_entry *e,
-		   struct clean_up_result *ret)
-{
-	bool of_nvrm = e->level[0] == 'N';
-	struct gkfd_proc_ident ident;
-	int r;
-
-	if (!strcmp(e->level, "K3")) /* what was held by an open device ended with it */
-		return;
-	if (of_nvrm ? !lives(d->n, e) : !is_alive(d->k, e, &ident))
+	for (const struct gpu_driver *const *d = gpu_drivers; *d && r == -ESRCH; d++) {
+		if ((*d)->module && gpu_driver_has_level(*d, e->level))
+			r = undo(*d, &left);
+	}
+	if (r == -ESRCH)
 		return;
 	ret->left++;
-	r = of_nvrm ? release_contexts(d->n, e) : release(d->k, &ident);
 	ret->released += r > 0;
 	if (r < 0)
 		fail(ret, r);
 }
 
-struct work {
-	const struct clean_up_drivers *d;
-	const struct journal_entry *entries;
-};
-
 static void clean_up_one(void *user, size_t i, void *ret)
 {
-	const struct work *w = user;
+	const struct journal_entry *entries = user;
 
-	clean_up_here(w->d, &w->entries[i], ret);
+	clean_up_here(&entries[i], ret);
 }
 
 static void add_result(struct clean_up_result *sum, const struct clean_up_result *one, int error)
@@ -137,17 +65,15 @@ static void add_result(struct clean_up_result *sum, const struct clean_up_result
 	}
 }
 
-static int clean_up_apart(const struct clean_up_drivers *d, const struct journal_entry *entries,
-			  size_t n, struct clean_up_result *ret)
+static int clean_up_apart(struct journal_entry *entries, size_t n, struct clean_up_result *ret)
 {
-	struct work work = { d, entries };
 	const struct apart a = {
 		.n = n,
 		.at_once = AT_ONCE,
 		.limit_ns = CLEAN_UP_ONE_NS,
 		.all_ns = CLEAN_UP_NS - CLEAN_UP_ONE_NS,
 		.run = clean_up_one,
-		.user = &work,
+		.user = entries,
 		.result_size = sizeof(*ret),
 	};
 	_cleanup_free_ struct clean_up_result *results = calloc(n + 1, sizeof(*results));
@@ -171,8 +97,7 @@ static int open_journal(const char *path, struct journal **ret, bool *ret_torn)
 	return journal_open(path, ret);
 }
 
-int clean_up(const struct clean_up_drivers *d, const char *journal_path,
-	     struct clean_up_result *ret)
+int clean_up(const char *journal_path, struct clean_up_result *ret)
 {
 	_cleanup_(journal_closep) struct journal *j = NULL;
 	_cleanup_free_ struct journal_entry *entries = NULL;
@@ -184,7 +109,7 @@ int clean_up(const struct clean_up_drivers *d, const char *journal_path,
 	entries = calloc(JOURNAL_ENTRIES, sizeof(*entries));
 	if (!entries)
 		return -ENOMEM;
-	r = clean_up_apart(d, entries, journal_left(j, entries, JOURNAL_ENTRIES), &result);
+	r = clean_up_apart(entries, journal_left(j, entries, JOURNAL_ENTRIES), &result);
 	if (r >= 0 && !result.failed)
 		journal_begin(j);
 	*ret = result;

@@ -9,8 +9,6 @@
 #include <stdbool.h>
 
 #include "cmd/gpreemptd/journal.h"
-#include "gpu/kfd/kfd.h"
-#include "gpu/nvrm/rm.h"
 #include "util/macros.h"
 
 #define CLEAN_UP_NS (10 * NSEC_PER_SEC)
@@ -24,15 +22,6 @@ struct clean_up_result {
 	int error; /* of the first that failed */
 };
 
-/* Neither is opened before something written down is of its level. */
-struct clean_up_drivers {
-	struct gkfd *k; /* levels K */
-	struct nvrm *n; /* levels N */
-};
-
-int clean_up_init(struct clean_up_drivers *d); /* of this machine; -ENOMEM */
-void clean_up_done(struct clean_up_drivers *d);
-
 /*
  * By a child process for each, because whoever takes over a driver session can hold nothing
  * afterwards that its death would undo, and because each may hang. What a driver held that is there
@@ -40,11 +29,9 @@ void clean_up_done(struct clean_up_drivers *d);
  * to. Empties the journal unless something failed. -EBUSY: a daemon has the journal, and is not to
  * be cleaned up after.
  */
-int clean_up(const struct clean_up_drivers *d, const char *journal_path,
-	     struct clean_up_result *ret);
+int clean_up(const char *journal_path, struct clean_up_result *ret);
 
 /* The same of this entry, in this process. */
-void clean_up_here(const struct clean_up_drivers *d, const struct journal_entry *e,
-		   struct clean_up_result *ret);
+void clean_up_here(const struct journal_entry *e, struct clean_up_result *ret);
 
 #endif

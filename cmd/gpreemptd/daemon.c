@@ -125,13 +125,12 @@ static enum status take_dir(struct daemon *d)
 static enum status clean_up_before(struct daemon *d)
 {
 	_cleanup_free_ char *path = run_dir_file(&d->dir, JOURNAL_NAME);
-	_cleanup_(clean_up_done) struct clean_up_drivers drivers = { 0 };
 	struct clean_up_result result = { 0 };
 	int r;
 
-	if (!path || clean_up_init(&drivers) < 0)
+	if (!path)
 		return out_of_memory();
-	r = clean_up(&drivers, path, &result);
+	r = clean_up(path, &result);
 	if (result.torn)
 		log_line(LOG_LEVEL_WARNING,
 			 "%s was no journal; whoever needs it: gpreempt release "

@@ -110,7 +110,7 @@ void observe_sight(struct scheduler *s, int listed)
  */
 static void note_blind(struct scheduler *s, struct process *p)
 {
-	const char *why = ops(s)->blind(p->watch);
+	const char *why = ops(s)->blind ? ops(s)->blind(p->watch) : NULL;
 
 	if (!why) {
 		if (p->blind_told)

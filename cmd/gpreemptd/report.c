@@ -143,7 +143,7 @@ static void leave_out_work(struct gpreempt_daemon_job *ret)
 static void tell_blind(struct scheduler *s, const struct process *p,
 		       struct gpreempt_daemon_job *ret)
 {
-	const char *why = p->watch ? ops(s)->blind(p->watch) : NULL;
+	const char *why = p->watch && ops(s)->blind ? ops(s)->blind(p->watch) : NULL;
 
 	leave_out_work(ret);
 	ret->blind = true;

@@ -255,7 +255,7 @@ static int open_ext(struct backend *b, const struct gkfd_backend_options *option
 	r = ext_new(b, &b->ext);
 	if (r >= 0 || (r == -ENODEV && options->ext == GKFD_EXT_IF_PRESENT))
 		return 0;
-	acting_refuse(options->why, r, ext_problem(r));
+	gpu_why_fail(options->why, r, ext_problem(r));
 	if (options->ext == GKFD_EXT_IF_PRESENT)
 		return 0;
 	return r == -ENODEV ? -EOPNOTSUPP : r; /* the GPUs are there */
@@ -264,15 +264,15 @@ static int open_ext(struct backend *b, const struct gkfd_backend_options *option
 static int open_driver(struct backend *b, const struct gkfd_backend_options *options)
 {
 	bool pauses = options->way == GKFD_BY_PAUSE;
-	char why[GPU_WHY_SIZE];
+	char why[192];
 	int r = options->by_holders ? holders_open(b) : gkfd_open_device(b->k);
 
 	if (r == -ENOENT && options->by_holders && b->holder_program < 0)
-		return acting_refuse(options->why, r,
-				     "the program " HOLDER_PROGRAM " is not installed");
+		return gpu_why_fail(options->why, r,
+				    "the program " HOLDER_PROGRAM " is not installed");
 	if (r < 0) {
 		snprintf(why, sizeof(why), "opening the GPU driver: %s", strerror(-r));
-		return acting_refuse(options->why, r, why);
+		return gpu_why_fail(options->why, r, why);
 	}
 	if (options->named_only) /* attaching says it better */
 		return 0;
@@ -280,7 +280,7 @@ static int open_driver(struct backend *b, const struct gkfd_backend_options *opt
 		return 0;
 	snprintf(why, sizeof(why), "the GPU driver is too old: KFD %u.%u, need %s", b->k->major,
 		 b->k->minor, pauses ? "1.7" : "1.13");
-	return acting_refuse(options->why, -EOPNOTSUPP, why);
+	return gpu_why_fail(options->why, -EOPNOTSUPP, why);
 }
 
 static int open_device(struct backend *b, const struct gkfd_backend_options *options)
@@ -288,10 +288,9 @@ static int open_device(struct backend *b, const struct gkfd_backend_options *opt
 	int r;
 
 	if (!options->named_only && !gkfd_pids_are_global(b->k))
-		return acting_refuse(
-			options->why, -EOPNOTSUPP,
-			"in a pid namespace of its own a program cannot tell whose the "
-			"queues are: start it on the host, or with --pid=host");
+		return gpu_why_fail(options->why, -EOPNOTSUPP,
+				    "in a pid namespace of its own a program cannot tell whose the "
+				    "queues are: start it on the host, or with --pid=host");
 	r = open_ext(b, options);
 	return r < 0 || b->ext ? r : open_driver(b, options);
 }
@@ -304,7 +303,7 @@ static int open_readers(struct backend *b, const struct gkfd_backend_options *op
 	if (r < 0)
 		return r;
 	r = gkfd_look_room_new(&b->room);
-	return r < 0 ? acting_refuse(options->why, r, strerror(-r)) : 0;
+	return r < 0 ? gpu_why_fail(options->why, r, NULL) : 0;
 }
 
 /* Once it is known who acts. */
@@ -316,7 +315,7 @@ static int begin(struct backend *b, const struct gkfd_backend_options *options)
 		r = acting_poll(&b->base, PART_MQDS, readers_fd(b->mqds.readers));
 	if (r >= 0 && b->holders_fd >= 0)
 		r = acting_poll(&b->base, PART_HOLDERS, b->holders_fd);
-	return r < 0 ? acting_refuse(options->why, r, strerror(-r)) : 0;
+	return r < 0 ? gpu_why_fail(options->why, r, NULL) : 0;
 }
 
 static void choose_acting(struct backend *b)
@@ -341,7 +340,7 @@ int gkfd_backend_open(struct gkfd *k, const struct gkfd_backend_options *options
 
 	if (!b) {
 		gkfd_free(k);
-		return acting_refuse(options->why, -ENOMEM, strerror(ENOMEM));
+		return gpu_why_fail(options->why, -ENOMEM, NULL);
 	}
 	b->k = k;
 	b->way = options->way;

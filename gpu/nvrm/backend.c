@@ -215,10 +215,9 @@ static const struct gpu_caps caps = {
 static int refuse_for(const struct nvrm_backend_options *options, int error,
 		      const struct nvrm_failure *failure)
 {
-	struct gpu_why text;
-
-	nvrm_failure_describe(error, 0, failure, &text);
-	return acting_refuse(options->why, error, text.message);
+	if (options->why)
+		nvrm_failure_describe(error, 0, failure, options->why);
+	return error;
 }
 
 static int check_driver(struct nvrm *n, const struct nvrm_backend_options *options)
@@ -265,11 +264,11 @@ static int backend_init(struct backend *b, const struct nvrm_backend_options *op
 		return r;
 	b->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	if (b->wake_fd < 0)
-		return acting_refuse(options->why, -errno, strerror(errno));
+		return gpu_why_fail(options->why, -errno, NULL);
 	r = nvrm_finder_new(b->finder_n ? b->finder_n : b->n, &b->finder);
 	if (r >= 0)
 		r = nvrm_work_start(b);
-	return r < 0 ? acting_refuse(options->why, r, strerror(-r)) : 0;
+	return r < 0 ? gpu_why_fail(options->why, r, NULL) : 0;
 }
 
 int nvrm_backend_open(struct nvrm *n, const struct nvrm_backend_options *options,
@@ -281,7 +280,7 @@ int nvrm_backend_open(struct nvrm *n, const struct nvrm_backend_options *options
 	if (!b) {
 		nvrm_free(n);
 		nvrm_free(options->finder);
-		return acting_refuse(options->why, -ENOMEM, strerror(ENOMEM));
+		return gpu_why_fail(options->why, -ENOMEM, NULL);
 	}
 	b->base.base = (struct gpu_backend){ .ops = &ops, .caps = caps };
 	b->base.acting = &acting;

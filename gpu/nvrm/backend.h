@@ -14,11 +14,8 @@ struct nvrm_backend_options {
 	bool by_readers; /* what processes control is read by others; else here, as in tests */
 	struct nvrm *finder; /* for the owner's thread alone, owned; NULL: it has the same */
 	bool untested; /* no self-test on a context of our own first */
-	/*
-	 * GPU_WHY_SIZE bytes for a line when it fails, or why there could be no self-test; else
-	 * they stay as they are. May be NULL.
-	 */
-	char *why;
+	/* It fails, or there could be no self-test; else it stays as it is. May be NULL. */
+	struct gpu_why *why;
 };
 
 /* Owns @n, also on failure. -ENODEV: no such driver; -EOPNOTSUPP: not with this one. */

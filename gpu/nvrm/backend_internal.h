@@ -115,7 +115,7 @@ struct backend {
 	/* the owner's */
 	struct nvrm *finder_n; /* NULL: the same as the worker's, which then asks nobody */
 	struct nvrm_finder *finder;
-	char problem[GPU_WHY_SIZE];
+	char problem[192];
 	struct order_list kept; /* of this turn, until they are submitted */
 	pthread_t thread;
 	bool started;

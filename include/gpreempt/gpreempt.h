@@ -92,6 +92,21 @@ struct gpreempt_ctx *gpreempt_unref(struct gpreempt_ctx *ctx);
 const char *gpreempt_backend(const struct gpreempt_ctx *ctx);
 /* Times come from a model and must be shown as such. Since: 0.1 */
 bool gpreempt_is_modelled(const struct gpreempt_ctx *ctx);
+
+/* What drivers may have or not. */
+enum gpreempt_ability {
+	GPREEMPT_HAS_QUEUES = 1 << 0, /* what is held are queues; else channel groups */
+	GPREEMPT_HAS_HOLDS = 1 << 1, /* tells what is held, whoever holds it */
+	GPREEMPT_HAS_SLOTS = 1 << 2, /* of hardware queue slots */
+	GPREEMPT_HAS_PROGRESS = 1 << 3, /* of what queues have to do */
+	GPREEMPT_HAS_GRACE = 1 << 4, /* a grace period for what runs */
+	GPREEMPT_HAS_OWN = 1 << 5, /* the caller's own queues can be suspended */
+	GPREEMPT_HAS_BRAKE = 1 << 6, /* a GPU can be stopped as a whole, with an extension */
+	GPREEMPT_HAS_SCHEDULER = 1 << 7, /* one inside the driver, with an extension */
+};
+
+/* enum gpreempt_ability. Asks nothing of the driver. Since: 0.1 */
+unsigned int gpreempt_abilities(const struct gpreempt_ctx *ctx);
 /* The device's clock; virtual on a model. Since: 0.1 */
 uint64_t gpreempt_now_ns(struct gpreempt_ctx *ctx);
 /*

@@ -24,6 +24,7 @@ PROTOTYPES: Dict[str, Tuple[Any, List[Any]]] = {
     'unref': (_handle, [_handle]),
     'backend': (c_char_p, [_handle]),
     'is_modelled': (c_bool, [_handle]),
+    'abilities': (c_uint, [_handle]),
     'now_ns': (c_uint64, [_handle]),
     'wait': (c_int, [_handle, _p(_abi.PollFd), c_size_t, c_uint64]),
     'get_device_info': (c_int, [_handle, _p(_abi.DeviceInfo)]),

@@ -8,7 +8,8 @@ import os
 import threading
 import weakref
 from contextlib import ExitStack
-from typing import Any, Callable, Iterable, List, Optional, Sequence, Type, TypeVar, Union
+from typing import (Any, Callable, FrozenSet, Iterable, List, Optional, Sequence, Type, TypeVar,
+                    Union)
 
 from . import _abi
 from ._lib import lib
@@ -132,6 +133,14 @@ class Device(Owned):
         """Times come from a model and must be shown as such."""
         with self._lock:
             return bool(lib().gpreempt_is_modelled(self._use()))
+
+    @property
+    def abilities(self) -> FrozenSet[str]:
+        """What the driver has: of 'queues', 'holds', 'slots', 'progress', 'grace', 'own', ..."""
+        with self._lock:
+            bits = int(lib().gpreempt_abilities(self._use()))
+        return frozenset(name[4:].lower() for name, bit in vars(_abi).items()
+                         if name.startswith('HAS_') and bits & bit)
 
     def now_ns(self) -> int:
         """The device's clock; virtual on a model."""

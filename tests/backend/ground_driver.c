@@ -155,7 +155,7 @@ static void open_on(struct ground *g, enum gkfd_ext_use ext)
 	struct gkfd_backend_options options = { .ext = ext,
 						.by_readers = true,
 						.by_holders = true };
-	char why[GPU_WHY_SIZE] = "";
+	struct gpu_why why = { 0 };
 	struct gpu_node node;
 	struct gkfd *k;
 
@@ -165,10 +165,10 @@ static void open_on(struct ground *g, enum gkfd_ext_use ext)
 		g->pid[i] = start(&own->jobs[i]);
 	assert_int_equal(guard_start(&own->guard), 0);
 	options.guard = own->guard;
-	options.why = why;
+	options.why = &why;
 	assert_int_equal(gkfd_new(&gkfd_transport_syscall, gkfd_syscall_new(NULL), &k), 0);
 	if (gkfd_backend_open(k, &options, &g->b) < 0)
-		fail_msg("%s", why);
+		fail_msg("%s", why.message);
 	assert_true(g->b->ops->nodes(g->b, &node, 1) > 0);
 	g->gpu = node.gpu;
 }

@@ -5,7 +5,7 @@
 
 static void open_ground(struct ground *g)
 {
-	struct toy_driver *d = calloc(1, sizeof(*d));
+	struct toy *d = calloc(1, sizeof(*d));
 
 	assert_non_null(d);
 	d->procs[0] = (struct toy_proc){ .pid = 501, .start_ticks = 71, .n = 3 };
@@ -34,7 +34,7 @@ static uint32_t off(struct ground *g, enum ground_job job)
 
 static uint64_t calls(struct ground *g)
 {
-	return ((struct toy_driver *)g->own)->calls;
+	return ((struct toy *)g->own)->calls;
 }
 
 static void grow(struct ground *g, enum ground_job job)
@@ -49,12 +49,12 @@ static void end(struct ground *g, enum ground_job job)
 
 static void break_gpu(struct ground *g)
 {
-	((struct toy_driver *)g->own)->stuck = true;
+	((struct toy *)g->own)->stuck = true;
 }
 
 static void block(struct ground *g)
 {
-	((struct toy_driver *)g->own)->busy = true;
+	((struct toy *)g->own)->busy = true;
 }
 
 static void await_blocked(struct ground *g) /* it has no thread that has to come there first */
@@ -63,7 +63,7 @@ static void await_blocked(struct ground *g) /* it has no thread that has to come
 
 static void unblock(struct ground *g)
 {
-	((struct toy_driver *)g->own)->busy = false;
+	((struct toy *)g->own)->busy = false;
 }
 
 const struct ground_ops ground_toy = {

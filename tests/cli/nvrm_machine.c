@@ -14,6 +14,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "gpu/kfd/driver.h"
+#include "gpu/nvrm/driver.h"
 #include "lib/internal.h"
 #include "tests/nvrm/fake_rm.h"
 #include "util/apart.h"
@@ -65,8 +67,6 @@ static void people(struct fake_rm *f, bool left)
 
 static void change(struct fake_rm *f, const char *how)
 {
-	if (strcmp(how, "none") == 0)
-		fake_rm_set_version(f, NULL);
 	if (strcmp(how, "old") == 0)
 		fake_rm_set_version(f, "NVRM version: NVIDIA UNIX x86_64 Module  470.1  x\n");
 	if (strcmp(how, "blind") == 0)
@@ -75,11 +75,16 @@ static void change(struct fake_rm *f, const char *how)
 						       .error = EPERM });
 }
 
-int ctx_open_nvrm_driver(struct gpreempt_ctx *ctx)
+static int open_machine(const char *argument, void **ret, struct gpu_why *ret_why)
 {
 	const char *how = getenv("NVRM_MACHINE");
 
 	how = how ? how : "";
+	if (strcmp(how, "none") == 0) {
+		nvrm_failure_describe(-ENODEV, 0,
+				      &(struct nvrm_failure){ .why = NVRM_WHY_NO_DRIVER }, ret_why);
+		return -ENODEV;
+	}
 	if (!machine) {
 		machine = fake_rm_new();
 		fake_rm_set_real_time(machine, true);
@@ -88,5 +93,24 @@ int ctx_open_nvrm_driver(struct gpreempt_ctx *ctx)
 		change(machine, how);
 		atexit(judge);
 	}
-	return ctx_open_nvrm(ctx, fake_rm_nvrm(machine));
+	*ret = fake_rm_nvrm(machine);
+	return 0;
+}
+
+static int open_nothing(const char *argument, void **ret, struct gpu_why *ret_why)
+{
+	gpu_why_set(ret_why, GPU_WHY_ABSENT, "load amdgpu", "no AMD GPU driver");
+	return -ENODEV;
+}
+
+/* The drivers of that machine. */
+static struct gpu_driver nvrm, kfd;
+const struct gpu_driver *const gpu_drivers[] = { &kfd, &nvrm, NULL };
+
+static void __attribute__((constructor)) make_drivers(void)
+{
+	kfd = gkfd_driver;
+	kfd.open = open_nothing;
+	nvrm = nvrm_driver;
+	nvrm.open = open_machine;
 }

@@ -129,6 +129,11 @@ const char *gpreempt_backend(const struct gpreempt_ctx *ctx)
 	return "kfd";
 }
 
+unsigned int gpreempt_abilities(const struct gpreempt_ctx *ctx)
+{
+	return GPREEMPT_HAS_QUEUES | GPREEMPT_HAS_HOLDS;
+}
+
 bool gpreempt_is_modelled(const struct gpreempt_ctx *ctx)
 {
 	return gpu.modelled;

@@ -17,7 +17,9 @@
 #include <sys/wait.h>
 
 #include "cmd/gpreemptd/clean_up.h"
+#include "gpu/kfd/driver.h"
 #include "gpu/kfd/procs.h"
+#include "gpu/nvrm/driver.h"
 #include "tests/kfd/job.h"
 #include "tests/kfd/script.h"
 #include "tests/nvrm/fake_rm.h"
@@ -25,23 +27,46 @@
 struct fixture {
 	struct script *script;
 	struct fake_rm *rm;
-	struct clean_up_drivers drivers;
+	struct gkfd *k;
+	struct nvrm *n;
 	struct job job;
 	uint64_t start_ticks;
 	char dir[64], path[96];
 };
+
+/* The drivers of this test's machine: they are there, whatever is opened. */
+static struct fixture *the_fixture;
+static struct gpu_driver kfd, nvrm;
+const struct gpu_driver *const gpu_drivers[] = { &kfd, &nvrm, NULL };
+
+static int open_kfd(const char *argument, void **ret, struct gpu_why *ret_why)
+{
+	*ret = gkfd_ref(the_fixture->k);
+	return 0;
+}
+
+static int open_nvrm(const char *argument, void **ret, struct gpu_why *ret_why)
+{
+	*ret = nvrm_ref(the_fixture->n);
+	return 0;
+}
 
 static int setup(void **state)
 {
 	struct fixture *f = calloc(1, sizeof(*f));
 	struct gkfd_proc_ident ident;
 
+	the_fixture = f;
+	kfd = gkfd_driver;
+	kfd.open = open_kfd;
+	nvrm = nvrm_driver;
+	nvrm.open = open_nvrm;
 	f->script = script_new(&gkfd_trace_syscall);
 	f->rm = fake_rm_new();
-	f->drivers.k = script_gkfd(f->script);
-	f->drivers.n = fake_rm_nvrm(f->rm);
+	f->k = script_gkfd(f->script);
+	f->n = fake_rm_nvrm(f->rm);
 	job_start(&f->job);
-	assert_int_equal(gkfd_proc_identify(f->drivers.k, f->job.pid, &ident), 0);
+	assert_int_equal(gkfd_proc_identify(f->k, f->job.pid, &ident), 0);
 	f->start_ticks = ident.start_ticks;
 	snprintf(f->dir, sizeof(f->dir), "/tmp/gpreempt-clean-XXXXXX");
 	snprintf(f->path, sizeof(f->path), "%s/journal", mkdtemp(f->dir));
@@ -53,7 +78,8 @@ static int teardown(void **state)
 {
 	struct fixture *f = *state;
 
-	clean_up_done(&f->drivers);
+	gkfd_free(f->k);
+	nvrm_free(f->n);
 	fake_rm_free(f->rm);
 	job_end(&f->job);
 	unlink(f->path);
@@ -87,7 +113,7 @@ static struct clean_up_result cleaned_up(struct fixture *f)
 {
 	struct clean_up_result result;
 
-	assert_int_equal(clean_up(&f->drivers, f->path, &result), 0);
+	assert_int_equal(clean_up(f->path, &result), 0);
 	return result;
 }
 
@@ -196,7 +222,7 @@ static void a_living_daemon_is_not_cleaned_up_after(void **state)
 	assert_int_equal(journal_open(f->path, &j), 0);
 	child = fork();
 	if (child == 0)
-		_exit(clean_up(&f->drivers, f->path, &result) == -EBUSY ? 0 : 1);
+		_exit(clean_up(f->path, &result) == -EBUSY ? 0 : 1);
 	assert_int_equal(waitpid(child, &status, 0), child);
 	assert_int_equal(status, 0);
 	journal_close(j);
@@ -215,7 +241,7 @@ static struct journal_entry contexts_of(struct fixture *f, pid_t pid)
 	size_t len;
 
 	snprintf(path, sizeof(path), "%d/stat", pid);
-	assert_true(f->drivers.n->transport->read_proc(f->drivers.n->data, path, &text, &len) >= 0);
+	assert_true(f->n->transport->read_proc(f->n->data, path, &text, &len) >= 0);
 	assert_int_equal(sscanf(strrchr(text, ')'),
 				") %*c %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s "
 				"%*s %*s %*s %lu",
@@ -250,7 +276,7 @@ static void what_a_dead_daemon_did_to_contexts_is_undone(void **state)
 	struct journal_entry e = contexts_of(f, CUDA);
 	struct clean_up_result result = { 0 };
 
-	clean_up_here(&f->drivers, &e, &result);
+	clean_up_here(&e, &result);
 	assert_int_equal(result.released, 1);
 	assert_int_equal(result.failed, 0);
 	assert_int_equal(fake_rm_disabled(f->rm, CUDA), 0);
@@ -273,7 +299,7 @@ static void contexts_of_another_with_that_pid_are_left_alone(void **state)
 	e = contexts_of(f, CUDA);
 	e.start_ticks++;
 	fake_rm_forget_calls(f->rm);
-	clean_up_here(&f->drivers, &e, &result);
+	clean_up_here(&e, &result);
 	assert_int_equal(result.released + result.failed, 0);
 	assert_int_equal(fake_rm_count(f->rm, FAKE_BORROW, 0), 0);
 	assert_true(fake_rm_disabled(f->rm, CUDA) > 0);
@@ -292,8 +318,8 @@ static void what_is_held_by_a_driver_that_is_gone_is_no_failure(void **state)
 	leave_contexts(f);
 	entries[1] = contexts_of(f, CUDA);
 	SCRIPT_PLAY(f->script, { "version", -ENOENT });
-	clean_up_here(&f->drivers, &entries[0], &result);
-	clean_up_here(&f->drivers, &entries[1], &result);
+	clean_up_here(&entries[0], &result);
+	clean_up_here(&entries[1], &result);
 	assert_int_equal(result.failed, 0);
 	assert_int_equal(result.released, 1);
 	assert_int_equal(fake_rm_disabled(f->rm, CUDA), 0);

@@ -78,7 +78,7 @@ static int refusing_read_mem(void *data, pid_t pid, struct gkfd_mem *mem, struct
 	return r;
 }
 
-int rig_try(struct rig *rig, const char *spec, enum gkfd_way way, char *why)
+int rig_try(struct rig *rig, const char *spec, enum gkfd_way way, struct gpu_why *why)
 {
 	_cleanup_free_ char *reason = NULL;
 	struct model *m;

@@ -41,7 +41,7 @@ extern enum gkfd_ext_use rig_ext; /* of the next one */
 /* @spec as of --device model:SPEC. */
 void rig_open(struct rig *rig, const char *spec);
 /* The same with @way; what opening it said. */
-int rig_try(struct rig *rig, const char *spec, enum gkfd_way way, char *why);
+int rig_try(struct rig *rig, const char *spec, enum gkfd_way way, struct gpu_why *why);
 void rig_close(struct rig *rig);
 /* The same for cmocka: *state is the rig. */
 int rig_setup(void **state, const char *spec);

@@ -171,7 +171,7 @@ static void make_tables(struct ext_rig *rig)
 	rig->table.close = noticed_close;
 }
 
-int ext_rig_open(struct ext_rig *rig, enum gkfd_ext_use use, char *why)
+int ext_rig_open(struct ext_rig *rig, enum gkfd_ext_use use, struct gpu_why *why)
 {
 	_cleanup_free_ char *reason = NULL;
 	struct model *m;

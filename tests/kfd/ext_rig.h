@@ -68,7 +68,7 @@ struct ext_rig {
 };
 
 /* @rig is to be zero but for what the extension says. What opening said. */
-int ext_rig_open(struct ext_rig *rig, enum gkfd_ext_use use, char *why);
+int ext_rig_open(struct ext_rig *rig, enum gkfd_ext_use use, struct gpu_why *why);
 void ext_rig_close(struct ext_rig *rig);
 void ext_rig_close_backend(struct ext_rig *rig);
 int ext_rig_setup(void **state); /* for cmocka */

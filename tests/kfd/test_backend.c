@@ -137,11 +137,11 @@ static void a_target_whose_driver_call_waits_delays_no_other(void **state)
 static void a_driver_without_the_interface_is_refused_with_a_reason(void **state)
 {
 	size_t fds = count_fds();
-	char why[GPU_WHY_SIZE] = "";
+	struct gpu_why why = { 0 };
 	struct rig rig = { 0 };
 
-	assert_int_equal(rig_try(&rig, "mi308x,kfd_minor=12", GKFD_BY_DEBUG, why), -EOPNOTSUPP);
-	assert_non_null(strstr(why, "1.12"));
+	assert_int_equal(rig_try(&rig, "mi308x,kfd_minor=12", GKFD_BY_DEBUG, &why), -EOPNOTSUPP);
+	assert_non_null(strstr(why.message, "1.12"));
 	assert_null(rig.b);
 	rig_close(&rig);
 	assert_int_equal(count_fds(), fds);

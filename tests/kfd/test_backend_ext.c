@@ -46,12 +46,12 @@ static void try_open(int version_result, enum gkfd_ext_use use, int expected, co
 {
 	struct ext_rig rig = { .version_result = version_result,
 			       .version = { .version = KFD_GPREEMPT_VERSION, .max_entries = 8 } };
-	char why[GPU_WHY_SIZE] = "";
+	struct gpu_why why = { 0 };
 
-	assert_int_equal(ext_rig_open(&rig, use, why), expected);
+	assert_int_equal(ext_rig_open(&rig, use, &why), expected);
 	if (expected == 0)
 		assert_string_equal(rig.b->caps.level, level);
-	assert_int_equal(why[0] != '\0', says_why);
+	assert_int_equal(why.message[0] != '\0', says_why);
 	ext_rig_close(&rig);
 }
 

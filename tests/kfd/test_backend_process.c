@@ -45,7 +45,7 @@ static int read_file(void *data, enum gkfd_tree tree, const char *path, char **r
 	return r;
 }
 
-static int open_backend(struct fixture *f, char *why)
+static int open_backend(struct fixture *f, struct gpu_why *why)
 {
 	struct gkfd *k = script_gkfd(f->script);
 
@@ -220,14 +220,14 @@ static void closing_ends_holds_threads_and_descriptors(void **state)
 static void a_pid_namespace_of_ones_own_is_refused_with_a_reason(void **state)
 {
 	struct fixture *f = *state;
-	char why[GPU_WHY_SIZE] = "";
+	struct gpu_why why = { 0 };
 
 	f->b->ops->close(f->b);
 	f->b = NULL;
 	f->script = script_new(&gkfd_trace_syscall);
 	pid_namespace = "pid:[4026532000]";
-	assert_int_equal(open_backend(f, why), -EOPNOTSUPP);
-	assert_non_null(strstr(why, "pid namespace"));
+	assert_int_equal(open_backend(f, &why), -EOPNOTSUPP);
+	assert_non_null(strstr(why.message, "pid namespace"));
 }
 
 #define T(f) cmocka_unit_test_setup_teardown(f, setup, teardown)

@@ -8,6 +8,7 @@
 
 #include <cmocka.h>
 
+#include "gpu/nvrm/driver.h"
 #include "tests/kfd/counts.h"
 
 int lib_rig_setup(void **state)
@@ -21,7 +22,7 @@ int lib_rig_setup(void **state)
 	r->job = fake_rm_job(r->fake, JOB);
 	r->ctx = ctx_new();
 	assert_non_null(r->ctx);
-	assert_int_equal(ctx_open_nvrm(r->ctx, fake_rm_nvrm(r->fake)), 0);
+	assert_int_equal(ctx_take(r->ctx, &nvrm_driver, fake_rm_nvrm(r->fake)), 0);
 	*state = r;
 	return 0;
 }

@@ -9,6 +9,7 @@
 
 #include <cmocka.h>
 
+#include "gpu/kfd/driver.h"
 #include "lib/internal.h"
 #include "tests/kfd/counts.h"
 #include "tests/kfd/fake_ext.h"
@@ -36,7 +37,7 @@ static int setup(void **state)
 	fake_ext_add(r->fake, OTHER, QUEUES);
 	r->ctx = ctx_new();
 	assert_non_null(r->ctx);
-	r->ctx->k = fake_ext_gkfd(r->fake);
+	assert_int_equal(ctx_take(r->ctx, &gkfd_driver, fake_ext_gkfd(r->fake)), 0);
 	*state = r;
 	return 0;
 }

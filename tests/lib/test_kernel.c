@@ -10,6 +10,7 @@
 
 #include "gpreempt/kernel.h"
 #include "gpu/kfd/scheduler.h"
+#include "gpu/kfd/driver.h"
 #include "gpu/model/model.h"
 #include "lib/internal.h"
 
@@ -40,6 +41,7 @@ static void *open_with(const char *spec)
 {
 	struct rig *r = calloc(1, sizeof(*r));
 	struct model *m = NULL;
+	struct gkfd *k = NULL;
 	char *why = NULL;
 
 	assert_non_null(r);
@@ -49,7 +51,8 @@ static void *open_with(const char *spec)
 	assert_int_equal(model_new_preset(spec, &m, &why), 0);
 	r->ctx = ctx_new();
 	assert_non_null(r->ctx);
-	assert_int_equal(gkfd_new(&r->table, model_transport_new(m), &r->ctx->k), 0);
+	assert_int_equal(gkfd_new(&r->table, model_transport_new(m), &k), 0);
+	assert_int_equal(ctx_take(r->ctx, &gkfd_driver, k), 0);
 	return r;
 }
 

@@ -8,6 +8,7 @@
 
 #include <cmocka.h>
 
+#include "gpu/nvrm/driver.h"
 #include "gpu/nvrm/process.h"
 #include "lib/internal.h"
 #include "tests/lib/nvrm_rig.h"
@@ -20,7 +21,7 @@ static void no_driver_is_told_as_such(void **state)
 	struct gpreempt_ctx *ctx = ctx_new();
 
 	fake_rm_set_version(r->fake, NULL);
-	assert_int_equal(ctx_open_nvrm(ctx, fake_rm_nvrm(r->fake)), -ENODEV);
+	assert_int_equal(ctx_take(ctx, &nvrm_driver, fake_rm_nvrm(r->fake)), -ENODEV);
 	assert_int_equal(ctx->last.kind, GPREEMPT_ERROR_ABSENT);
 	assert_true(ctx->last.message[0] && ctx->last.hint[0]);
 	gpreempt_unref(ctx);
@@ -103,7 +104,7 @@ static void an_unknown_driver_is_left_alone(void **state)
 	r->ctx = gpreempt_unref(r->ctx);
 	fake_rm_set_version(r->fake, text);
 	r->ctx = ctx_new();
-	assert_int_equal(ctx_open_nvrm(r->ctx, fake_rm_nvrm(r->fake)), 0);
+	assert_int_equal(ctx_take(r->ctx, &nvrm_driver, fake_rm_nvrm(r->fake)), 0);
 	assert_int_equal(gpreempt_get_device_info(r->ctx, &info), 0);
 	assert_string_equal(info.module, "proprietary");
 	read_levels(r, levels);

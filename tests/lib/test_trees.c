@@ -2,6 +2,7 @@
 /* The library over file trees of machines that are not this one, broken ones among them. */
 #include "tests/readers/rig.h"
 
+#include "gpu/kfd/driver.h"
 #include "lib/internal.h"
 
 static struct gpreempt_ctx *ctx_over(const char *tree)
@@ -9,7 +10,7 @@ static struct gpreempt_ctx *ctx_over(const char *tree)
 	struct gpreempt_ctx *ctx = ctx_new();
 
 	assert_non_null(ctx);
-	ctx->k = tree_open(tree);
+	assert_int_equal(ctx_take(ctx, &gkfd_driver, tree_open(tree)), 0);
 	return ctx;
 }
 

@@ -499,13 +499,13 @@ static void closing_lets_everybody_go(void **state)
 
 static void try_to_open(struct bed *bed, const char *version, int error, const char *word)
 {
-	char why[GPU_WHY_SIZE] = "";
-	struct nvrm_backend_options options = { .untested = true, .why = why };
+	struct gpu_why why = { 0 };
+	struct nvrm_backend_options options = { .untested = true, .why = &why };
 	struct gpu_backend *b;
 
 	fake_rm_set_version(bed->fake, version);
 	assert_int_equal(nvrm_backend_open(fake_rm_nvrm(bed->fake), &options, &b), error);
-	assert_non_null(strstr(why, word));
+	assert_non_null(strstr(why.message, word));
 }
 
 static void a_driver_nobody_tried_is_refused_with_a_reason(void **state)

@@ -246,8 +246,9 @@ def one_place_names_devices(src):
         yield n, 'only the transport names files of the driver'
 
 
-# Who may include what, from the most particular folder up: arrows point down only.
+# Who may include what, from the most particular folder or file up: arrows point down only.
 MAY_INCLUDE = [
+    ('gpu/drivers.c', ['gpu/']),
     ('abi', ['abi/']),
     ('core', ['core/', 'abi/']),
     ('util', ['util/']),
@@ -256,7 +257,7 @@ MAY_INCLUDE = [
     ('gpu/helpers', ['gpu/helpers/', 'gpu/*', 'util/']),
     ('gpu/kfd', ['gpu/kfd/', 'gpu/helpers/', 'gpu/*', 'abi/', 'util/']),
     ('gpu/nvrm', ['gpu/nvrm/', 'gpu/helpers/', 'gpu/*', 'abi/', 'util/']),
-    ('gpu/soft', ['gpu/soft/', 'gpu/kfd/transport.h', 'gpu/helpers/', 'gpu/*', 'abi/', 'util/']),
+    ('gpu/soft', ['gpu/soft/', 'gpu/kfd/transport.h', 'gpu/kfd/driver.h', 'gpu/helpers/', 'gpu/*', 'abi/', 'util/']),
     ('gpu', ['gpu/*', 'gpu/helpers/', 'abi/', 'util/']),
     ('wire', ['wire/', 'gpreempt/', 'abi/', 'util/']),
     ('lib', ['lib/', 'gpreempt/', 'wire/', 'gpu/', 'core/', 'abi/', 'util/']),
@@ -272,7 +273,7 @@ MAY_INCLUDE = [
 
 
 def may_include(path, header):
-    allowed = next((a for folder, a in MAY_INCLUDE if path.startswith(folder + '/')), None)
+    allowed = next((a for folder, a in MAY_INCLUDE if (path + '/').startswith(folder + '/')), None)
     if allowed is None:
         return True
     for pattern in allowed:
@@ -291,11 +292,13 @@ def may_include(path, header):
            ('cmd/gpreempt/a.c', '#include "gpu/kfd/kfd.h"\n'), ('cmd/gpreempt/a.c', '#include "lib/a.h"\n'),
            ('include/gpreempt/a.h', '#include "abi/kfd.h"\n'), ('lib/a.c', '#include "cmd/a.h"\n'),
            ('lib/a.c', '#include <gpreempt/gpreempt.h>\n#include "cmd/a.h"\n'),
-           ('wire/a.c', '#include "lib/a.h"\n'), ('gpu/kfd/a.c', '#include "wire/wire.h"\n')],
+           ('wire/a.c', '#include "lib/a.h"\n'), ('gpu/kfd/a.c', '#include "wire/wire.h"\n'),
+           ('gpu/driver.c', '#include "gpu/kfd/driver.h"\n')],
       good=[('wire/a.c', '#include "gpreempt/daemon.h"\n'), ('lib/a.c', '#include "wire/wire.h"\n'),
             ('gpu/model/a.c', '#include "gpu/kfd/transport.h"\n'), ('lib/a.c', '#include "gpu/kfd/kfd.h"\n'),
             ('cmd/gpreempt/a.c', '#include <gpreempt/gpreempt.h>\n#include "cmd/gpreempt/a.h"\n'),
             ('cmd/gpreempt/a.c', '#include "sim/sim.h"\n'),
+            ('gpu/drivers.c', '#include "gpu/kfd/driver.h"\n'),
             ('abi/types.h', '#include <stdint.h>\n'), ('gpu/kfd/a.c', '#include "gpu/guard.h"\n'),
             ('tests/a.c', '#include "gpu/model/hw.h"\n')])
 def include_directions(src):
@@ -310,19 +313,29 @@ def include_directions(src):
             yield n, f'core is freestanding: no <{m.group(1)}>'
 
 
-VENDOR_ASKED = r'\bvendor\s*(?:\)|\?|&&|\|\||==|!=)|"(?:nvrm|kfd)"\s*\)\s*[!=]='
+COMPARED = r'\s*(?:\?|&&|\|\||==|!=)'
+VENDOR_ASKED = (rf'\bvendor(?:\s*\)|{COMPARED})|\bctx->(?:k|nvrm){COMPARED}|'
+                r'(?:\b(?:if|while) \(|!|&& |\|\| )(?:\w+->)*ctx->(?:k|nvrm)\)|"(?:nvrm|kfd)"\s*\)')
+ASKS_FOR_VENDORS = (
+    'cmd/gpreempt/doctor.c', 'cmd/gpreempt/accept.c',  # are about drivers
+    'lib/ctx.c')  # chooses what people ask a driver in detail
 
 
 @rule(bad=[('lib/a.c', '\tif (ctx->vendor)\n'), ('lib/a.c', '\treturn ctx->vendor ? a() : b();\n'),
-           ('lib/a.c', '\tif (strcmp(ctx->backend, "nvrm") == 0)\n')],
+           ('lib/a.c', '\tif (strcmp(ctx->backend, "nvrm") == 0)\n'),
+           ('lib/a.c', '\treturn p->ctx->k ? a() : b();\n'), ('lib/a.c', '\tif (ctx->nvrm)\n'),
+           ('cmd/gpreempt/a.c', '\treturn !strcmp(backend, "kfd");\n'),
+           ('cmd/gpreemptd/a.c', '\treturn !strcmp(backend, "kfd");\n')],
       good=[('lib/a.c', '\treturn ctx->vendor->gpus(ctx, out);\n'),
-            ('gpu/nvrm/a.c', '\tif (strcmp(name, "nvrm") == 0)\n')])
+            ('lib/a.c', '\treturn gkfd_proc_identify(ctx->k, pid, ret);\n'),
+            ('gpu/nvrm/a.c', '\tif (strcmp(name, "nvrm") == 0)\n'),
+            ('cmd/gpreempt/doctor.c', '\treturn !strcmp(backend, "kfd");\n')])
 def nobody_asks_for_a_vendor(src):
-    """The library calls a vendor's table, or asks for an ability; opening chooses the table."""
-    if not src.under('lib') or src.path == 'lib/ctx.c':
+    """Who acts calls the driver's table, or asks for an ability; opening chooses the table."""
+    if not src.under('lib', 'cmd', 'core', 'wire', 'sim') or src.path in ASKS_FOR_VENDORS:
         return
     for n, _ in src.find(VENDOR_ASKED, src.uncommented):
-        yield n, 'asks which vendor it is: put it into the table of vendors'
+        yield n, 'asks which vendor it is: put it into the table of its driver'
 
 
 @rule(bad=[('lib/a.c', '#include "a.h"\n'), ('lib/a.c', '#include "../gpu/a.h"\n')],

@@ -1,35 +1,23 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * gpu/backend.h over the toy's driver. Every order waits for submit() and ends in the mailbox:
- * nothing is answered from within the call that asks for it.
+ * gpu/backend.h over the toy's driver, and gpu/driver.h over both. Targets and their orders are
+ * those of gpu/acting.h: every order waits for submit(), which is where a thread would do it.
  */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/queue.h>
 
-#include "gpu/helpers/asks.h"
-#include "gpu/mailbox.h"
+#include "gpu/acting.h"
 #include "tests/backend/toy/toy.h"
 #include "util/macros.h"
 
-struct order {
-	struct mail mail; /* first among those to be done, then among what is done */
-	struct gpu_done done;
-	uint32_t queues; /* a bit for each */
-	uint64_t until_ns;
-};
-
 struct gpu_target {
-	LIST_ENTRY(gpu_target) link;
-	struct backend *b;
-	pid_t pid;
+	struct target_base base;
 	uint64_t start_ticks;
 	int error; /* 0: attached; why nothing can be done with it */
 };
 
 struct gpu_watch {
-	LIST_ENTRY(gpu_watch) link;
 	struct backend *b;
 	pid_t pid;
 	uint32_t n; /* queues, of those of struct backend */
@@ -37,14 +25,10 @@ struct gpu_watch {
 };
 
 struct backend {
-	struct gpu_backend base;
-	struct toy_driver *d;
+	struct acting_backend base;
+	struct toy *d;
 	struct proc_source source;
-	struct asks *asks;
-	struct mailbox done;
-	STAILQ_HEAD(, mail) orders; /* not begun */
-	LIST_HEAD(, gpu_target) targets; /* the newest first */
-	LIST_HEAD(, gpu_watch) watches;
+	struct order_list orders; /* not begun */
 	struct gpu_queue queues[TOY_QUEUES]; /* everybody's look alike */
 	struct gpu_sample samples[TOY_QUEUES];
 };
@@ -56,172 +40,162 @@ static struct backend *of(struct gpu_backend *b)
 
 /* ---- acting ---- */
 
-static void refuse(struct order *o, int error)
+static struct toy *driver_of(const struct gpu_target *t)
 {
-	o->done.result = error;
-	gpu_why_set(&o->done.why, GPU_WHY_FAILED, NULL, "%s", strerror(-error));
+	return t->base.b->d;
+}
+
+static int said(struct order *o, int r)
+{
+	return r < 0 ? gpu_why_fail(&o->done.why, r, NULL) : 0;
 }
 
 static void attach(struct gpu_target *t, struct order *o)
 {
-	const struct toy_proc *p = toy_find(t->b->d, t->pid);
-	struct gpu_target *other;
+	const struct toy_proc *p = toy_find(driver_of(t), t->base.pid);
+	struct target_base *other;
 
 	t->error = !p || (t->start_ticks && t->start_ticks != p->start_ticks) ? -ESRCH : 0;
-	LIST_FOREACH(other, &t->b->targets, link)
-		if (other != t && other->pid == t->pid && other->error == 0)
+	LIST_FOREACH(other, &t->base.b->base.targets, link)
+		if (other != &t->base && other->pid == t->base.pid &&
+		    ((struct gpu_target *)other)->error == 0)
 			t->error = -EBUSY;
-	if (t->error < 0)
-		refuse(o, t->error);
+	o->done.result = said(o, t->error);
 }
 
 static bool toy_holds(struct gpu_target *t)
 {
-	return t->error == 0 && toy_count_off(toy_find(t->b->d, t->pid)) > 0;
+	return t->error == 0 && toy_count_off(toy_find(driver_of(t), t->base.pid)) > 0;
+}
+
+static int toy_held(struct gpu_target *t, uint32_t *ret, size_t max)
+{
+	const struct toy_proc *p = t->error ? NULL : toy_find(driver_of(t), t->base.pid);
+	size_t n = 0;
+
+	for (uint32_t i = 0; p && i < p->n; i++)
+		if (p->off & 1u << i && n++ < max)
+			ret[n - 1] = i;
+	return (int)n;
+}
+
+static uint32_t bits(const struct order *o)
+{
+	uint32_t set = o->what.ids ? 0 : UINT32_MAX;
+
+	for (size_t i = 0; i < o->what.n; i++)
+		set |= o->what.ids[i] < TOY_QUEUES ? 1u << o->what.ids[i] : 0;
+	return set;
+}
+
+static int suspend(struct gpu_target *t, const struct order *o)
+{
+	struct toy *d = driver_of(t);
+	struct toy_proc *p = toy_find(d, t->base.pid);
+	uint64_t until_ns = o->what.longest_ns ? o->called_ns + o->what.longest_ns : UINT64_MAX;
+
+	if (d->now_ns >= until_ns)
+		return -ETIMEDOUT;
+	/* The latest of all ends counts. */
+	return toy_move(d, p->pid, p->off | bits(o),
+			p->off ? MAX(until_ns, p->until_ns) : until_ns);
+}
+
+static int resume(struct gpu_target *t, const struct order *o)
+{
+	struct toy_proc *p = toy_find(driver_of(t), t->base.pid);
+
+	return toy_move(driver_of(t), p->pid, p->off & ~bits(o), p->until_ns);
+}
+
+static void let_go(struct gpu_target *t)
+{
+	if (t->error == 0)
+		toy_move(driver_of(t), t->base.pid, 0, 0);
+	t->error = -ESRCH;
 }
 
 static void move(struct gpu_target *t, struct order *o)
 {
-	struct toy_proc *p = toy_find(t->b->d, t->pid);
-	bool more = o->done.verb == GPU_SUSPEND;
-	uint32_t off = more ? p->off | o->queues : p->off & ~o->queues;
-	/* The latest of all ends counts. */
-	uint64_t until_ns = more && !p->off ? o->until_ns : MAX(o->until_ns, p->until_ns);
-	int r = more && t->b->d->now_ns >= o->until_ns ? -ETIMEDOUT :
-							 toy_move(t->b->d, t->pid, off, until_ns);
+	int r = t->error;
 
-	if (r < 0)
-		refuse(o, r);
-	else
-		o->done.queues = (uint32_t)r;
+	if (r == 0)
+		r = o->done.verb == GPU_SUSPEND ? suspend(t, o) : resume(t, o);
+	o->done.queues = (uint32_t)MAX(r, 0);
+	o->done.result = said(o, r);
 	o->done.gpu_failed = r == -EIO;
 	o->done.gpu = r == -EIO ? TOY_GPU : 0;
 	o->done.holds = toy_holds(t);
 }
 
-static void release(struct gpu_target *t)
-{
-	if (t->error == 0)
-		toy_move(t->b->d, t->pid, 0, 0);
-	LIST_REMOVE(t, link);
-	free(t);
-}
-
 static void perform(struct order *o)
 {
-	struct gpu_target *t = o->done.target;
-	const struct toy_driver *d = t->b->d;
+	uint64_t *now_ns = &driver_of(o->t)->now_ns;
 
-	o->done.began_ns = d->now_ns;
+	o->done.began_ns = *now_ns;
 	if (o->done.verb == GPU_ATTACH)
-		attach(t, o);
+		attach(o->t, o);
 	else if (o->done.verb == GPU_RELEASE)
-		release(t);
-	else if (t->error < 0)
-		refuse(o, t->error);
+		let_go(o->t);
 	else
-		move(t, o);
-	o->done.done_ns = d->now_ns;
+		move(o->t, o);
+	o->done.done_ns = *now_ns;
 }
 
 static void toy_submit(struct gpu_backend *b)
 {
-	struct mail *mail;
+	struct order *o;
 
-	while (!of(b)->d->busy && (mail = STAILQ_FIRST(&of(b)->orders))) {
+	while (!of(b)->d->busy && (o = STAILQ_FIRST(&of(b)->orders))) {
 		STAILQ_REMOVE_HEAD(&of(b)->orders, link);
-		perform(mail_of(mail, struct order, mail));
-		mailbox_put(&of(b)->done, mail);
+		perform(o);
+		acting_deliver(o);
 	}
 }
 
-static int order(struct gpu_target *t, uint64_t cookie, const struct order *what)
+static int begin_target(struct gpu_target *t, const struct gpu_attach *request)
 {
-	struct order *o = malloc(sizeof(*o));
-
-	if (!o)
-		return -ENOMEM;
-	*o = *what;
-	o->done.target = t;
-	o->done.cookie = cookie;
-	STAILQ_INSERT_TAIL(&t->b->orders, &o->mail, link);
+	t->start_ticks = request->start_ticks;
+	t->error = -EAGAIN; /* until its order is performed */
 	return 0;
 }
 
-static uint32_t bits(const uint32_t *ids, size_t n)
+static int post(struct gpu_target *t, struct order *o)
 {
-	uint32_t set = ids ? 0 : UINT32_MAX;
-
-	for (size_t i = 0; ids && i < n; i++)
-		set |= ids[i] < TOY_QUEUES ? 1u << ids[i] : 0;
-	return set;
+	STAILQ_INSERT_TAIL(&t->base.b->orders, o, link);
+	return 0;
 }
 
-static int toy_attach(struct gpu_backend *b, const struct gpu_attach *request, uint64_t cookie,
-		      struct gpu_target **ret)
+static void let_all_go(struct backend *b)
 {
-	struct gpu_target *t = malloc(sizeof(*t));
+	struct target_base *t;
 
-	if (!t)
-		return -ENOMEM;
-	*t = (struct gpu_target){ .b = of(b), .pid = request->pid };
-	t->start_ticks = request->start_ticks;
-	t->error = -EAGAIN; /* until its order is performed */
-	LIST_INSERT_HEAD(&of(b)->targets, t, link);
-	*ret = t;
-	return order(t, cookie, &(struct order){ .done.verb = GPU_ATTACH });
+	LIST_FOREACH(t, &b->base.targets, link)
+		let_go((struct gpu_target *)t);
+	acting_forget(&b->orders);
 }
 
-static int toy_suspend(struct gpu_target *t, const struct gpu_hold *h, uint64_t cookie)
-{
-	struct order o = { .done.verb = GPU_SUSPEND, .queues = bits(h->ids, h->n) };
-
-	o.until_ns = h->longest_ns ? t->b->d->now_ns + h->longest_ns : UINT64_MAX;
-	return order(t, cookie, &o);
-}
-
-static int toy_resume(struct gpu_target *t, const uint32_t *ids, size_t n, uint64_t cookie)
-{
-	return order(t, cookie, &(struct order){ .done.verb = GPU_RESUME, .queues = bits(ids, n) });
-}
-
-static int toy_release(struct gpu_target *t, uint64_t cookie)
-{
-	return order(t, cookie, &(struct order){ .done.verb = GPU_RELEASE });
-}
+static const struct acting acting = {
+	.target_size = sizeof(struct gpu_target),
+	.order_size = sizeof(struct order),
+	.begin = begin_target,
+	.post = post,
+	.close = let_all_go,
+};
 
 /* The driver tells. Who is not attached yet finds out when it is tried. */
 static void ended(void *user, pid_t pid)
 {
-	struct backend *b = user;
-	struct gpu_target *t;
+	struct target_base *base;
 
-	LIST_FOREACH(t, &b->targets, link) {
-		struct order *o = t->pid == pid && t->error == 0 ? calloc(1, sizeof(*o)) : NULL;
+	LIST_FOREACH(base, &((struct backend *)user)->base.targets, link) {
+		struct gpu_target *t = (struct gpu_target *)base;
 
-		if (!o)
+		if (base->pid != pid || t->error < 0)
 			continue;
-		t->error = -ESRCH;
-		o->done = (struct gpu_done){ .target = t, .verb = GPU_ENDED };
-		refuse(o, -ESRCH);
-		mailbox_put(&b->done, &o->mail);
+		t->error = base->ended->done.result = said(base->ended, -ESRCH);
+		acting_deliver(steal_ptr(&base->ended));
 	}
-}
-
-static int toy_fd(struct gpu_backend *b)
-{
-	return of(b)->done.fd;
-}
-
-static int toy_take(struct gpu_backend *b, struct gpu_done *ret)
-{
-	struct mail *mail = mailbox_take(&of(b)->done);
-
-	if (!mail)
-		return 0;
-	*ret = mail_of(mail, struct order, mail)->done;
-	free(mail_of(mail, struct order, mail));
-	return 1;
 }
 
 /* ---- looking ---- */
@@ -252,12 +226,6 @@ static int toy_processes(struct gpu_backend *b, pid_t *ret, size_t max)
 	return (int)n;
 }
 
-static int toy_owner(struct gpu_backend *b, pid_t pid, uid_t *ret)
-{
-	*ret = 0;
-	return toy_find(of(b)->d, pid) ? 0 : -ESRCH;
-}
-
 static int read_proc(void *user, const char *path, char **ret_text, size_t *ret_len)
 {
 	struct toy_proc *p = toy_find(user, (pid_t)strtol(path, NULL, 10));
@@ -265,20 +233,15 @@ static int read_proc(void *user, const char *path, char **ret_text, size_t *ret_
 
 	if (!p)
 		return -ENOENT;
-	len = asprintf(ret_text, "%d (toy) R%s %llu 0", (int)p->pid,
-		       " 1 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0", (unsigned long long)p->start_ticks);
+	if (strstr(path, "/status"))
+		len = asprintf(ret_text, "Name:\ttoy\nTgid:\t%d\nTracerPid:\t0\nUid:\t0\t0\n",
+			       (int)p->pid);
+	else
+		len = asprintf(ret_text, "%d (toy) R%s %llu 0", (int)p->pid,
+			       " 1 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0",
+			       (unsigned long long)p->start_ticks);
 	*ret_len = len < 0 ? 0 : (size_t)len;
 	return len < 0 ? -ENOMEM : 0;
-}
-
-static int toy_ask(struct gpu_backend *b, pid_t pid, uint32_t files)
-{
-	return asks_ask(of(b)->asks, pid, files);
-}
-
-static bool toy_answer(struct gpu_backend *b, struct proc_files *ret)
-{
-	return asks_answer(of(b)->asks, ret);
 }
 
 static int toy_pidfd(struct gpu_backend *b, pid_t pid)
@@ -306,7 +269,6 @@ static int toy_watch(struct gpu_backend *b, pid_t pid, struct gpu_watch **ret)
 		return -ENOMEM;
 	w->b = of(b);
 	w->pid = pid;
-	LIST_INSERT_HEAD(&of(b)->watches, w, link);
 	(void)toy_refresh(w); /* who is not there is told of by the next one */
 	*ret = w;
 	return 0;
@@ -314,8 +276,6 @@ static int toy_watch(struct gpu_backend *b, pid_t pid, struct gpu_watch **ret)
 
 static void toy_unwatch(struct gpu_watch *w)
 {
-	if (w)
-		LIST_REMOVE(w, link);
 	free(w);
 }
 
@@ -342,62 +302,46 @@ static int toy_looked(struct gpu_watch *w, const struct gpu_sample **ret)
 	return n;
 }
 
-static const char *toy_blind(const struct gpu_watch *w)
-{
-	return NULL;
-}
-
-static const char *toy_problem(struct gpu_backend *b)
-{
-	return NULL;
-}
-
 /* ---- the whole ---- */
 
 static void toy_close(struct gpu_backend *base)
 {
 	struct backend *b = of(base);
-	struct gpu_done done;
 
-	b->d->busy = false;
-	toy_submit(base);
-	while (!LIST_EMPTY(&b->targets))
-		release(LIST_FIRST(&b->targets));
-	while (!LIST_EMPTY(&b->watches))
-		toy_unwatch(LIST_FIRST(&b->watches));
-	while (toy_take(base, &done))
-		;
+	acting_end(&b->base);
+	acting_done(&b->base);
 	b->d->ended = NULL;
-	asks_free(b->asks);
-	mailbox_destroy(&b->done);
 	free(b);
 }
 
 /* clang-format off */
 static const struct gpu_ops toy_ops = {
 	.close = toy_close, .now_ns = toy_now_ns, .nodes = toy_nodes,
-	.processes = toy_processes, .owner = toy_owner, .ask = toy_ask, .answer = toy_answer,
-	.pidfd = toy_pidfd, .watch = toy_watch, .unwatch = toy_unwatch, .refresh = toy_refresh,
-	.queues = toy_queues, .look = toy_look, .looked = toy_looked, .blind = toy_blind,
-	.problem = toy_problem, .attach = toy_attach, .suspend = toy_suspend,
-	.resume = toy_resume, .release = toy_release, .submit = toy_submit,
-	.holds = toy_holds, .fd = toy_fd, .take = toy_take,
+	.processes = toy_processes, .owner = acting_owner, .ask = acting_ask,
+	.answer = acting_answer, .pidfd = toy_pidfd, .watch = toy_watch, .unwatch = toy_unwatch,
+	.refresh = toy_refresh, .queues = toy_queues, .look = toy_look, .looked = toy_looked,
+	.attach = acting_attach, .suspend = acting_suspend, .resume = acting_resume,
+	.release = acting_release, .submit = toy_submit, .holds = toy_holds, .held = toy_held,
+	.fd = acting_fd, .take = acting_take,
 };
 /* clang-format on */
 
-int toy_backend_open(struct toy_driver *d, struct gpu_backend **ret)
+static const struct gpu_caps caps = {
+	.name = "toy",
+	.level = "T1",
+	.modelled = true,
+	.made_up_time = true,
+	.counts_progress = true,
+};
+
+int toy_backend_open(struct toy *d, struct gpu_backend **ret)
 {
 	struct backend *b = calloc(1, sizeof(*b));
+	int r;
 
 	if (!b)
 		return -ENOMEM;
-	b->base.ops = &toy_ops;
-	b->base.caps = (struct gpu_caps){ .name = "toy",
-					  .level = "T1",
-					  .modelled = true,
-					  .made_up_time = true,
-					  .counts_progress = true };
-	b->d = d;
+	*b = (struct backend){ .base.base = { &toy_ops, caps }, .base.acting = &acting, .d = d };
 	b->source = (struct proc_source){ .read_file = read_proc, .user = d };
 	STAILQ_INIT(&b->orders);
 	for (uint32_t i = 0; i < TOY_QUEUES; i++) {
@@ -405,13 +349,56 @@ int toy_backend_open(struct toy_driver *d, struct gpu_backend **ret)
 		b->samples[i] = (struct gpu_sample){ .gpu = TOY_GPU, .queue = i, .write = 1 };
 		b->samples[i].state = GPU_BUSY;
 	}
-	if (mailbox_init(&b->done) < 0 || asks_new(NULL, &b->source, &b->asks) < 0) {
-		mailbox_destroy(&b->done);
+	r = acting_open(&b->base, false, &b->source, NULL);
+	if (r < 0) {
+		acting_done(&b->base);
 		free(b);
-		return -ENOMEM;
+		return r;
 	}
 	d->ended = ended;
 	d->user = b;
-	*ret = &b->base;
+	*ret = &b->base.base;
 	return 0;
 }
+
+/* ---- by its name ---- */
+
+static int driver_open(const char *argument, void **ret, struct gpu_why *ret_why)
+{
+	*ret = toy_machine;
+	return toy_machine ? 0 : gpu_why_fail(ret_why, -ENODEV, "no toy on this machine");
+}
+
+static void driver_close(void *data)
+{
+}
+
+static int driver_act(void *data, const struct gpu_way *way, struct gpu_backend **ret,
+		      struct gpu_why *ret_why)
+{
+	int r = toy_backend_open(data, ret);
+
+	return r < 0 ? gpu_why_fail(ret_why, r, NULL) : 0;
+}
+
+static int driver_undo(void *data, const struct gpu_leftover *left)
+{
+	const struct toy_proc *p = toy_find(data, left->pid);
+
+	if (!p || p->start_ticks != left->start_ticks)
+		return -ESRCH;
+	return toy_move(data, left->pid, 0, 0) > 0;
+}
+
+const struct gpu_driver toy_driver = {
+	.name = "toy",
+	.argument = "",
+	.whose = "the toy's",
+	.node = "toy",
+	.module = "toy",
+	.levels = "T1",
+	.open = driver_open,
+	.close = driver_close,
+	.act = driver_act,
+	.undo = driver_undo,
+};

@@ -3,7 +3,9 @@
 
 #include "tests/backend/toy/toy.h"
 
-struct toy_proc *toy_find(struct toy_driver *d, pid_t pid)
+struct toy *toy_machine;
+
+struct toy_proc *toy_find(struct toy *d, pid_t pid)
 {
 	for (struct toy_proc *p = d->procs; p < d->procs + TOY_PROCS; p++)
 		if (pid > 0 && p->pid == pid)
@@ -11,14 +13,14 @@ struct toy_proc *toy_find(struct toy_driver *d, pid_t pid)
 	return NULL;
 }
 
-void toy_exit(struct toy_driver *d, pid_t pid)
+void toy_exit(struct toy *d, pid_t pid)
 {
 	*toy_find(d, pid) = (struct toy_proc){ 0 };
 	if (d->ended)
 		d->ended(d->user, pid);
 }
 
-void toy_advance(struct toy_driver *d, uint64_t ns)
+void toy_advance(struct toy *d, uint64_t ns)
 {
 	d->now_ns += ns;
 	for (struct toy_proc *p = d->procs; p < d->procs + TOY_PROCS; p++)
@@ -31,7 +33,7 @@ uint32_t toy_count_off(const struct toy_proc *p)
 	return p ? (uint32_t)__builtin_popcount(p->off & ((1u << p->n) - 1)) : 0;
 }
 
-int toy_move(struct toy_driver *d, pid_t pid, uint32_t off, uint64_t until_ns)
+int toy_move(struct toy *d, pid_t pid, uint32_t off, uint64_t until_ns)
 {
 	struct toy_proc *p = toy_find(d, pid);
 	uint32_t moved;

@@ -6,7 +6,7 @@
 #ifndef GPREEMPT_TESTS_BACKEND_TOY_TOY_H
 #define GPREEMPT_TESTS_BACKEND_TOY_TOY_H
 
-#include "gpu/backend.h"
+#include "gpu/driver.h"
 
 #define TOY_PROCS 4
 #define TOY_QUEUES 16
@@ -20,7 +20,7 @@ struct toy_proc {
 	uint64_t until_ns; /* then they come back by themselves */
 };
 
-struct toy_driver {
+struct toy {
 	struct toy_proc procs[TOY_PROCS]; /* by pid */
 	uint64_t now_ns;
 	uint64_t calls; /* that moved queues */
@@ -30,17 +30,20 @@ struct toy_driver {
 	void *user;
 };
 
-struct toy_proc *toy_find(struct toy_driver *d, pid_t pid); /* NULL: none */
-void toy_exit(struct toy_driver *d, pid_t pid);
-void toy_advance(struct toy_driver *d, uint64_t ns);
+struct toy_proc *toy_find(struct toy *d, pid_t pid); /* NULL: none */
+void toy_exit(struct toy *d, pid_t pid);
+void toy_advance(struct toy *d, uint64_t ns);
 uint32_t toy_count_off(const struct toy_proc *p);
 /*
  * Makes @off those that are off, until then. How many were moved; -ESRCH; -EIO: the GPU did not let
  * go, and all are on.
  */
-int toy_move(struct toy_driver *d, pid_t pid, uint32_t off, uint64_t until_ns);
+int toy_move(struct toy *d, pid_t pid, uint32_t off, uint64_t until_ns);
 
 /* @d is borrowed. */
-int toy_backend_open(struct toy_driver *d, struct gpu_backend **ret);
+int toy_backend_open(struct toy *d, struct gpu_backend **ret);
+
+extern struct toy *toy_machine; /* that toy_driver finds; NULL: there is none */
+extern const struct gpu_driver toy_driver;
 
 #endif
