@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
 """
-usage: scripts/records.py c|python HEADER...
+usage: scripts/records.py c|python|page HEADER...
 
 Reads the structs and numbers of public headers and prints what is made of them: the table of the
-fields of records that the daemon sends (wire/record.h), or the structs for Python. What the words
-with an @ in comments mean is said in include/gpreempt/daemon.h.
+fields of records that the daemon sends (wire/record.h), the structs for Python, or the manual page
+on its standard input, with the keys of JSON in the place of @gpreempt_daemon_job@ and its like.
+What the words with an @ in comments mean is said in include/gpreempt/daemon.h.
 """
 import os
 import re
@@ -201,9 +202,29 @@ def python_module(headers):
         yield f'    _fields_ = [{rows}]'
 
 
+# ---- manual pages ----
+
+PAGE_COLUMNS = 92
+
+
+def page_line(headers, line):
+    def keys(m):
+        shown = [key_of(f) for f in headers.structs[m[1]][1:]]
+        return ','.join(f'"{key}"' for key in shown if key)
+
+    filled = re.sub(r'@(gpreempt_\w+)@', keys, line[1:])
+    if filled == line[1:]:
+        return line
+    return '\n'.join('\t' + part for part in re.findall(rf'.{{1,{PAGE_COLUMNS}}}(?:,|$)', filled))
+
+
+def page(headers, text=None):
+    return [page_line(headers, line) for line in (text or sys.stdin.read()).splitlines()]
+
+
 def main():
-    made = {'c': c_table, 'python': python_module}[sys.argv[1]](Headers(sys.argv[2:]))
-    print('\n'.join(made))
+    made = {'c': c_table, 'python': python_module, 'page': page}[sys.argv[1]]
+    print('\n'.join(made(Headers(sys.argv[2:]))))
 
 
 if __name__ == '__main__':

@@ -13,7 +13,9 @@ import tempfile
 import time
 import unittest
 
-sys.path.insert(0, os.path.join(os.path.dirname(__file__), '..', 'daemon'))
+ROOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), '..', '..')
+sys.path[:0] = [os.path.join(ROOT, 'tests', 'daemon'), os.path.join(ROOT, 'scripts')]
+import records
 import rig
 from run import ABSENT, DONE, FAILED, GPREEMPT, REFUSED, USAGE, Case, run
 
@@ -264,7 +266,7 @@ class WithDaemon(Talking):
                                 ('class', self.ask_json('class', job.pid, 'offline'))):
             with open(os.path.join(os.environ['MAN_PAGES'], f'gpreempt-{command}.1.scd'),
                       encoding='utf-8') as f:
-                page = f.read()
+                page = '\n'.join(records.page(records.of_tree(ROOT), f.read()))
             for key in json_keys(answer):
                 self.assertIn(f'"{key}"', page, command)
 
