@@ -38,13 +38,20 @@ static void find_daemon(struct gpreempt_ctx *ctx, struct result *res)
 		res->daemon = gpreempt_daemon_close(res->daemon);
 }
 
+/* What a daemon has of a software GPU is a model to it, by whatever name that was opened. */
+static bool has_our_gpus(const struct gpreempt_ctx *ctx, const struct gpreempt_daemon_status *s)
+{
+	return s->modelled == ctx->modelled &&
+	       (s->modelled || strcmp(s->backend, ctx->driver->name) == 0);
+}
+
 /* Who traces it, if anybody does, is a process of its own: only the daemon knows whom it has. */
 static bool is_daemons(struct gpreempt_ctx *ctx, const struct result *res, pid_t pid)
 {
 	_cleanup_free_ struct gpreempt_daemon_job *jobs = NULL;
 	int room, n;
 
-	if (!res->daemon || strcmp(res->status.backend, ctx->driver->name) != 0)
+	if (!res->daemon || !has_our_gpus(ctx, &res->status))
 		return false;
 	room = gpreempt_daemon_get_jobs(res->daemon, NULL, 0);
 	jobs = room > 0 ? calloc((size_t)room, sizeof(*jobs)) : NULL;

@@ -172,8 +172,15 @@ class WithDaemon(Case):
         self.assertEqual({p['pid'] for p in self.json_of('list')['processes']},
                          {offline.pid, online.pid})
         self.assertEqual(self.on('hold', offline.pid, '--for', '0.05').status, REFUSED)
-        result = run('--device', 'soft:' + self.path, '--socket', d.socket, 'release', offline.pid)
-        self.assertEqual((result.status, result.err), (DONE, ''), result)
+        with d.client() as c:
+            c.subscribe()
+            result = run('--device', 'soft:' + self.path, '--socket', d.socket, 'release',
+                         offline.pid)
+            self.assertEqual((result.status, result.err), (DONE, ''), result)
+            # The daemon was asked, and has it still.
+            self.assertEqual(c.event(rig.LET_GO, rig.JOB_NOT_ATTACHED).kind, rig.LET_GO)
+        with d.client() as c:
+            self.assertEqual([j.attached for j in c.jobs() if j.pid == offline.pid], [True])
         self.assertEqual(d.end(), DONE)
         self.assertTrue(self.listed(offline.pid))  # the device stays
         self.assertEqual(self.on('hold', offline.pid, '--for', '0.05').status, DONE)
