@@ -199,13 +199,14 @@ static void admit(struct order *o)
 	o->t->off = nvrm_groups_off(o->t->proc->p, NVRM_ALL_GPUS);
 }
 
+/* Who is not held by now may still be owed an end (let_go_later), which comes no later for it. */
 static void keep_until(struct gpu_target *t, const struct order *o)
 {
 	uint64_t at_ns;
 
 	if (!o->what.longest_ns || __builtin_add_overflow(o->called_ns, o->what.longest_ns, &at_ns))
 		at_ns = NEVER_NS;
-	t->until_ns = is_held(t) ? MAX(t->until_ns, at_ns) : at_ns;
+	t->until_ns = is_held(t) ? MAX(t->until_ns, at_ns) : MIN(t->until_ns, at_ns);
 }
 
 /* Groups that were off may be gone. */
@@ -276,6 +277,7 @@ static void forget_hold(struct gpu_target *t)
 static void resumed(struct order *o)
 {
 	struct gpu_target *t = o->t;
+	bool owed = !is_held(t) && nvrm_groups_off(t->proc->p, NVRM_ALL_GPUS) > 0;
 
 	if (t->all)
 		t->held = nvrm_proc_gpus(t->proc);
@@ -283,7 +285,7 @@ static void resumed(struct order *o)
 	if (!o->what.ids)
 		forget_hold(t);
 	t->held &= ~t->want;
-	if (!is_held(t))
+	if (!is_held(t) && !owed)
 		t->until_ns = NEVER_NS;
 	count_changed(o);
 }

@@ -355,43 +355,93 @@ static void a_context_that_comes_while_its_process_is_held_is_held(void **state)
 	assert_int_equal(fake_rm_slice(bed->fake, client, group), NVRM_CUDA_SLICE_US);
 }
 
-static void ids_of_one_gpu_leave_the_other_alone(void **state)
+struct on_two { /* a process on both GPUs */
+	uint32_t client, here[GROUPS], there[GROUPS]; /* groups of FAKE_GPU, of FAKE_GPU_2 */
+	struct gpu_target *t;
+};
+
+static struct on_two put_on_two(struct bed *bed)
 {
-	struct bed *bed = *state;
-	uint32_t client, here[16], there[16];
+	struct on_two p = { .client = 0 };
 	const struct gpu_queue *queues;
 	size_t n, n_here = 0, n_there = 0;
-	struct gpu_target *t;
 	struct gpu_watch *w;
 
 	fake_rm_add_gpu(bed->fake, FAKE_GPU_2, "NVIDIA H200");
-	client = fake_rm_job(bed->fake, OTHER);
-	fake_rm_context(bed->fake, client, FAKE_GPU_2, FAKE_CONNECTIONS);
+	p.client = fake_rm_job(bed->fake, OTHER);
+	fake_rm_context(bed->fake, p.client, FAKE_GPU_2, FAKE_CONNECTIONS);
 	assert_int_equal(bed_ops(bed)->watch(bed->b, OTHER, &w), 0);
-	t = bed_attach(bed, OTHER);
+	p.t = bed_attach(bed, OTHER);
 	bed_await_refresh(bed, w, 1);
 	queues = bed_ops(bed)->queues(w, &n);
 	assert_int_equal(n, 2 * GROUPS);
 	for (size_t i = 0; i < n; i++) {
-		if (queues[i].gpu == FAKE_GPU)
-			here[n_here++] = queues[i].queue;
-		else
-			there[n_there++] = queues[i].queue;
+		if (queues[i].gpu == FAKE_GPU && n_here < GROUPS)
+			p.here[n_here++] = queues[i].queue;
+		else if (n_there < GROUPS)
+			p.there[n_there++] = queues[i].queue;
 	}
 	assert_int_equal(n_here, GROUPS);
-	bed_ops(bed)->suspend(t, &(struct gpu_hold){ there, n_there }, 0);
-	bed_expect(bed, GPU_SUSPEND, 0, HELD);
-	assert_false(fake_rm_group_off(bed->fake, client, COMPUTE_GROUP));
-	bed_ops(bed)->suspend(t, &(struct gpu_hold){ 0 }, 0);
-	bed_expect(bed, GPU_SUSPEND, 0, HELD);
-	bed_ops(bed)->resume(t, there, 1, 0); /* the unit is the process on a GPU */
-	bed_expect(bed, GPU_RESUME, 0, HELD);
-	assert_true(fake_rm_group_off(bed->fake, client, COMPUTE_GROUP));
-	fake_rm_context(bed->fake, client, FAKE_GPU, FAKE_CONNECTIONS); /* it goes on being held */
-	bed_await(bed, bed_other_off, 2 * HELD_CHANNELS);
-	bed_ops(bed)->resume(t, here, 1, 0);
-	bed_expect(bed, GPU_RESUME, 0, 2 * HELD);
+	assert_int_equal(n_there, GROUPS);
 	bed_ops(bed)->unwatch(w);
+	return p;
+}
+
+static void ids_of_one_gpu_leave_the_other_alone(void **state)
+{
+	struct bed *bed = *state;
+	struct on_two p = put_on_two(bed);
+
+	bed_ops(bed)->suspend(p.t, &(struct gpu_hold){ p.there, GROUPS }, 0);
+	bed_expect(bed, GPU_SUSPEND, 0, HELD);
+	assert_false(fake_rm_group_off(bed->fake, p.client, COMPUTE_GROUP));
+	bed_ops(bed)->suspend(p.t, &(struct gpu_hold){ 0 }, 0);
+	bed_expect(bed, GPU_SUSPEND, 0, HELD);
+	bed_ops(bed)->resume(p.t, p.there, 1, 0); /* the unit is the process on a GPU */
+	bed_expect(bed, GPU_RESUME, 0, HELD);
+	assert_true(fake_rm_group_off(bed->fake, p.client, COMPUTE_GROUP));
+	/* It goes on being held. */
+	fake_rm_context(bed->fake, p.client, FAKE_GPU, FAKE_CONNECTIONS);
+	bed_await(bed, bed_other_off, 2 * HELD_CHANNELS);
+	bed_ops(bed)->resume(p.t, p.here, 1, 0);
+	bed_expect(bed, GPU_RESUME, 0, 2 * HELD);
+}
+
+/* The hold ends on one GPU, and on the other the driver would not have it so. */
+static struct on_two owe_one_end(struct bed *bed)
+{
+	struct on_two p = put_on_two(bed);
+
+	fake_rm_fault(bed->fake, &(struct fake_fault){ .cmd = NVRM_CTRL_DISABLE_CHANNELS,
+						       .after = 3,
+						       .status = NVRM_INVALID_STATE });
+	bed_ops(bed)->suspend(p.t, &(struct gpu_hold){ .longest_ns = 10 * NSEC_PER_MSEC }, 0);
+	bed_expect(bed, GPU_SUSPEND, 0, 2 * HELD);
+	bed_await(bed, bed_other_off, HELD_CHANNELS);
+	return p;
+}
+
+static void an_end_owed_on_one_gpu_outlasts_a_resume_on_the_other(void **state)
+{
+	struct bed *bed = *state;
+	struct on_two p = owe_one_end(bed);
+	bool here = fake_rm_group_off(bed->fake, p.client, COMPUTE_GROUP);
+
+	bed_ops(bed)->resume(p.t, here ? p.there : p.here, 1, 0);
+	bed_expect(bed, GPU_RESUME, 0, 0);
+	bed_await(bed, bed_other_off, 0);
+}
+
+static void an_end_owed_on_one_gpu_does_not_wait_for_a_hold_on_the_other(void **state)
+{
+	struct bed *bed = *state;
+	struct on_two p = owe_one_end(bed);
+	bool here = fake_rm_group_off(bed->fake, p.client, COMPUTE_GROUP);
+	const struct gpu_hold hold = { .ids = here ? p.there : p.here, .n = GROUPS };
+
+	bed_ops(bed)->suspend(p.t, &hold, 0);
+	bed_expect(bed, GPU_SUSPEND, 0, HELD);
+	bed_await(bed, bed_other_off, 0);
 }
 
 /* ---- what goes wrong ---- */
@@ -540,6 +590,8 @@ int main(void)
 		T(who_ends_with_something_not_undone_leaves_nothing),
 		G(a_context_that_comes_while_its_process_is_held_is_held),
 		T(ids_of_one_gpu_leave_the_other_alone),
+		T(an_end_owed_on_one_gpu_outlasts_a_resume_on_the_other),
+		T(an_end_owed_on_one_gpu_does_not_wait_for_a_hold_on_the_other),
 		G(a_target_that_ends_is_told_of_once_and_its_memory_is_free),
 		T(a_target_that_ends_in_the_drivers_call_is_told_of),
 		T(a_gpu_that_does_not_let_go_is_named),
