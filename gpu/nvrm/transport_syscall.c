@@ -137,9 +137,13 @@ static int note_user(struct kernel *k, int fd, uid_t user)
 	return 0;
 }
 
-/* What came for nobody readers drop. */
+/*
+ * What came for nobody readers drop. Without readers of ours nothing is noted: several threads may
+ * ask then.
+ */
 static int take_answer(struct nvrm_question *q, struct readers_answer *answer)
 {
+	struct kernel *k = q->transport;
 	struct nvrm_words words;
 
 	if (answer->result < 0)
@@ -149,8 +153,8 @@ static int take_answer(struct nvrm_question *q, struct readers_answer *answer)
 	memcpy(&words, answer->bytes, sizeof(words));
 	if (words.what != q->words.what || (q->task.wants_fds && words.n != answer->n_fds))
 		return -EBADMSG;
-	for (uint32_t i = 0; i < answer->n_fds; i++)
-		if (note_user(q->transport, answer->fds[i], q->user) < 0)
+	for (uint32_t i = 0; k->readers && i < answer->n_fds; i++)
+		if (note_user(k, answer->fds[i], q->user) < 0)
 			return -ENOMEM;
 	for (uint32_t i = 0; i < answer->n_fds; i++)
 		words.copies[i].fd = steal_fd(&answer->fds[i]);
