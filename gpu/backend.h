@@ -122,7 +122,8 @@ struct gpu_done {
 };
 
 struct gpu_ops {
-	void (*close)(struct gpu_backend *b); /* resumes and releases everything, waiting for it */
+	/* Resumes and releases everything, waiting for it, and forgets whom it watches. */
+	void (*close)(struct gpu_backend *b);
 	uint64_t (*now_ns)(struct gpu_backend *b);
 
 	/* How many there are, of which @max at most are written. */

@@ -18,6 +18,7 @@ struct gpu_target {
 };
 
 struct gpu_watch {
+	LIST_ENTRY(gpu_watch) link;
 	struct backend *b;
 	pid_t pid;
 	uint32_t n; /* queues, of those of struct backend */
@@ -29,6 +30,7 @@ struct backend {
 	struct toy *d;
 	struct proc_source source;
 	struct order_list orders; /* not begun */
+	LIST_HEAD(, gpu_watch) watches;
 	struct gpu_queue queues[TOY_QUEUES]; /* everybody's look alike */
 	struct gpu_sample samples[TOY_QUEUES];
 };
@@ -216,13 +218,9 @@ static int toy_processes(struct gpu_backend *b, pid_t *ret, size_t max)
 {
 	size_t n = 0;
 
-	for (size_t i = 0; i < TOY_PROCS; i++) {
-		if (of(b)->d->procs[i].pid == 0)
-			continue;
-		if (n < max)
-			ret[n] = of(b)->d->procs[i].pid;
-		n++;
-	}
+	for (size_t i = 0; i < TOY_PROCS; i++)
+		if (of(b)->d->procs[i].pid != 0 && n++ < max)
+			ret[n - 1] = of(b)->d->procs[i].pid;
 	return (int)n;
 }
 
@@ -267,8 +265,8 @@ static int toy_watch(struct gpu_backend *b, pid_t pid, struct gpu_watch **ret)
 
 	if (!w)
 		return -ENOMEM;
-	w->b = of(b);
-	w->pid = pid;
+	*w = (struct gpu_watch){ .b = of(b), .pid = pid };
+	LIST_INSERT_HEAD(&w->b->watches, w, link);
 	(void)toy_refresh(w); /* who is not there is told of by the next one */
 	*ret = w;
 	return 0;
@@ -276,6 +274,8 @@ static int toy_watch(struct gpu_backend *b, pid_t pid, struct gpu_watch **ret)
 
 static void toy_unwatch(struct gpu_watch *w)
 {
+	if (w)
+		LIST_REMOVE(w, link);
 	free(w);
 }
 
@@ -308,6 +308,8 @@ static void toy_close(struct gpu_backend *base)
 {
 	struct backend *b = of(base);
 
+	while (!LIST_EMPTY(&b->watches))
+		toy_unwatch(LIST_FIRST(&b->watches));
 	acting_end(&b->base);
 	acting_done(&b->base);
 	b->d->ended = NULL;
@@ -346,8 +348,7 @@ int toy_backend_open(struct toy *d, struct gpu_backend **ret)
 	STAILQ_INIT(&b->orders);
 	for (uint32_t i = 0; i < TOY_QUEUES; i++) {
 		b->queues[i] = (struct gpu_queue){ .gpu = TOY_GPU, .queue = i };
-		b->samples[i] = (struct gpu_sample){ .gpu = TOY_GPU, .queue = i, .write = 1 };
-		b->samples[i].state = GPU_BUSY;
+		b->samples[i] = (struct gpu_sample){ TOY_GPU, i, .write = 1, .state = GPU_BUSY };
 	}
 	r = acting_open(&b->base, false, &b->source, NULL);
 	if (r < 0) {
