@@ -25,8 +25,10 @@
 #define DEVICE_MAX_PROCESSES 512u /* in all */
 #define DEVICE_MAX_CONNECTIONS 2048u /* in all */
 #define DEVICE_MAX_USER_CONNECTIONS 512u /* of a user who is not root or the device's own */
+#define DEVICE_KEPT 64u /* of processes and connections, for root and the device's own user */
 #define DEVICE_MAX_PROCESS_CONNECTIONS 256u
 #define DEVICE_MAX_PROCESS_QUEUES 256u
+#define DEVICE_MAX_PROCESS_REQUESTS 1024u /* for a queue: its memory lasts as long as the process */
 #define DEVICE_MAX_QUEUES 4096u /* in all */
 #define DEVICE_MAX_PENDING 64u /* pieces of work in one queue that are not done and told of */
 #define DEVICE_MAX_WORKGROUPS (1u << 20)

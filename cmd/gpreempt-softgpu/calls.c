@@ -13,6 +13,7 @@
 #include "cmd/gpreempt-softgpu/internal.h"
 #include "util/macros.h"
 
+#define DEBUGFS_BELOW_SYS "kernel/debug" /* which is root's alone, however it is reached */
 #define MAX_PIPES 64
 #define ACCURACY_US 1
 
@@ -254,12 +255,19 @@ static int call_driver(struct call *k)
 
 /* ---- files and memory ---- */
 
+static bool is_debugfs(const struct call *k, const char *path)
+{
+	return k->q->number == GKFD_TREE_DEBUGFS ||
+	       (k->q->number == GKFD_TREE_SYS &&
+		strncmp(path, DEBUGFS_BELOW_SYS, strlen(DEBUGFS_BELOW_SYS)) == 0);
+}
+
 /* The driver's own rights; what of /proc is the machine's, the caller reads. */
 static int check_file(const struct call *k, const char *path)
 {
 	if (k->q->number >= GKFD_TREE_COUNT)
 		return -EINVAL;
-	if (k->q->number == GKFD_TREE_DEBUGFS && !k->c->p->admin)
+	if (is_debugfs(k, path) && !k->c->p->admin)
 		return -EACCES;
 	if (k->q->number == GKFD_TREE_PROC &&
 	    !model_is_invented(k->m, (pid_t)strtol(path, NULL, 10)))

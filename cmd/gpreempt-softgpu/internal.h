@@ -21,6 +21,7 @@ struct process { /* who is connected, at least once */
 	bool has_job; /* one of its connections is for work */
 	LIST_HEAD(, client) clients;
 	uint32_t n_connections;
+	uint32_t n_requests; /* for queues, granted or not */
 	int pid_fd;
 	sd_event_source *exit;
 };

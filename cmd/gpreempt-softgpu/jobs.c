@@ -48,9 +48,11 @@ static int arrive(struct process *p)
 		r = model_kfd_open(m, task);
 	for (uint32_t i = 0; r >= 0 && i < model_n_gpus(m); i++)
 		r = model_vm_acquire(m, p->pid, i);
-	if (r >= 0)
-		r = model_runtime_enable(m, p->pid);
-	return r == -ENOTTY ? 0 : r; /* a driver from before the debug interface */
+	if (r < 0)
+		return r;
+	r = model_not_waiting(m, task, model_runtime_enable(m, p->pid));
+	/* A driver from before the debug interface; or it has said HELLO before. */
+	return r == -ENOTTY || r == -EBUSY ? 0 : r;
 }
 
 static int say_welcome(struct connection *c, uint32_t seq)
@@ -156,7 +158,8 @@ static int create_queue(struct connection *c, const struct device_queue *request
 	struct work_queue *q;
 	int r;
 
-	if (c->n_queues == DEVICE_MAX_PROCESS_QUEUES || c->s->n_queues == DEVICE_MAX_QUEUES)
+	if (c->n_queues == DEVICE_MAX_PROCESS_QUEUES || c->s->n_queues == DEVICE_MAX_QUEUES ||
+	    c->p->n_requests++ >= DEVICE_MAX_PROCESS_REQUESTS)
 		return refuse(c, request->h.seq, -ENOSPC, "there are too many queues");
 	q = calloc(1, sizeof(*q));
 	if (!q)

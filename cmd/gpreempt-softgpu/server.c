@@ -151,14 +151,26 @@ static int process_watch(struct process *p)
 	return sd_event_add_io(p->s->loop, &p->exit, p->pid_fd, EPOLLIN, on_exit_of, p);
 }
 
+static bool is_owner(const struct softgpu *s, uid_t uid)
+{
+	return uid == 0 || uid == s->owner;
+}
+
+/* Whoever else fills the device, its owner and root find room. */
+static bool is_full(const struct softgpu *s, uid_t uid, uint32_t n, uint32_t max)
+{
+	return n >= (is_owner(s, uid) ? max : max - DEVICE_KEPT);
+}
+
 static struct process *add_process(struct softgpu *s, const struct ucred *peer)
 {
-	struct process *p = s->n_processes < DEVICE_MAX_PROCESSES ? calloc(1, sizeof(*p)) : NULL;
+	bool full = is_full(s, peer->uid, s->n_processes, DEVICE_MAX_PROCESSES);
+	struct process *p = full ? NULL : calloc(1, sizeof(*p));
 
 	if (!p)
 		return NULL;
 	*p = (struct process){ .s = s, .pid = peer->pid, .uid = peer->uid, .n_connections = 1 };
-	p->admin = peer->uid == s->owner || peer->uid == 0;
+	p->admin = is_owner(s, peer->uid);
 	if (peer->uid == 0)
 		p->admin = has_capabilities(peer->pid);
 	LIST_INSERT_HEAD(&s->processes, p, link);
@@ -262,9 +274,9 @@ static bool has_too_many(const struct softgpu *s, uid_t uid)
 	const struct process *p;
 	uint32_t n = 0;
 
-	if (s->n_connections == DEVICE_MAX_CONNECTIONS)
+	if (is_full(s, uid, s->n_connections, DEVICE_MAX_CONNECTIONS))
 		return true;
-	if (uid == 0 || uid == s->owner)
+	if (is_owner(s, uid))
 		return false;
 	LIST_FOREACH(p, &s->processes, link)
 		n += p->uid == uid ? p->n_connections : 0;
@@ -321,26 +333,27 @@ static int on_accept(sd_event_source *source, int listening, uint32_t events, vo
 
 /* ---- its life ---- */
 
+/* From when @s->fd is open on, the name is ours to remove. */
 static int make_socket(struct softgpu *s)
 {
+	_cleanup_close_ int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
 	struct sockaddr_un addr = { .sun_family = AF_UNIX };
 	struct stat st;
 
+	if (fd < 0)
+		return -errno;
 	if (strlen(s->path) >= sizeof(addr.sun_path))
 		return -ENAMETOOLONG;
 	memcpy(addr.sun_path, s->path, strlen(s->path));
-	s->fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-	if (s->fd < 0)
-		return -errno;
 	/* What an earlier one left; nothing else is removed for a mistyped name. */
 	if (lstat(s->path, &st) == 0 && !S_ISSOCK(st.st_mode))
 		return -EEXIST;
 	if (unlink(s->path) < 0 && errno != ENOENT)
 		return -errno;
-	if (bind(s->fd, (struct sockaddr *)&addr, sizeof(addr)) < 0 || chmod(s->path, 0666) < 0 ||
-	    listen(s->fd, BACKLOG) < 0)
+	if (bind(fd, (struct sockaddr *)&addr, sizeof(addr)) < 0)
 		return -errno;
-	return 0;
+	s->fd = steal_fd(&fd);
+	return chmod(s->path, 0666) < 0 || listen(s->fd, BACKLOG) < 0 ? -errno : 0;
 }
 
 static int begin(struct softgpu *s)

@@ -149,7 +149,9 @@ int model_kfd_open(struct model *m, struct model_task task);
  */
 int model_ioctl(struct model *m, struct model_task task, pid_t fd_owner, unsigned long request,
 		void *arg);
-/* The same for who cannot wait: a call that would sleep is given up as by a signal, -EDEADLK. */
+/* The answer @r to one who cannot wait: a call that sleeps is given up as by a signal, -EDEADLK. */
+int model_not_waiting(struct model *m, struct model_task task, int r);
+/* model_ioctl() for such a one. */
 int model_ioctl_now(struct model *m, struct model_task task, pid_t fd_owner, unsigned long request,
 		    void *arg);
 /*

@@ -133,16 +133,19 @@ void model_signal(struct model *m, struct model_task task)
 		resume_call(m, b, -EINTR);
 }
 
-int model_ioctl_now(struct model *m, struct model_task task, pid_t fd_owner, unsigned long request,
-		    void *arg)
+int model_not_waiting(struct model *m, struct model_task task, int r)
 {
-	int r = model_ioctl(m, task, fd_owner, request, arg);
-
 	if (r != MODEL_BLOCKED)
 		return r;
 	model_signal(m, task);
 	(void)model_blocked_result(m, task, &r);
 	return -EDEADLK;
+}
+
+int model_ioctl_now(struct model *m, struct model_task task, pid_t fd_owner, unsigned long request,
+		    void *arg)
+{
+	return model_not_waiting(m, task, model_ioctl(m, task, fd_owner, request, arg));
 }
 
 /* ---- the runtime ---- */

@@ -536,6 +536,80 @@ static void a_process_has_so_many_connections_and_no_more(void **state)
 	t->close(data);
 }
 
+/* ---- jobs that call the driver as well ---- */
+
+/* The end of its earlier connection may be noticed after the next one comes. */
+static int hello(const struct rig *rig, int *ret_fd)
+{
+	uint64_t until_ns = now_ns() + SOON_MS * NSEC_PER_MSEC;
+	struct device_welcome welcome;
+	int r;
+
+	do
+		r = device_connect(rig->path, ret_fd, &welcome);
+	while (r == -EEXIST && now_ns() < until_ns);
+	return r;
+}
+
+static void a_process_that_stays_may_say_hello_again(void **state)
+{
+	struct rig *rig = *state;
+	uint32_t queue;
+	int fd;
+
+	assert_int_equal(t->open(rig->data), 0);
+	for (int i = 0; i < 3; i++) {
+		assert_int_equal(hello(rig, &fd), 0);
+		assert_int_equal(device_create_queue(fd, 0, 7, &queue), 0);
+		close(fd);
+	}
+}
+
+/* As the driver has it, enabling the runtime then waits for the debugger; nobody can here. */
+static void hello_under_a_debugger_is_refused_and_spoils_nothing(void **state)
+{
+	struct rig *rig = *state;
+	struct kfd_ioctl_get_version_args version = { 0 };
+	int to[2], from[2], fd, status;
+	pid_t pid;
+	char c;
+
+	assert_int_equal(pipe(to), 0);
+	assert_int_equal(pipe(from), 0);
+	pid = fork();
+	if (pid == 0) {
+		if (t->open(rig->data) < 0 || write(from[1], ".", 1) != 1 ||
+		    read(to[0], &c, 1) != 1 || hello(rig, &fd) != -EDEADLK ||
+		    t->ioctl(rig->data, AMDKFD_IOC_GET_VERSION, &version) != 0)
+			_exit(1);
+		_exit(0);
+	}
+	assert_int_equal(read(from[0], &c, 1), 1);
+	assert_int_equal(t->open(rig->data), 0);
+	assert_int_equal(t->trace->seize(rig->data, pid), 0);
+	assert_int_equal(rig_enable(rig->data, pid), -EPROTO); /* attached; no runtime yet */
+	assert_int_equal(write(to[1], ".", 1), 1);
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_int_equal(status, 0);
+	for (int i = 0; i < 2; i++) {
+		close(to[i]);
+		close(from[i]);
+	}
+}
+
+static void a_process_asks_for_so_many_queues_in_its_life(void **state)
+{
+	struct rig *rig = *state;
+	uint32_t queue;
+	int fd;
+
+	assert_int_equal(hello(rig, &fd), 0);
+	for (uint32_t i = 0; i < DEVICE_MAX_PROCESS_REQUESTS; i++)
+		assert_int_equal(device_create_queue(fd, 1, 7, &queue), -ENODEV);
+	assert_int_equal(device_create_queue(fd, 0, 7, &queue), -ENOSPC);
+	close(fd);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -560,6 +634,9 @@ int main(void)
 		TEST(client_that_does_not_listen_keeps_nobody),
 		TEST(descriptors_are_not_taken),
 		TEST(a_process_has_so_many_connections_and_no_more),
+		TEST(a_process_that_stays_may_say_hello_again),
+		TEST(hello_under_a_debugger_is_refused_and_spoils_nothing),
+		TEST(a_process_asks_for_so_many_queues_in_its_life),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL) != 0;

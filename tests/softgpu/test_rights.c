@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Who may do what on a software GPU that root runs: what the driver lets them. */
+#include <fcntl.h>
 #include <sys/mman.h>
 
 #include "tests/softgpu/rig.h"
@@ -26,15 +27,26 @@ static bool may_look_inside(const char *path, pid_t job)
 	return soft_new(path, &data) >= 0 && t->read_mem(data, job, NULL, &span, 1) != -EPERM;
 }
 
-static bool may_read_debugfs(const char *path, pid_t job)
+static bool may_read(const char *path, enum gkfd_tree tree, const char *file)
 {
 	char *text = NULL;
 	size_t len;
 	void *data;
 
-	(void)job;
 	return soft_new(path, &data) >= 0 &&
-	       rig_transport->read_file(data, GKFD_TREE_DEBUGFS, "mqds", &text, &len) >= 0;
+	       rig_transport->read_file(data, tree, file, &text, &len) >= 0;
+}
+
+static bool may_read_debugfs(const char *path, pid_t job)
+{
+	(void)job;
+	return may_read(path, GKFD_TREE_DEBUGFS, "mqds");
+}
+
+static bool may_read_debugfs_by_sys(const char *path, pid_t job)
+{
+	(void)job;
+	return may_read(path, GKFD_TREE_SYS, "kernel/debug/" KFD_GPREEMPT_DEVICE);
 }
 
 static int bind_to(void *data, int fd)
@@ -99,6 +111,7 @@ static void root_may_all(void **state)
 	assert_true(rig_apart(0, may_hold, rig->path, j.pid));
 	assert_true(rig_apart(0, may_look_inside, rig->path, j.pid));
 	assert_true(rig_apart(0, may_read_debugfs, rig->path, j.pid));
+	assert_true(rig_apart(0, may_read_debugfs_by_sys, rig->path, j.pid));
 	assert_true(rig_apart(0, may_bind, rig->path, j.pid));
 	assert_true(rig_apart(0, may_stop_gpus, rig->path, j.pid));
 	rig_end_job(&j);
@@ -127,10 +140,63 @@ static void users_may_not_with_what_is_others(void **state)
 		assert_false(rig_apart(STRANGER, may_bind, rig->path, jobs[i]));
 	}
 	assert_false(rig_apart(STRANGER, may_read_debugfs, rig->path, 0));
+	assert_false(rig_apart(STRANGER, may_read_debugfs_by_sys, rig->path, 0));
 	assert_false(rig_apart(STRANGER, may_stop_gpus, rig->path, 0));
 	assert_false(rig_apart(STRANGER, forged_descriptor_works, rig->path, 0));
 	rig_end_job(&roots);
 	rig_end_job(&others);
+}
+
+/* Processes of a user who takes what he can get, until the pipe is closed. */
+static void crowd(const struct rig *rig, const int until[2], int n)
+{
+	struct device_welcome welcome;
+	int fd;
+	char c;
+
+	while (n--) {
+		pid_t pid = fork();
+
+		assert_true(pid >= 0);
+		if (pid)
+			continue;
+		close(until[1]);
+		if (setresuid(STRANGER, STRANGER, STRANGER) < 0 ||
+		    device_connect(rig->path, &fd, &welcome) < 0)
+			_exit(1);
+		_exit(read(until[0], &c, 1) == 0 ? 0 : 1);
+	}
+}
+
+static bool may_come(const char *path, pid_t job)
+{
+	void *data;
+
+	(void)job;
+	return soft_new(path, &data) >= 0;
+}
+
+static void await_full(const struct rig *rig)
+{
+	uint64_t until_ns = gkfd_syscall_now_ns(NULL) + SOON_MS * NSEC_PER_MSEC;
+
+	while (rig_apart(STRANGER, may_come, rig->path, 0))
+		assert_true(gkfd_syscall_now_ns(NULL) < until_ns);
+}
+
+static void a_device_full_of_a_users_processes_has_room_for_root(void **state)
+{
+	struct rig *rig = *state;
+	int until[2];
+
+	assert_int_equal(pipe2(until, O_CLOEXEC), 0);
+	crowd(rig, until, DEVICE_MAX_PROCESSES);
+	close(until[0]);
+	await_full(rig);
+	assert_true(rig_apart(0, may_come, rig->path, 0));
+	close(until[1]);
+	for (int i = 0; i < (int)DEVICE_MAX_PROCESSES; i++)
+		assert_true(wait(NULL) > 0);
 }
 
 int main(void)
@@ -140,6 +206,7 @@ int main(void)
 		TEST(root_may_all),
 		TEST(users_may_with_what_is_theirs),
 		TEST(users_may_not_with_what_is_others),
+		TEST(a_device_full_of_a_users_processes_has_room_for_root),
 	};
 
 	if (geteuid() != 0) {

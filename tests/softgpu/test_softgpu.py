@@ -14,7 +14,7 @@ import unittest
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path[:0] = [os.path.join(HERE, '..', 'cli'), os.path.join(HERE, '..', 'daemon')]
 import rig
-from run import ABSENT, DONE, GPREEMPT, REFUSED, USAGE, run
+from run import ABSENT, DONE, FAILED, GPREEMPT, REFUSED, USAGE, run
 
 SOFTGPU = os.environ['GPREEMPT_SOFTGPU']
 WAIT_S = 30
@@ -94,6 +94,14 @@ class Program(Case):
             result = run(*args, program=SOFTGPU)
             self.assertEqual(result.status, USAGE, result)
             self.assertRegex(result.err, '^gpreempt-softgpu: .*\n$')
+
+    def test_a_file_of_that_name_stays(self):
+        with open(self.path, 'w', encoding='utf-8') as f:
+            f.write('mine')
+        result = run(self.path, program=SOFTGPU)
+        self.assertEqual(result.status, FAILED, result)
+        with open(self.path, encoding='utf-8') as f:
+            self.assertEqual(f.read(), 'mine')
 
     def test_ends_when_told_and_leaves_no_socket(self):
         p = self.softgpu()
