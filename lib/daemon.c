@@ -255,9 +255,13 @@ static int receive_answer(struct gpreempt_daemon *d, uint64_t until_ns, union wi
 	}
 }
 
+/* A kind that a later version has is a failure. */
 static int fail_as_told(struct gpreempt_daemon *d, const struct wire_error *e)
 {
-	return daemon_fail(d, -e->error, (enum gpreempt_error_kind)e->kind, e->hint, "%s",
+	bool known = e->kind > GPREEMPT_ERROR_NONE && e->kind <= GPREEMPT_ERROR_REFUSED;
+	enum gpreempt_error_kind kind = known ? e->kind : GPREEMPT_ERROR_FAILED;
+
+	return daemon_fail(d, -e->error, kind, e->hint, "%s",
 			   e->message[0] ? e->message : strerror(e->error));
 }
 

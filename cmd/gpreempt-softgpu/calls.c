@@ -14,7 +14,7 @@
 #include "util/macros.h"
 
 #define DEBUGFS_BELOW_SYS "kernel/debug" /* which is root's alone, however it is reached */
-#define MAX_PIPES 64
+#define MAX_PIPES DEVICE_MAX_PROCESSES /* a session each */
 #define ACCURACY_US 1
 
 struct client { /* one open device, and one of its extension */

@@ -6,6 +6,7 @@
 #include <sys/queue.h>
 
 #include "cmd/gpreempt-softgpu/softgpu.h"
+#include "gpu/helpers/drop.h"
 #include "gpu/soft/wire.h"
 
 struct client;
@@ -54,6 +55,8 @@ struct softgpu {
 	LIST_HEAD(, process) processes;
 	LIST_HEAD(, connection) connections;
 	uint32_t n_processes, n_connections, n_queues;
+	struct drops ended; /* connections */
+	bool crowded; /* too many of these */
 	uint64_t next_client;
 	TAILQ_HEAD(, work_queue) news; /* queues in which something is done */
 	int64_t expected; /* pieces of work that somebody waits for */

@@ -10,6 +10,7 @@
 
 #include "cmd/gpreempt-softgpu/internal.h"
 #include "gpu/files.h"
+#include "gpu/helpers/hang_up.h"
 #include "gpu/kfd/procs.h"
 #include "util/macros.h"
 #include "util/send_fds.h"
@@ -18,6 +19,8 @@
 #define REQUESTS_A_TURN 32 /* of one connection, before others have theirs */
 #define PROC_FILE_MAX_BYTES 4096
 #define ACCURACY_US 1
+#define ENDED_MAX 2048u /* connections still to be dropped; nobody new is let in then */
+#define DROP_AGAIN_NS (50 * NSEC_PER_MSEC)
 
 /* ---- time ---- */
 
@@ -30,6 +33,18 @@ struct model *softgpu_now(struct softgpu *s)
 	return s->m;
 }
 
+/* When it is to be tried again: what nobody can be found for now is not dropped. */
+static uint64_t drop_ended(struct softgpu *s)
+{
+	if (s->ended.n)
+		drop_now(&s->ended);
+	if (s->crowded && s->ended.n < ENDED_MAX) {
+		s->crowded = false;
+		sd_event_source_set_enabled(s->accept, SD_EVENT_ON);
+	}
+	return s->ended.n ? gkfd_syscall_now_ns(NULL) + DROP_AGAIN_NS : UINT64_MAX;
+}
+
 /*
  * With nobody waiting for work the model does what is due when somebody next comes in. What it told
  * while it was ahead is for later as well.
@@ -37,12 +52,12 @@ struct model *softgpu_now(struct softgpu *s)
 static int on_after(sd_event_source *source, void *user)
 {
 	struct softgpu *s = user;
-	uint64_t at_ns = UINT64_MAX;
+	uint64_t at_ns = drop_ended(s);
 
 	if (!TAILQ_EMPTY(&s->news))
-		at_ns = model_now_ns(s->m);
+		at_ns = MIN(at_ns, model_now_ns(s->m));
 	else if (s->expected > 0)
-		at_ns = model_next_ns(s->m);
+		at_ns = MIN(at_ns, model_next_ns(s->m));
 	if (at_ns == UINT64_MAX)
 		return sd_event_source_set_enabled(s->turn, SD_EVENT_OFF);
 	sd_event_source_set_time(s->turn, at_ns / NSEC_PER_USEC + 1);
@@ -210,7 +225,7 @@ void connection_end(struct connection *c)
 	client_leave(c);
 	closep(&c->answer_fd);
 	free(c->answer);
-	closep(&c->fd);
+	hang_up(&s->ended, c->fd);
 	process_drop(c->p);
 	LIST_REMOVE(c, link);
 	s->n_connections--;
@@ -223,21 +238,22 @@ int connection_send(struct connection *c, const void *packet, size_t len, int fd
 	return send_fds(c->fd, packet, len, &fd, fd >= 0, MSG_DONTWAIT);
 }
 
-/* 1: there may be more. Descriptors that come with it find no room, and nonsense is hung up on. */
+/* 1: there may be more. Who sends files, or nonsense, is hung up on. */
 static int take_request(struct connection *c)
 {
 	static _Alignas(8) uint8_t packet[DEVICE_MAX_CALL_BYTES];
 	union device_any *request = (union device_any *)packet;
-	struct iovec part = { packet, sizeof(packet) };
-	struct msghdr m = { .msg_iov = &part, .msg_iovlen = 1 };
-	ssize_t len = recvmsg(c->fd, &m, MSG_DONTWAIT);
+	ssize_t len;
 	int r;
 
+	if (packet_has_files(c->fd))
+		return -EBADMSG;
+	len = recv(c->fd, packet, sizeof(packet), MSG_DONTWAIT | MSG_TRUNC);
 	if (len < 0)
 		return errno == EAGAIN || errno == EINTR ? 0 : -errno;
 	if (len == 0)
 		return -ECONNRESET;
-	if (m.msg_flags & (MSG_TRUNC | MSG_CTRUNC))
+	if ((size_t)len > sizeof(packet))
 		return -EBADMSG;
 	if (!c->is_job && len >= (ssize_t)sizeof(request->h) && request->h.type == DEVICE_CALL)
 		r = client_call(c, packet, (size_t)len);
@@ -294,7 +310,7 @@ static void refuse_connection(int fd)
 	(void)send(fd, &e, sizeof(e), MSG_DONTWAIT | MSG_NOSIGNAL);
 }
 
-static void take_connection(struct softgpu *s, int *fd)
+static void take_connection(struct softgpu *s, int fd)
 {
 	struct connection *c;
 	struct process *p;
@@ -302,17 +318,20 @@ static void take_connection(struct softgpu *s, int *fd)
 	socklen_t len = sizeof(peer);
 
 	/* pid 0: of a namespace that is not below ours */
-	if (getsockopt(*fd, SOL_SOCKET, SO_PEERCRED, &peer, &len) < 0 || peer.pid <= 0)
+	if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &len) < 0 || peer.pid <= 0) {
+		hang_up(&s->ended, fd);
 		return;
+	}
 	p = has_too_many(s, peer.uid) ? NULL : get_process(s, &peer);
 	c = p ? calloc(1, sizeof(*c)) : NULL;
 	if (!c) {
 		if (p)
 			process_drop(p);
-		refuse_connection(*fd);
+		refuse_connection(fd);
+		hang_up(&s->ended, fd);
 		return;
 	}
-	*c = (struct connection){ .s = s, .p = p, .fd = steal_fd(fd), .answer_fd = -1 };
+	*c = (struct connection){ .s = s, .p = p, .fd = fd, .answer_fd = -1 };
 	LIST_INSERT_HEAD(&s->connections, c, link);
 	s->n_connections++;
 	if (sd_event_add_io(s->loop, &c->io, c->fd, EPOLLIN, on_io, c) < 0)
@@ -321,11 +340,15 @@ static void take_connection(struct softgpu *s, int *fd)
 
 static int on_accept(sd_event_source *source, int listening, uint32_t events, void *user)
 {
-	_cleanup_close_ int fd = accept4(listening, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
 	struct softgpu *s = user;
+	int fd;
 
+	s->crowded = s->ended.n >= ENDED_MAX;
+	if (s->crowded)
+		return sd_event_source_set_enabled(s->accept, SD_EVENT_OFF);
+	fd = accept4(listening, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
 	if (fd >= 0)
-		take_connection(s, &fd);
+		take_connection(s, fd);
 	else if (errno == EMFILE || errno == ENFILE || errno == ENOMEM || errno == ENOBUFS)
 		sd_event_source_set_enabled(s->accept, SD_EVENT_OFF); /* until somebody leaves */
 	return 0;
@@ -352,6 +375,7 @@ static int make_socket(struct softgpu *s)
 		return -errno;
 	if (bind(fd, (struct sockaddr *)&addr, sizeof(addr)) < 0)
 		return -errno;
+	refuse_files(fd); /* before anybody can come */
 	s->fd = steal_fd(&fd);
 	return chmod(s->path, 0666) < 0 || listen(s->fd, BACKLOG) < 0 ? -errno : 0;
 }
@@ -415,9 +439,13 @@ void softgpu_free(struct softgpu *s)
 	sd_event_source_disable_unref(s->after);
 	sd_event_source_disable_unref(s->turn);
 	sd_event_source_disable_unref(s->accept);
-	if (s->fd >= 0)
+	if (s->fd >= 0) {
 		unlink(s->path);
-	closep(&s->fd);
+		/* Who was never let in may have sent something all the same. */
+		drop_later(&s->ended, s->fd, getuid());
+	}
+	drop_now(&s->ended); /* else it is done by the end of this process */
+	free(s->ended.all);
 	model_free(s->m);
 	sd_event_unref(s->loop);
 	free(s->path);

@@ -98,7 +98,7 @@ void client_free(struct client *client)
 	client->user->clients--;
 	c->figures.clients--;
 	sd_event_source_disable_unref(client->source);
-	hang_up(c, client->fd);
+	hang_up(&c->ended, client->fd);
 	free(client->metrics);
 	free(client);
 }
@@ -194,21 +194,36 @@ static const char *who_upgrades(uint8_t version)
 					"gpreempt and gpreemptd should be of one version";
 }
 
+/* Of a newer client, which goes on with less: it asks for what nobody here knows. */
+static bool is_ahead(int error)
+{
+	return error == -EOPNOTSUPP || error == -E2BIG;
+}
+
+static struct wire_header header_of(const void *packet, size_t len)
+{
+	struct wire_header h = { .version = WIRE_VERSION };
+
+	if (len >= sizeof(h))
+		memcpy(&h, packet, sizeof(h));
+	return h;
+}
+
 static int refuse_packet(struct client *client, const void *packet, size_t len, int error,
 			 const char *why)
 {
-	struct wire_header h = { .version = WIRE_VERSION };
+	struct wire_header h = header_of(packet, len);
 	struct wire_error e;
 
 	client->control->figures.garbage++;
-	if (len >= sizeof(h))
-		memcpy(&h, packet, sizeof(h));
 	wire_error_set(&e, h.magic == WIRE_MAGIC ? h.seq : 0, -error, wire_error_kind_of(-error),
 		       who_upgrades(h.version), "%s", why);
 	if (error == -EPROTO) {
 		e.h.version = h.version; /* else it would not read why */
 		e.h.since = h.since;
 	}
+	if (is_ahead(error))
+		return client_send(client, &e, sizeof(e));
 	client_send(client, &e, sizeof(e));
 	return error;
 }
@@ -224,10 +239,12 @@ static int take_packet(struct client *client, const char *packet, size_t len)
 		return refuse_packet(client, packet, WIRE_REQUEST_MAX, -EMSGSIZE,
 				     "no request is that long");
 	r = wire_check_request(packet, len, &request, &why);
-	if (r < 0)
+	if (r < 0 && !is_ahead(r))
 		return refuse_packet(client, packet, len, r, why);
 	if (!user_pays(c, client->user))
-		return warn(client, request.h.seq);
+		return warn(client, header_of(packet, len).seq);
+	if (r < 0)
+		return refuse_packet(client, packet, len, r, why);
 	c->figures.requests++;
 	return request_answer(client, &request);
 }
@@ -292,7 +309,7 @@ static void turn_away(struct control *c, int fd, const char *why)
 		       "close some, or raise the limits under [control] in gpreempt.conf", "%s",
 		       why);
 	send(fd, &e, sizeof(e), MSG_DONTWAIT | MSG_NOSIGNAL);
-	hang_up(c, fd);
+	hang_up(&c->ended, fd);
 }
 
 static int let_in(struct control *c, int fd, const struct ucred *cred, struct user *user)
@@ -331,7 +348,7 @@ void client_new(struct control *c, int fd)
 	const char *why;
 
 	if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &cred, &len) < 0) {
-		hang_up(c, fd);
+		hang_up(&c->ended, fd);
 		return;
 	}
 	setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &buffer, sizeof(buffer));

@@ -94,7 +94,7 @@ static bool turn_away_unseen(struct control *c)
 	close(c->spare_fd);
 	fd = accept4(c->fd, NULL, NULL, SOCK_CLOEXEC);
 	if (fd >= 0)
-		hang_up(c, fd);
+		hang_up(&c->ended, fd);
 	drop_now(&c->ended);
 	c->spare_fd = open_spare();
 	c->figures.refused++;

@@ -9,8 +9,8 @@
 
 #include "cmd/gpreemptd/control.h"
 #include "cmd/gpreemptd/timer.h"
+#include "gpu/helpers/hang_up.h"
 #include "wire/wire.h"
-#include "gpu/helpers/drop.h"
 
 #define USERS_MAX 1024u /* whom tokens are counted for; whoever comes then is refused */
 #define REFILL_NS (50 * NSEC_PER_MSEC) /* who ran out of tokens is looked at no more often */
@@ -83,13 +83,6 @@ int client_send(struct client *client, const void *packet, size_t len);
 int client_send_fd(struct client *client, const void *packet, size_t len, int fd);
 void client_read_again(struct client *client); /* its user has tokens */
 void client_send_event(struct client *client, const struct gpreempt_event *event);
-
-/* ---- hang_up.c ---- */
-
-bool packet_has_files(int fd); /* the next one to be read */
-void refuse_files(int fd); /* of whoever connects from now on, where the kernel can */
-/* Ends a connection, and drops what was sent and not read: without waiting. */
-void hang_up(struct control *c, int fd);
 
 /* ---- rights.c ---- */
 

@@ -178,17 +178,8 @@ static void leave_freezer(void)
 			 group);
 }
 
-/* A software GPU lets go of what a client held when that ends. */
-static bool needs_guard(const char *device)
-{
-	return strncmp(device, "model", strlen("model")) &&
-	       strncmp(device, "soft:", strlen("soft:"));
-}
-
 static enum status start_guard(struct daemon *d)
 {
-	if (!needs_guard(d->options->device))
-		return STATUS_DONE;
 	leave_freezer();
 	if (!guard_is_possible())
 		return fail(STATUS_REFUSED, "run it under an init, as docker run --init does",

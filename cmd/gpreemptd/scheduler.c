@@ -40,17 +40,23 @@ static bool is_guard_dead(struct scheduler *s)
 	return true;
 }
 
+/* A look at a software GPU is a call of it, and it may be busy with somebody else's. */
+static uint64_t longest_silence(const struct scheduler *s)
+{
+	return s->caps.modelled ? GUARD_DRIVER_CALL_NS : GUARD_SILENCE_NS;
+}
+
 bool scheduler_is_guarded(struct scheduler *s)
 {
 	if (s->parts.guard && s->guard_slot < 0)
-		s->guard_slot = guard_arm(s->parts.guard, 0, GUARD_SILENCE_NS);
+		s->guard_slot = guard_arm(s->parts.guard, 0, longest_silence(s));
 	return !s->parts.guard || s->guard_slot >= 0;
 }
 
 void scheduler_beat(struct scheduler *s)
 {
 	if (s->guard_slot >= 0)
-		guard_beat(s->parts.guard, s->guard_slot, GUARD_SILENCE_NS);
+		guard_beat(s->parts.guard, s->guard_slot, longest_silence(s));
 }
 
 void scheduler_will_be_late(struct scheduler *s)

@@ -73,6 +73,14 @@ int gkfd_ext_explain(struct gkfd *k, const struct kfd_gpreempt_entry *e, int res
 	return r;
 }
 
+/* A software GPU is anybody's, and so is what it says: it must not have us end just any process. */
+static bool may_end(struct gkfd *k, pid_t holder)
+{
+	pid_t known;
+
+	return !k->transport->modelled || gkfd_holder_of(k, holder, &known) > 0;
+}
+
 /* A holder that died may have been seen just before the driver let go: it is not asked twice. */
 static int end_holders(struct gkfd *k, const struct kfd_gpreempt_entry *e,
 		       struct gkfd_failure *fail)
@@ -85,6 +93,8 @@ static int end_holders(struct gkfd *k, const struct kfd_gpreempt_entry *e,
 			return gkfd_ext_explain(k, e, -EBUSY, fail);
 		if (holder == getpid())
 			return gkfd_fail(fail, -EALREADY, GKFD_WHY_ALREADY_HELD, "release");
+		if (!may_end(k, holder))
+			return gkfd_ext_explain(k, e, -EBUSY, fail);
 		r = gkfd_end_holder(k, holder, fail);
 		if (r < 0)
 			return r;

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
 """A real gpreemptd on the software device in a directory of its own, and its protocol."""
+import array
 import os
 import resource
 import shutil
@@ -94,6 +95,29 @@ def packet(kind, body=REQUEST.pack(0), seq=1, magic=MAGIC, version=VERSION, sinc
            size=None):
     length = HEADER.size + len(body) if size is None else size
     return HEADER.pack(magic, version, since, kind, length, seq) + body
+
+
+def lingering():
+    """A TCP socket that whoever closes it last waits for, and its idle other end."""
+    listener = socket.socket()
+    listener.bind(('127.0.0.1', 0))
+    listener.listen()
+    s = socket.socket()
+    s.connect(listener.getsockname())
+    peer, _ = listener.accept()
+    listener.close()
+    s.setblocking(False)
+    try:
+        while True:
+            s.send(bytes(65536))
+    except BlockingIOError:
+        pass
+    s.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack('ii', 1, 4 * WAIT_S))
+    return s, peer
+
+
+def send_file(s, file, data=b''):
+    s.sendmsg([data], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array('i', [file.fileno()]))])
 
 
 class Client:

@@ -308,6 +308,24 @@ class Versions(rig.Case):
             self.assertEqual(e.error, error)
             self.assertTrue(e.message)
 
+    def test_who_asked_for_what_is_not_known_may_go_on_with_less(self):
+        d = self.daemon()
+        with d.client() as c:
+            for data in (rig.packet(40), rig.packet(0), rig.packet(rig.EVENT), rig.packet(ERROR),
+                         rig.packet(STATUS, rig.REQUEST.pack(0) + b'x')):
+                c.socket.send(data)
+                self.assertEqual(c.receive()[0], ERROR)
+                self.assertEqual(c.status().pid, d.process.pid)
+
+    def test_such_requests_cost_as_much_as_others(self):
+        d = self.daemon('[control]\nrequests_per_second = 4\n')
+        with d.client() as c:
+            errors = []
+            while errno.EBUSY not in errors:
+                c.socket.send(rig.packet(40))
+                errors.append(rig.WireError(c.socket.recv(16384)[rig.HEADER.size:]).error)
+            self.assertLess(len(errors), 10)
+
 
 class Abuse(rig.Case):
     def hung_up(self, client, at_least_an_error=True):
@@ -323,8 +341,8 @@ class Abuse(rig.Case):
         good = rig.packet(STATUS)
         bad = [b'x', b'x' * 15, b'x' * 16, b'x' * 512, b'x' * 513, b'x' * 60000,
                good[:-1], good + b'\0',
-               rig.packet(STATUS, magic=1), rig.packet(STATUS, version=1), rig.packet(0),
-               rig.packet(rig.EVENT), rig.packet(ERROR), rig.packet(STATUS, size=1 << 31),
+               rig.packet(STATUS, magic=1), rig.packet(STATUS, version=1),
+               rig.packet(STATUS, size=1 << 31),
                rig.packet(STATUS, rig.REQUEST.pack(1)), rig.packet(CLASS),
                rig.packet(CLASS, CLASS_BODY.pack(1, -1, 1, KEEP, 0, 0, 0, b''))]
         for data in bad:

@@ -11,11 +11,10 @@ import os
 import resource
 import signal
 import socket
-import struct
 import unittest
 
 import rig
-from rig import DONE, STATUS, STRANGER
+from rig import DONE, STATUS, STRANGER, lingering, send_file
 
 SO_PASSRIGHTS = 83  # Linux 6.16
 ROOT = os.geteuid() == 0
@@ -23,30 +22,6 @@ LIMITLESS = ('[control]\nrequests_per_second = 100000\nclients = 1024\n'
              'clients_per_user = 1024\n')
 AT_ONCE = 16  # connections that are dropped together, see hang_up.c
 WAITING = 2048  # that wait for it at most
-
-
-def lingering():
-    """A TCP socket that whoever closes it last waits for, and its idle other end."""
-    listener = socket.socket()
-    listener.bind(('127.0.0.1', 0))
-    listener.listen()
-    s = socket.socket()
-    s.connect(listener.getsockname())
-    peer, _ = listener.accept()
-    listener.close()
-    s.setblocking(False)
-    try:
-        while True:
-            s.send(bytes(65536))
-    except BlockingIOError:
-        pass
-    s.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack('ii', 1, 4 * rig.WAIT_S))
-    return s, peer
-
-
-def send_file(client, file, data=b''):
-    client.socket.sendmsg([data], [(socket.SOL_SOCKET, socket.SCM_RIGHTS,
-                                    array.array('i', [file.fileno()]))])
 
 
 @contextlib.contextmanager
@@ -95,7 +70,7 @@ class Files(rig.Case):
         self.addCleanup(c.socket.close)
         for data in before:
             c.socket.send(data)
-        send_file(c, s)
+        send_file(c.socket, s)
         for data in after:
             c.socket.send(data)
         s.close()
@@ -111,7 +86,7 @@ class Files(rig.Case):
             except OSError:
                 return  # the other cases are about this kernel
             with self.assertRaises(PermissionError):
-                send_file(c, null, rig.packet(STATUS))
+                send_file(c.socket, null, rig.packet(STATUS))
             self.assertEqual(c.status().pid, d.process.pid)
 
     def test_files_are_refused(self):

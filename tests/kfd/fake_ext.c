@@ -548,6 +548,11 @@ void fake_ext_set_version(struct fake_ext *f, uint32_t version)
 	f->version = version;
 }
 
+void fake_ext_set_modelled(struct fake_ext *f)
+{
+	f->table.modelled = true;
+}
+
 void fake_ext_set_admin(struct fake_ext *f, bool admin)
 {
 	f->admin = admin;

@@ -37,6 +37,7 @@ void fake_ext_schedule_off(struct fake_ext *f, pid_t pid); /* its first queue, b
 void fake_ext_open_with(struct fake_ext *f, int error); /* what opening the device answers */
 void fake_ext_set_version(struct fake_ext *f, uint32_t version);
 void fake_ext_set_admin(struct fake_ext *f, bool admin); /* at first so */
+void fake_ext_set_modelled(struct fake_ext *f); /* a software GPU's */
 void fake_ext_forbid(struct fake_ext *f, pid_t pid); /* its descriptors are not lent */
 /* Entries of @pid that are to be unmapped have this result; 0: as it should be. */
 void fake_ext_fail(struct fake_ext *f, pid_t pid, int result);

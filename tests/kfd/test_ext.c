@@ -217,6 +217,19 @@ static void release_ends_whoever_holds_it(void **state)
 	assert_true(WIFSIGNALED(status) && WTERMSIG(status) == SIGTERM);
 }
 
+static void a_software_gpu_cannot_have_just_any_process_ended(void **state)
+{
+	struct rig *r = *state;
+	pid_t victim = start_holder();
+
+	fake_ext_set_modelled(r->fake);
+	fake_ext_hold_by(r->fake, JOB, victim);
+	assert_int_equal(gkfd_ext_release(r->k, JOB, &r->fail), -EBUSY);
+	assert_int_equal(waitpid(victim, NULL, WNOHANG), 0);
+	assert_int_equal(kill(victim, SIGKILL), 0);
+	assert_int_equal(waitpid(victim, NULL, 0), victim);
+}
+
 static void release_of_what_cannot_be_seen_is_refused_truthfully(void **state)
 {
 	struct rig *r = *state;
@@ -247,6 +260,7 @@ int main(void)
 		EXT_TEST(every_result_has_a_meaning_and_a_line),
 		EXT_TEST(who_holds_a_process_is_told),
 		EXT_TEST(release_ends_whoever_holds_it),
+		EXT_TEST(a_software_gpu_cannot_have_just_any_process_ended),
 		EXT_TEST(release_of_what_cannot_be_seen_is_refused_truthfully),
 	};
 

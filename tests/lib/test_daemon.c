@@ -489,10 +489,20 @@ static void a_refusal_that_refuses_nothing_is_nonsense(void **state)
 	e.h.seq = 2;
 	e.error = -EPERM;
 	assert_int_equal(ask_against(p, &e, sizeof(e)), -EPROTO);
-	e.h.seq = 3;
-	e.error = EPERM;
-	e.kind = 99;
-	assert_int_equal(ask_against(p, &e, sizeof(e)), -EPROTO);
+}
+
+static void a_refusal_of_a_kind_that_is_not_known_is_a_failure_in_its_words(void **state)
+{
+	struct pair *p = *state;
+	struct wire_error e;
+
+	for (uint32_t seq = 1; seq <= 2; seq++) {
+		wire_error_set(&e, seq, EPERM, seq == 1 ? GPREEMPT_ERROR_REFUSED + 1 : 0,
+			       "by day", "not by night");
+		assert_int_equal(ask_against(p, &e, sizeof(e)), -EPERM);
+		assert_int_equal(error_of(p).kind, GPREEMPT_ERROR_FAILED);
+		assert_string_equal(error_of(p).message, "not by night");
+	}
 }
 
 static void a_refusal_without_an_end_is_nonsense(void **state)
@@ -698,6 +708,7 @@ int main(void)
 		PAIR_TEST(what_only_later_versions_understand_is_refused),
 		PAIR_TEST(daemons_of_all_versions_can_refuse_in_words),
 		PAIR_TEST(a_refusal_that_refuses_nothing_is_nonsense),
+		PAIR_TEST(a_refusal_of_a_kind_that_is_not_known_is_a_failure_in_its_words),
 		PAIR_TEST(a_refusal_without_an_end_is_nonsense),
 		PAIR_TEST(a_list_longer_than_its_packet_is_refused),
 		PAIR_TEST(a_list_that_would_never_end_is_refused),

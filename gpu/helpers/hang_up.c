@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Ending a connection without waiting for anything its other side has prepared.
- *
  * A packet may carry files. Whoever drops the packet drops them, and closes those that nobody else
  * has any more. Closing a TCP socket that lingers waits for its peer (inet_release of Linux 6.12),
  * closing a file of FUSE may wait for its server. Before Linux 6.9 closing any AF_UNIX socket is
@@ -10,10 +8,10 @@
  * From Linux 6.16 on nobody can send us a file, and a connection is just closed. Before, this
  * process closes none: connections that ended are dropped by a child (gpu/helpers/drop.h).
  */
-#include <errno.h>
-#include <sys/socket.h>
+#include "gpu/helpers/hang_up.h"
 
-#include "cmd/gpreemptd/control_internal.h"
+#include <sys/socket.h>
+#include <unistd.h>
 
 #ifndef SO_PASSRIGHTS
 #define SO_PASSRIGHTS 83 /* Linux 6.16, asm-generic/socket.h */
@@ -69,7 +67,7 @@ static uid_t user_of(int fd)
 	return peer.uid;
 }
 
-void hang_up(struct control *c, int fd)
+void hang_up(struct drops *ended, int fd)
 {
 	read_rest(fd);
 	if (!may_have_files(fd)) {
@@ -77,5 +75,5 @@ void hang_up(struct control *c, int fd)
 		return;
 	}
 	shutdown(fd, SHUT_RDWR); /* the other side need not wait for the rest */
-	drop_later(&c->ended, fd, user_of(fd));
+	drop_later(ended, fd, user_of(fd));
 }
