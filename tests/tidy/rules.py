@@ -388,8 +388,8 @@ def no_paths_of_one_machine(src):
             yield n, f'{m.group(0)}: a path of one machine'
 
 
-@rule(bad=[('lib/a.c', '/* for G1 */\n'), ('README.md', 'see issue 2\n'), ('lib/a.c', '/* issue #3 */\n')],
+@rule(bad=[('lib/a.c', '/* for G1 */\n'), ('lib/a.c', '/* for H10 */\n'), ('README.md', 'see issue 2\n'), ('lib/a.c', '/* issue #3 */\n')],
       good=[('lib/a.c', 'int G1;\n'), ('docs/a.md', 'an issue of rights\n')])
 def no_tracker_numbers(src):
-    for n, m in src.find(r'\bG[1-8]\b|\bissue #?\d+', src.comments):
+    for n, m in src.find(r'\b[GH](?:10|[1-9])\b|\bissue #?\d+', src.comments):
         yield n, f'{m.group(0)}: say the reason, not its number'
