@@ -36,8 +36,17 @@
 #define DEVICE_MAX_PER_CU 32u
 #define DEVICE_MAX_PRIORITY 15u
 
+/*
+ * Pages of a job's own, for the pointers of its queues: a page a queue, in the order they are made.
+ * With the welcome comes a file of them, which the job maps there if it can. Who looks at its
+ * pointers then reads its memory, as with a real driver, and else asks the device.
+ */
+#define DEVICE_PAGE_BYTES 4096u
+#define DEVICE_PAGES_VA 0x7e9000000000ull
+#define DEVICE_PAGES_BYTES (DEVICE_MAX_PROCESS_REQUESTS * DEVICE_PAGE_BYTES)
+
 enum device_type {
-	DEVICE_HELLO = 1, /* device_header -> device_welcome; first, and once */
+	DEVICE_HELLO = 1, /* device_header -> device_welcome and a file; first, and once */
 	DEVICE_QUEUE, /* device_queue -> device_queue with its id */
 	DEVICE_SUBMIT, /* device_submit -> device_done, when it is */
 	DEVICE_STATS, /* device_stats of a queue -> device_stats */

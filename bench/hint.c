@@ -3,7 +3,8 @@
  * From a hint until the driver is asked to suspend, against the round trip of a bare packet between
  * two threads, in one run and at the same pace. The daemon is the whole one, in a thread of this
  * process, on the software device; the time is taken where its transport would make the ioctl, on
- * the thread that makes it.
+ * the thread that makes it, less what the device took to answer the calls before that: it is a
+ * process of its own, and each a round trip to it.
  */
 #include <fcntl.h>
 #include <pthread.h>
@@ -33,14 +34,22 @@ extern struct gkfd_transport __wrap_gkfd_transport_soft;
 struct gkfd_transport __wrap_gkfd_transport_soft;
 
 static _Atomic uint64_t suspend_asked_ns;
+static _Atomic uint64_t device_ns; /* in its calls since the hint, but for the suspend */
 
 static int stamp_ioctl(void *data, unsigned long request, void *arg)
 {
 	const struct kfd_ioctl_dbg_trap_args *trap = arg;
+	bool suspends = request == AMDKFD_IOC_DBG_TRAP &&
+			trap->op == KFD_IOC_DBG_TRAP_SUSPEND_QUEUES;
+	uint64_t began_ns = stopwatch_ns();
+	int r;
 
-	if (request == AMDKFD_IOC_DBG_TRAP && trap->op == KFD_IOC_DBG_TRAP_SUSPEND_QUEUES)
-		suspend_asked_ns = stopwatch_ns();
-	return __real_gkfd_transport_soft.ioctl(data, request, arg);
+	if (suspends)
+		suspend_asked_ns = began_ns - device_ns;
+	r = __real_gkfd_transport_soft.ioctl(data, request, arg);
+	if (!suspends)
+		device_ns += stopwatch_ns() - began_ns;
+	return r;
 }
 
 /* ---- the measure of all things ---- */
@@ -230,6 +239,7 @@ static uint64_t hint(int fd, int events, pid_t pid)
 	struct wire_hint h = { .h = wire_header(WIRE_HINT, sizeof(h), 1), .pid = pid };
 	uint64_t began = stopwatch_ns();
 
+	device_ns = 0;
 	if (send(fd, &h, sizeof(h), 0) != sizeof(h) || !take_answer(fd, WIRE_HINT) ||
 	    !wait_for_event(events, GPREEMPT_EVENT_LET_GO) || suspend_asked_ns < began)
 		return 0;

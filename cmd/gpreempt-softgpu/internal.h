@@ -24,6 +24,7 @@ struct process { /* who is connected, at least once */
 	uint32_t n_connections;
 	uint32_t n_requests; /* for queues, granted or not */
 	int pid_fd;
+	int pages_fd; /* its own pages, once it has a job; -1: none */
 	sd_event_source *exit;
 };
 

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include <errno.h>
+#include <fcntl.h>
 #include <sys/epoll.h>
+#include <sys/mman.h>
 
 #include "cmd/gpreempt-softgpu/internal.h"
 #include "util/macros.h"
@@ -37,6 +39,27 @@ static int refuse(struct connection *c, uint32_t seq, int error, const char *mes
 
 /* ---- coming and going ---- */
 
+/*
+ * Without them its pointers are the device's. Nobody can make the file shorter: using it never
+ * faults.
+ */
+static void make_pages(struct process *p)
+{
+	_cleanup_close_ int fd = memfd_create("pointers", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+	void *pages;
+
+	if (fd < 0 || ftruncate(fd, DEVICE_PAGES_BYTES) < 0 ||
+	    fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) < 0)
+		return;
+	pages = mmap(NULL, DEVICE_PAGES_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	if (pages == MAP_FAILED)
+		return;
+	if (model_mem_adopt(p->s->m, p->pid, DEVICE_PAGES_VA, pages, DEVICE_PAGES_BYTES) < 0)
+		munmap(pages, DEVICE_PAGES_BYTES);
+	else
+		p->pages_fd = steal_fd(&fd);
+}
+
 /* What a program on ROCm has done before its first line runs. */
 static int arrive(struct process *p)
 {
@@ -69,13 +92,16 @@ static int say_welcome(struct connection *c, uint32_t seq)
 	if (r < 0)
 		return refuse(c, seq, r, "the device has no room for this process");
 	c->is_job = c->p->has_job = true;
+	if (c->p->pages_fd < 0)
+		make_pages(c->p);
 	a.welcome = (struct device_welcome){
 		.now_ns = model_now_ns(c->s->m),
 		.gpus = model_n_gpus(c->s->m),
 		.cus = chip->n_xcc * chip->cu_per_xcc,
 	};
 	snprintf(a.welcome.chip, sizeof(a.welcome.chip), "%s", chip->name);
-	return answer(c, &a, DEVICE_HELLO, sizeof(a.welcome), seq);
+	a.h = device_header(DEVICE_HELLO, sizeof(a.welcome), seq);
+	return connection_send(c, &a, sizeof(a.welcome), c->p->pages_fd);
 }
 
 /* The process may stay, for another of its connections. */
@@ -220,6 +246,8 @@ static int submit(struct connection *c, const struct device_submit *request)
 	r = model_submit(softgpu_now(c->s), c->p->pid, q->id, &work, &index);
 	if (r < 0)
 		return refuse(c, request->h.seq, r, "the queue takes no work");
+	if (index != q->submitted) /* it has written over its pointers */
+		return -EBADMSG;
 	c->s->expected++;
 	q->seqs[index % DEVICE_MAX_PENDING] = request->h.seq;
 	q->submitted = index + 1;

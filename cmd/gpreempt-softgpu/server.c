@@ -138,6 +138,7 @@ static void process_drop(struct process *p)
 		model_proc_exit(softgpu_now(s), p->pid);
 	sd_event_source_disable_unref(p->exit);
 	closep(&p->pid_fd);
+	closep(&p->pages_fd);
 	LIST_REMOVE(p, link);
 	s->n_processes--;
 	free(p);
@@ -185,6 +186,7 @@ static struct process *add_process(struct softgpu *s, const struct ucred *peer)
 	if (!p)
 		return NULL;
 	*p = (struct process){ .s = s, .pid = peer->pid, .uid = peer->uid, .n_connections = 1 };
+	p->pages_fd = -1;
 	p->admin = is_owner(s, peer->uid);
 	if (peer->uid == 0)
 		p->admin = has_capabilities(peer->pid);

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 
@@ -20,14 +21,28 @@ static int send_packet(int fd, const void *packet, size_t len)
 	return 0;
 }
 
-int device_receive(int fd, union device_any *ret)
+/* *ret_file: what came along, or -1. */
+static int receive(int fd, union device_any *ret, int *ret_file)
 {
 	union device_any packet;
+	struct iovec part = { &packet, sizeof(packet) };
+	union {
+		struct cmsghdr h;
+		char room[CMSG_SPACE(sizeof(int))];
+	} control = { 0 };
+	struct msghdr m = {
+		.msg_iov = &part,
+		.msg_iovlen = 1,
+		.msg_control = ret_file ? &control : NULL,
+		.msg_controllen = ret_file ? sizeof(control) : 0,
+	};
 	ssize_t len;
 
 	do {
-		len = recv(fd, &packet, sizeof(packet), MSG_TRUNC);
+		len = recvmsg(fd, &m, MSG_TRUNC | MSG_CMSG_CLOEXEC);
 	} while (len < 0 && errno == EINTR);
+	if (ret_file && len >= 0 && m.msg_controllen >= CMSG_LEN(sizeof(int)))
+		memcpy(ret_file, CMSG_DATA(&control.h), sizeof(int));
 	if (len < 0)
 		return -errno;
 	if (len == 0)
@@ -38,15 +53,20 @@ int device_receive(int fd, union device_any *ret)
 	return 0;
 }
 
+int device_receive(int fd, union device_any *ret)
+{
+	return receive(fd, ret, NULL);
+}
+
 /* Sends a request whose answer is the next packet, and takes that. */
 static int ask(int fd, const void *request, size_t len, enum device_type type,
-	       union device_any *ret)
+	       union device_any *ret, int *ret_file)
 {
 	int r = send_packet(fd, request, len);
 
 	if (r < 0)
 		return r;
-	r = device_receive(fd, ret);
+	r = receive(fd, ret, ret_file);
 	if (r < 0)
 		return r;
 	if (ret->h.type == DEVICE_ERROR)
@@ -54,11 +74,28 @@ static int ask(int fd, const void *request, size_t len, enum device_type type,
 	return ret->h.type == type ? 0 : -EBADMSG;
 }
 
+/*
+ * Where they cannot be mapped, the device is asked what they would show. They are this process's
+ * alone, as its place on the device is.
+ */
+static void map_pages(int file)
+{
+	static bool mapped; /* those of an earlier connection */
+	int how = MAP_SHARED | (mapped ? MAP_FIXED : MAP_FIXED_NOREPLACE);
+	void *at = (void *)(uintptr_t)DEVICE_PAGES_VA;
+
+	if (file < 0 ||
+	    mmap(at, DEVICE_PAGES_BYTES, PROT_READ | PROT_WRITE, how, file, 0) != at)
+		return;
+	madvise(at, DEVICE_PAGES_BYTES, MADV_DONTFORK);
+	mapped = true;
+}
+
 int device_connect(const char *path, int *ret_fd, struct device_welcome *ret)
 {
 	struct device_header hello = device_header(DEVICE_HELLO, sizeof(hello), 0);
 	struct sockaddr_un addr = { .sun_family = AF_UNIX };
-	_cleanup_close_ int fd = -1;
+	_cleanup_close_ int fd = -1, file = -1;
 	union device_any answer;
 	int r;
 
@@ -70,9 +107,10 @@ int device_connect(const char *path, int *ret_fd, struct device_welcome *ret)
 		return -errno;
 	if (connect(fd, (struct sockaddr *)&addr, sizeof(addr)) < 0)
 		return -errno;
-	r = ask(fd, &hello, sizeof(hello), DEVICE_HELLO, &answer);
+	r = ask(fd, &hello, sizeof(hello), DEVICE_HELLO, &answer, &file);
 	if (r < 0)
 		return r;
+	map_pages(file);
 	*ret = answer.welcome;
 	*ret_fd = steal_fd(&fd);
 	return 0;
@@ -86,7 +124,7 @@ int device_create_queue(int fd, uint32_t gpu, uint32_t priority, uint32_t *ret_q
 		.priority = priority,
 	};
 	union device_any answer;
-	int r = ask(fd, &request, sizeof(request), DEVICE_QUEUE, &answer);
+	int r = ask(fd, &request, sizeof(request), DEVICE_QUEUE, &answer, NULL);
 
 	if (r < 0)
 		return r;

@@ -32,6 +32,9 @@ struct mem_space {
 	struct region *regions; /* by address */
 	size_t n, cap;
 	uint64_t next_va;
+	unsigned char *pages; /* adopted */
+	uint64_t pages_va;
+	size_t n_pages, n_taken; /* of them; those are the first regions */
 	struct chunk *chunks; /* the first has room */
 	LIST_HEAD(, mem_watch) watches;
 };
@@ -108,6 +111,40 @@ uint64_t mem_map(struct mem_space *s, size_t bytes)
 	s->regions[s->n++] = (struct region){ .va = va, .bytes = whole, .host = host };
 	s->next_va = MIN(va + whole + GUARD_BYTES, END_VA);
 	return va;
+}
+
+int mem_adopt(struct mem_space *s, uint64_t va, void *pages, size_t bytes)
+{
+	struct chunk *c;
+
+	if (s->chunks || va + bytes > FIRST_VA)
+		return -EBUSY;
+	c = calloc(1, sizeof(*c));
+	if (!c)
+		return -ENOMEM;
+	*c = (struct chunk){ .host = pages, .bytes = bytes, .used = bytes };
+	s->chunks = c;
+	s->pages = pages;
+	s->pages_va = va;
+	s->n_pages = bytes / PAGE_BYTES;
+	return 0;
+}
+
+uint64_t mem_map_page(struct mem_space *s)
+{
+	size_t at = s->n_taken;
+	struct region r = { .va = s->pages_va + at * PAGE_BYTES, .bytes = PAGE_BYTES };
+
+	if (at == s->n_pages)
+		return mem_map(s, PAGE_BYTES);
+	if (array_reserve(&s->regions, s->n + 1, &s->cap, sizeof(*s->regions)) < 0)
+		return 0;
+	r.host = s->pages + at * PAGE_BYTES;
+	memmove(&s->regions[at + 1], &s->regions[at], (s->n - at) * sizeof(*s->regions));
+	s->regions[at] = r;
+	s->n++;
+	s->n_taken++;
+	return r.va;
 }
 
 static unsigned char *locate(const struct mem_space *s, uint64_t va, size_t len)

@@ -14,6 +14,12 @@ struct mem_space *mem_new(void); /* NULL: ENOMEM */
 void mem_free(struct mem_space *s); /* accepts NULL; nobody may be watching */
 
 uint64_t mem_map(struct mem_space *s, size_t bytes); /* address, 0: ENOMEM, or no bytes */
+/*
+ * Has @pages of the host's, from mmap(2), at @va, below all else: before there is anything else.
+ * They are the space's to unmap, and what mem_map_page() takes first. -EBUSY, -ENOMEM.
+ */
+int mem_adopt(struct mem_space *s, uint64_t va, void *pages, size_t bytes);
+uint64_t mem_map_page(struct mem_space *s); /* as mem_map() */
 /* The whole range must lie in one region, else -EFAULT. */
 int mem_read(const struct mem_space *s, uint64_t va, void *buf, size_t len);
 int mem_write(struct mem_space *s, uint64_t va, const void *buf, size_t len);

@@ -100,6 +100,13 @@ uint64_t model_mem_map(struct model *m, pid_t pid, size_t bytes)
 	return p ? mem_map(p->mm, bytes) : 0;
 }
 
+int model_mem_adopt(struct model *m, pid_t pid, uint64_t va, void *pages, size_t bytes)
+{
+	struct model_proc *p = model_proc_find(m, pid);
+
+	return p ? mem_adopt(p->mm, va, pages, bytes) : -ESRCH;
+}
+
 int model_mem_read(struct model *m, pid_t pid, uint64_t va, void *buf, size_t len)
 {
 	struct model_proc *p = model_proc_find(m, pid);

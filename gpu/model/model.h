@@ -201,6 +201,11 @@ void model_transport_unlock(void *data);
 /* ---- memory of a process ---- */
 
 uint64_t model_mem_map(struct model *m, pid_t pid, size_t bytes); /* 0 on failure */
+/*
+ * Pages that others have as well, as in mem_adopt(): the pointers of its queues are in them, and
+ * whoever has them may write there whatever it likes.
+ */
+int model_mem_adopt(struct model *m, pid_t pid, uint64_t va, void *pages, size_t bytes);
 int model_mem_read(struct model *m, pid_t pid, uint64_t va, void *buf, size_t len);
 int model_mem_write(struct model *m, pid_t pid, uint64_t va, const void *buf, size_t len);
 

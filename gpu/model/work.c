@@ -81,7 +81,7 @@ static int map_buffers(struct model *m, struct mem_space *mm, bool aql,
 	uint64_t pointers;
 
 	a->ring_base_address = mem_map(mm, a->ring_size);
-	pointers = mem_map(mm, PAGE_BYTES);
+	pointers = mem_map_page(mm);
 	if (!a->ring_base_address || !pointers)
 		return -ENOMEM;
 	a->write_pointer_address = pointers + AQL_WRITE_OFFSET;

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: MIT
 """A real gpreemptd on the software device in a directory of its own, and its protocol."""
 import array
+import ctypes
+import mmap
 import os
 import resource
 import shutil
@@ -317,6 +319,7 @@ class Job:
 
     DEVICE = struct.Struct('<IHHII')
     QUEUE = struct.Struct('<4I')
+    PAGES_AT, PAGES_BYTES, FIXED_NOREPLACE = 0x7e9000000000, 1 << 22, 0x100000
 
     def __init__(self, daemon, queues=1, uid=None, gpu=0):
         ready, inside = os.pipe()
@@ -341,6 +344,7 @@ class Job:
         s.settimeout(WAIT_S)
         s.connect(path)
         self.ask(s, 1, b'')
+        self.map_pages()
         for _ in range(queues):
             self.ask(s, 2, self.QUEUE.pack(gpu, 7, 0, 0))
         os.write(told, b'.')
@@ -349,8 +353,18 @@ class Job:
 
     def ask(self, s, kind, body):
         s.send(self.DEVICE.pack(0x44504d47, 1, kind, self.DEVICE.size + len(body), 1) + body)
-        got = self.DEVICE.unpack_from(s.recv(4096))
+        data, self.files, _, _ = socket.recv_fds(s, 4096, 1)
+        got = self.DEVICE.unpack_from(data)
         assert got[2] == kind, got
+
+    def map_pages(self):
+        """The pointers of its queues, as programs in C have them: DEVICE_PAGES_VA, ..._BYTES."""
+        libc = ctypes.CDLL(None, use_errno=True)
+        libc.mmap.argtypes = [ctypes.c_size_t] * 2 + [ctypes.c_int] * 3 + [ctypes.c_size_t]
+        libc.mmap.restype = ctypes.c_size_t
+        at = libc.mmap(self.PAGES_AT, self.PAGES_BYTES, mmap.PROT_READ | mmap.PROT_WRITE,
+                       mmap.MAP_SHARED | self.FIXED_NOREPLACE, self.files[0], 0)
+        assert at == self.PAGES_AT, os.strerror(ctypes.get_errno())
 
     def close(self):
         os.kill(self.pid, signal.SIGKILL)

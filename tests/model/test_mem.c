@@ -5,6 +5,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <cmocka.h>
 
 #include "gpu/model/mem.h"
@@ -127,6 +128,43 @@ static void watchers_hear_of_each_write_until_they_stop(void **state)
 	mem_unwatch(&b.watch);
 }
 
+#define PAGES_VA 0x7e0000000000ull
+#define PAGES 2u
+
+static void adopted_pages_are_taken_first_one_by_one(void **state)
+{
+	struct mem_space *s = *state;
+	uint64_t *pages = mmap(NULL, PAGES * 4096, PROT_READ | PROT_WRITE,
+			       MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	uint64_t ring;
+
+	assert_ptr_not_equal(pages, MAP_FAILED);
+	assert_int_equal(mem_adopt(s, PAGES_VA, pages, PAGES * 4096), 0);
+	assert_false(mem_covers(s, PAGES_VA, 1));
+	ring = mem_map(s, 4096);
+	for (uint64_t va = PAGES_VA; va < PAGES_VA + PAGES * 4096; va += 4096) {
+		assert_true(mem_map_page(s) == va);
+		assert_true(mem_covers(s, va, 4096));
+		assert_false(mem_covers(s, va, 4097));
+		mem_write64(s, va + 8, va);
+		assert_true(pages[(va + 8 - PAGES_VA) / sizeof(*pages)] == va);
+	}
+	pages[0] = 5; /* whoever else has them */
+	assert_int_equal(mem_read64(s, PAGES_VA), 5);
+	assert_true(mem_map_page(s) > ring);
+	assert_true(mem_covers(s, ring, 4096));
+}
+
+static void pages_are_adopted_before_all_else(void **state)
+{
+	struct mem_space *s = *state;
+	char page[4096];
+
+	assert_int_equal(mem_adopt(s, 0x7f0000000000ull, page, sizeof(page)), -EBUSY);
+	assert_int_not_equal(mem_map_page(s), 0);
+	assert_int_equal(mem_adopt(s, PAGES_VA, page, sizeof(page)), -EBUSY);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -136,6 +174,10 @@ int main(void)
 		cmocka_unit_test(a_thousand_save_areas_cost_nothing_until_touched),
 		cmocka_unit_test(impossible_sizes_are_refused),
 		cmocka_unit_test(watchers_hear_of_each_write_until_they_stop),
+		cmocka_unit_test_setup_teardown(adopted_pages_are_taken_first_one_by_one,
+						open_space, close_space),
+		cmocka_unit_test_setup_teardown(pages_are_adopted_before_all_else, open_space,
+						close_space),
 	};
 
 	return cmocka_run_group_tests(tests, open_space, close_space) != 0;

@@ -79,6 +79,25 @@ int rig_tear_down(void **state)
 
 /* ---- jobs ---- */
 
+static bool scribble(int go)
+{
+	uint64_t *page = (uint64_t *)(uintptr_t)DEVICE_PAGES_VA, value;
+
+	if (read(go, &value, sizeof(value)) != sizeof(value))
+		return false;
+	page[RIG_WRITE_PTR / sizeof(*page)] = value;
+	return true;
+}
+
+static bool work_once(int fd, uint32_t queue)
+{
+	struct device_submit kernel = { .queue = queue, .workgroups = 1, .wg_ns = 1000 };
+	union device_any a;
+
+	return device_submit(fd, 1, &kernel) >= 0 && device_receive(fd, &a) >= 0 &&
+	       a.h.type == DEVICE_SUBMIT;
+}
+
 static void work(const char *path, int go, int told)
 {
 	struct device_welcome hello;
@@ -90,11 +109,7 @@ static void work(const char *path, int go, int told)
 	    write(told, ".", 1) != 1)
 		_exit(1);
 	while (read(go, &c, 1) == 1) {
-		struct device_submit kernel = { .queue = queue, .workgroups = 1, .wg_ns = 1000 };
-		union device_any a;
-
-		if (device_submit(fd, 1, &kernel) < 0 || device_receive(fd, &a) < 0 ||
-		    a.h.type != DEVICE_SUBMIT || write(told, ".", 1) != 1)
+		if (!(c == 's' ? scribble(go) : work_once(fd, queue)) || write(told, ".", 1) != 1)
 			_exit(1);
 	}
 	_exit(0);
@@ -120,6 +135,15 @@ struct job rig_job(const struct rig *rig, uid_t uid)
 	j.told = told[0];
 	assert_int_equal(read(j.told, &c, 1), 1);
 	return j;
+}
+
+void rig_job_scribbles(struct job *j, uint64_t value)
+{
+	char c;
+
+	assert_int_equal(write(j->go, "s", 1), 1);
+	assert_int_equal(write(j->go, &value, sizeof(value)), sizeof(value));
+	assert_int_equal(read(j->told, &c, 1), 1);
 }
 
 void rig_end_job(struct job *j)

@@ -27,6 +27,7 @@
 #include "util/macros.h"
 
 #define STRANGER 65534
+#define RIG_WRITE_PTR 56u /* in its page: where amd_queue_t has it */
 #define SOON_MS 10000 /* for what must come; a test that waits so long has failed */
 
 extern const struct gkfd_transport *const rig_transport;
@@ -49,6 +50,8 @@ int rig_tear_down(void **state);
 /* A process with one queue, of another user where @uid is not 0. */
 struct job rig_job(const struct rig *rig, uid_t uid);
 void rig_end_job(struct job *j);
+/* It writes into its pages as it likes: the write pointer of its queue becomes that. */
+void rig_job_scribbles(struct job *j, uint64_t value);
 /* It submits a piece of work: is that one, or an earlier one, done within the time? */
 bool rig_job_works(struct job *j, int within_ms);
 

@@ -2,6 +2,7 @@
 /* The driver of a software GPU, called from other processes. */
 #include <dirent.h>
 #include <stdatomic.h>
+#include <sys/mman.h>
 #include <sys/un.h>
 
 #include "gpu/soft/wire.h"
@@ -363,7 +364,71 @@ static void memory_is_read_span_by_span(void **state)
 	assert_int_equal(t->read_mem(rig->data, 4194301, NULL, spans, 3), -ESRCH);
 }
 
+static uint64_t write_pointer(void *data, pid_t pid)
+{
+	struct gkfd_mem mem = GKFD_MEM_NONE;
+	uint64_t value;
+	struct gkfd_span span = { DEVICE_PAGES_VA + RIG_WRITE_PTR, &value, sizeof(value), false };
+
+	assert_int_equal(t->read_mem(data, pid, &mem, &span, 1), 0);
+	assert_true(span.ok);
+	if (mem.fd >= 0)
+		close(mem.fd);
+	return value;
+}
+
+/* As with a real driver: who looks asks nobody but the process. */
+static void pointers_are_read_where_the_job_has_them(void **state)
+{
+	struct rig *rig = *state;
+	struct job j = rig_job(rig, 0);
+
+	assert_int_equal(write_pointer(rig->data, j.pid), 0);
+	assert_true(rig_job_works(&j, SOON_MS));
+	assert_int_equal(write_pointer(rig->data, j.pid), 1);
+	kill(rig->gpu, SIGSTOP);
+	assert_int_equal(write_pointer(rig->data, j.pid), 1);
+	rig_job_scribbles(&j, 77);
+	assert_int_equal(write_pointer(rig->data, j.pid), 77);
+	kill(rig->gpu, SIGCONT);
+	rig_end_job(&j);
+}
+
+/* It has not mapped them: the device knows. */
+static void pointers_of_a_job_without_pages_are_the_devices(void **state)
+{
+	struct rig *rig = *state;
+	struct device_welcome welcome;
+	uint32_t queue;
+	int fd;
+
+	assert_int_equal(device_connect(rig->path, &fd, &welcome), 0);
+	assert_int_equal(device_create_queue(fd, 0, 7, &queue), 0);
+	assert_int_equal(munmap((void *)(uintptr_t)DEVICE_PAGES_VA, DEVICE_PAGES_BYTES), 0);
+	assert_int_equal(write_pointer(rig->data, getpid()), 0);
+	close(fd);
+}
+
 /* ---- who means no good ---- */
+
+static void a_job_that_writes_over_its_pointers_is_hung_up_on(void **state)
+{
+	struct rig *rig = *state;
+	struct job j = rig_job(rig, 0), other = rig_job(rig, 0);
+
+	struct pollfd end = { .fd = j.told, .events = POLLIN };
+	char c;
+
+	for (int i = 0; i < 3; i++)
+		assert_true(rig_job_works(&j, SOON_MS));
+	rig_job_scribbles(&j, 8);
+	assert_int_equal(write(j.go, ".", 1), 1);
+	assert_int_equal(poll(&end, 1, SOON_MS), 1);
+	assert_int_equal(read(j.told, &c, 1), 0); /* it has ended over it */
+	assert_true(rig_job_works(&other, SOON_MS));
+	rig_end_job(&other);
+	rig_end_job(&j);
+}
 
 static int raw_connect(const struct rig *rig)
 {
@@ -631,6 +696,9 @@ int main(void)
 #define POPULATED(name) cmocka_unit_test_setup_teardown(name, set_up_populated, rig_tear_down)
 		TEST(caller_is_a_process_once_it_has_opened_the_device),
 		TEST(caller_may_watch_as_many_processes_as_there_are),
+		TEST(pointers_are_read_where_the_job_has_them),
+		TEST(pointers_of_a_job_without_pages_are_the_devices),
+		TEST(a_job_that_writes_over_its_pointers_is_hung_up_on),
 		TEST(held_job_does_not_work_until_it_is_resumed),
 		cmocka_unit_test_setup_teardown(call_takes_its_time_and_others_go_on_meanwhile,
 						set_up_slow, rig_tear_down),
