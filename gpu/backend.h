@@ -170,7 +170,10 @@ struct gpu_ops {
 
 	/* ---- acting; each ends with a gpu_done ---- */
 
-	/* *ret is there at once and may be asked for holds at once, which fail if it fails. */
+	/*
+	 * *ret is there at once and may be asked for holds at once, which fail if it fails. Below
+	 * 0: it was refused at once, and there is none; nothing will be told of it.
+	 */
 	int (*attach)(struct gpu_backend *b, const struct gpu_attach *request, uint64_t cookie,
 		      struct gpu_target **ret);
 	/* Takes queues off the GPU, in addition to those that are off. */
@@ -189,7 +192,7 @@ struct gpu_ops {
 
 	/* Something of it is off the GPU now, by us. */
 	bool (*holds)(struct gpu_target *t);
-	/* Which queues: how many, of which @max at most are written. */
+	/* Which queues: how many, of which @max at most are written. NULL: where a way serves. */
 	int (*held)(struct gpu_target *t, uint32_t *ret, size_t max);
 	/*
 	 * With caps.made_up_time, when that has moved on: does what has become due, and returns

@@ -136,7 +136,7 @@ static void begin(struct gpu_watch *w)
 		return;
 	w->looked = false;
 	if (!w->q.n_known) {
-		finish(w, 0);
+		finish(w, w->error == -ESRCH ? -ESRCH : 0);
 	} else if (!b->base.readers) {
 		look_here(w);
 	} else {

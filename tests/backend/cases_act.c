@@ -104,9 +104,11 @@ static void queues_are_held_in_addition_and_come_back_one_by_one(void **state)
 	ground_suspend(g, t, ids, 2, 0, 0);
 	ground_expect(g, GPU_SUSPEND, 0, 1); /* of which one was off already */
 	ground_await_off(g, GROUND_A, 2);
-	assert_int_equal(ground_ops(g)->held(t, held, MANY), 2);
-	assert_true(held[0] == ids[0] || held[1] == ids[0]);
-	assert_true(held[0] == ids[1] || held[1] == ids[1]);
+	if (ground_ops(g)->held) {
+		assert_int_equal(ground_ops(g)->held(t, held, MANY), 2);
+		assert_true(held[0] == ids[0] || held[1] == ids[0]);
+		assert_true(held[0] == ids[1] || held[1] == ids[1]);
+	}
 	resume_one(g, t, ids[0], 1);
 	ground_await_off(g, GROUND_A, 1);
 	ground_suspend(g, t, NULL, 0, 0, 0);

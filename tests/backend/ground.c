@@ -184,10 +184,14 @@ void ground_resume(struct ground *g, struct gpu_target *t, uint64_t cookie)
 void ground_await_off(struct ground *g, enum ground_job job, uint32_t n)
 {
 	uint64_t began_ns = real_ns();
+	unsigned int seen = 0;
+	uint32_t off;
 
-	while (g->ops->off(g, job) != n && wait_a_little(g, began_ns))
-		;
-	assert_int_equal(g->ops->off(g, job), n);
+	do {
+		off = g->ops->off(g, job);
+		seen = off == n ? seen + 1 : 0;
+	} while (seen < 2 && wait_a_little(g, began_ns));
+	assert_int_equal(off, n);
 }
 
 void ground_await_refresh(struct ground *g, struct gpu_watch *w, int answer)

@@ -89,7 +89,7 @@ void ground_suspend(struct ground *g, struct gpu_target *t, const uint32_t *ids,
 void ground_hold(struct ground *g, struct gpu_target *t, enum ground_job job); /* and waits */
 void ground_resume(struct ground *g, struct gpu_target *t, uint64_t cookie); /* of all */
 
-/* Until so many queues of the job are off. */
+/* Until so many queues of the job are off, twice: a cycle takes everybody off for a moment. */
 void ground_await_off(struct ground *g, enum ground_job job, uint32_t n);
 /* Asks again which queues there are until that is the answer. */
 void ground_await_refresh(struct ground *g, struct gpu_watch *w, int answer);

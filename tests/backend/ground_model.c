@@ -53,7 +53,7 @@ static void pass(struct ground *g, uint64_t ns)
 	struct rig *rig = g->own;
 
 	rig_advance(rig, ns);
-	if (g->b->ops->tick && !rig->blocked) /* it waits for who stands at the gate */
+	if (g->b && g->b->ops->tick && !rig->blocked) /* it waits for who stands at the gate */
 		g->b->ops->tick(g->b);
 }
 
@@ -140,6 +140,7 @@ static void unblock(struct ground *g)
 const struct ground_ops ground_k1 = {
 	COMMON,	      .name = "K1",    .open = open_k1,
 	.pass = pass, .unnamed = true, /* a pause is of all its GPUs */
+	.real_time = true, /* its thread comes when the machine lets it */
 };
 
 const struct ground_ops ground_k2 = {
@@ -147,6 +148,7 @@ const struct ground_ops ground_k2 = {
 	.name = "K2",
 	.open = open_k2,
 	.pass = pass,
+	.real_time = true, /* the same */
 };
 
 const struct ground_ops ground_k3 = {
