@@ -19,7 +19,7 @@
 
 #define DEVICE_SOCKET "device.sock"
 #define DEVICE_MAGIC 0x44504d47u /* "GMPD" */
-#define DEVICE_VERSION 1
+#define DEVICE_VERSION 2
 #define DEVICE_MAX_BYTES 256u
 
 #define DEVICE_MAX_PROCESSES 512u /* in all */
@@ -31,6 +31,7 @@
 #define DEVICE_MAX_PROCESS_REQUESTS 1024u /* for a queue: its memory lasts as long as the process */
 #define DEVICE_MAX_QUEUES 4096u /* in all */
 #define DEVICE_MAX_PENDING 64u /* pieces of work in one queue that are not done and told of */
+#define DEVICE_MAX_RESERVED 4096u /* that a job is ahead of what the device was told of */
 #define DEVICE_MAX_WORKGROUPS (1u << 20)
 #define DEVICE_MAX_WG_NS 60000000000ull
 #define DEVICE_MAX_PER_CU 32u
@@ -39,7 +40,9 @@
 /*
  * Pages of a job's own, for the pointers of its queues: a page a queue, in the order they are made.
  * With the welcome comes a file of them, which the job maps there if it can. Who looks at its
- * pointers then reads its memory, as with a real driver, and else asks the device.
+ * pointers then reads its memory, as with a real driver, and else asks the device. Such a job moves
+ * a queue's write pointer on by one itself before each DEVICE_SUBMIT, as programs do before they
+ * ring a doorbell; the device moves it back where it refuses the work.
  */
 #define DEVICE_PAGE_BYTES 4096u
 #define DEVICE_PAGES_VA 0x7e9000000000ull
@@ -75,7 +78,8 @@ struct device_queue {
 	uint32_t gpu; /* index */
 	uint32_t priority; /* 0..DEVICE_MAX_PRIORITY */
 	uint32_t queue; /* 0 in a request */
-	uint32_t gpu_id; /* the driver's, in an answer */
+	uint32_t gpu_id; /* the driver's, in an answer, */
+	uint64_t write_ptr; /* and where its write pointer is */
 };
 
 #define DEVICE_WORK_BARRIER (1u << 0) /* begins when all before it in the queue is done */
@@ -171,7 +175,7 @@ struct device_error {
 
 ABI_SIZE(struct device_header, 16);
 ABI_SIZE(struct device_welcome, 64);
-ABI_SIZE(struct device_queue, 32);
+ABI_SIZE(struct device_queue, 40);
 ABI_SIZE(struct device_submit, 40);
 ABI_SIZE(struct device_done, 72);
 ABI_SIZE(struct device_stats, 48);

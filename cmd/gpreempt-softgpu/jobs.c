@@ -182,6 +182,7 @@ static int create_queue(struct connection *c, const struct device_queue *request
 {
 	union device_any a = { .queue = *request };
 	struct work_queue *q;
+	uint64_t index;
 	int r;
 
 	if (c->n_queues == DEVICE_MAX_PROCESS_QUEUES || c->s->n_queues == DEVICE_MAX_QUEUES ||
@@ -202,6 +203,7 @@ static int create_queue(struct connection *c, const struct device_queue *request
 	c->n_queues++;
 	c->s->n_queues++;
 	a.queue.queue = q->id;
+	model_write_pointer(c->s->m, c->p->pid, q->id, &a.queue.write_ptr, &index);
 	return answer(c, &a, DEVICE_QUEUE, sizeof(a.queue), request->h.seq);
 }
 
@@ -226,6 +228,15 @@ static int tell_stats(struct connection *c, const struct device_stats *request)
 
 /* ---- work ---- */
 
+/* What it has reserved and will not use would look like work for ever. */
+static int refuse_work(struct connection *c, struct work_queue *q, uint32_t seq, bool reserved,
+		       int error, const char *message)
+{
+	if (reserved)
+		model_unreserve(c->s->m, c->p->pid, q->id);
+	return refuse(c, seq, error, message);
+}
+
 static int submit(struct connection *c, const struct device_submit *request)
 {
 	struct work_queue *q = queue_find(c, request->queue);
@@ -236,18 +247,22 @@ static int submit(struct connection *c, const struct device_submit *request)
 		.barrier = request->flags & DEVICE_WORK_BARRIER,
 		.signal = true,
 	};
-	uint64_t index = 0;
+	uint64_t index = q ? q->submitted : 0, reserved = 0, va;
 	int r;
 
 	if (!q)
 		return refuse(c, request->h.seq, -ENOENT, "there is no such queue");
-	if (q->submitted - q->told >= DEVICE_MAX_PENDING)
-		return refuse(c, request->h.seq, -ENOSPC, "the queue is full");
-	r = model_submit(softgpu_now(c->s), c->p->pid, q->id, &work, &index);
+	model_write_pointer(softgpu_now(c->s), c->p->pid, q->id, &va, &reserved);
+	if (reserved < index || reserved - index > DEVICE_MAX_RESERVED)
+		return -EBADMSG; /* it has written nonsense over its pointers */
+	if (index - q->told >= DEVICE_MAX_PENDING)
+		return refuse_work(c, q, request->h.seq, reserved > index, -ENOSPC,
+				   "the queue is full");
+	r = reserved > index ? model_submit_reserved(c->s->m, c->p->pid, q->id, &work, index) :
+			       model_submit(c->s->m, c->p->pid, q->id, &work, &index);
 	if (r < 0)
-		return refuse(c, request->h.seq, r, "the queue takes no work");
-	if (index != q->submitted) /* it has written over its pointers */
-		return -EBADMSG;
+		return refuse_work(c, q, request->h.seq, reserved > index, r,
+				   "the queue takes no work");
 	c->s->expected++;
 	q->seqs[index % DEVICE_MAX_PENDING] = request->h.seq;
 	q->submitted = index + 1;

@@ -74,21 +74,28 @@ static int ask(int fd, const void *request, size_t len, enum device_type type,
 	return ret->h.type == type ? 0 : -EBADMSG;
 }
 
-/*
- * Where they cannot be mapped, the device is asked what they would show. They are this process's
- * alone, as its place on the device is.
- */
+/* They are this process's alone, as its place on the device is. */
+static bool pages_mapped; /* maybe those of an earlier connection */
+static uint64_t *write_ptrs[DEVICE_MAX_PROCESS_REQUESTS]; /* of queues, in those */
+
+/* Where they cannot be mapped, the device is asked what they would show. */
 static void map_pages(int file)
 {
-	static bool mapped; /* those of an earlier connection */
-	int how = MAP_SHARED | (mapped ? MAP_FIXED : MAP_FIXED_NOREPLACE);
+	int how = MAP_SHARED | (pages_mapped ? MAP_FIXED : MAP_FIXED_NOREPLACE);
 	void *at = (void *)(uintptr_t)DEVICE_PAGES_VA;
 
+	memset(write_ptrs, 0, sizeof(write_ptrs));
 	if (file < 0 ||
 	    mmap(at, DEVICE_PAGES_BYTES, PROT_READ | PROT_WRITE, how, file, 0) != at)
 		return;
 	madvise(at, DEVICE_PAGES_BYTES, MADV_DONTFORK);
-	mapped = true;
+	pages_mapped = true;
+}
+
+static bool is_own_page(uint64_t va)
+{
+	return va >= DEVICE_PAGES_VA && va < DEVICE_PAGES_VA + DEVICE_PAGES_BYTES &&
+	       va % sizeof(uint64_t) == 0;
 }
 
 int device_connect(const char *path, int *ret_fd, struct device_welcome *ret)
@@ -129,13 +136,19 @@ int device_create_queue(int fd, uint32_t gpu, uint32_t priority, uint32_t *ret_q
 	if (r < 0)
 		return r;
 	*ret_queue = answer.queue.queue;
+	if (pages_mapped && *ret_queue < ARRAY_SIZE(write_ptrs) &&
+	    is_own_page(answer.queue.write_ptr))
+		write_ptrs[*ret_queue] = (void *)(uintptr_t)answer.queue.write_ptr;
 	return 0;
 }
 
 int device_submit(int fd, uint32_t seq, const struct device_submit *work)
 {
 	struct device_submit request = *work;
+	uint64_t *write_ptr = work->queue < ARRAY_SIZE(write_ptrs) ? write_ptrs[work->queue] : NULL;
 
+	if (write_ptr)
+		__atomic_fetch_add(write_ptr, 1, __ATOMIC_RELEASE);
 	request.h = device_header(DEVICE_SUBMIT, sizeof(request), seq);
 	return send_packet(fd, &request, sizeof(request));
 }

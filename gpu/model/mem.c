@@ -211,6 +211,14 @@ void mem_write64(struct mem_space *s, uint64_t va, uint64_t value)
 	mem_write(s, va, &value, sizeof(value));
 }
 
+void mem_add64(struct mem_space *s, uint64_t va, uint64_t value)
+{
+	unsigned char *p = va % sizeof(value) ? NULL : locate(s, va, sizeof(value));
+
+	if (p)
+		__atomic_fetch_add((uint64_t *)(void *)p, value, __ATOMIC_RELAXED);
+}
+
 void mem_watch(struct mem_space *s, struct mem_watch *w)
 {
 	LIST_INSERT_HEAD(&s->watches, w, link);

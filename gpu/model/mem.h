@@ -27,6 +27,8 @@ bool mem_covers(const struct mem_space *s, uint64_t va, size_t len);
 
 uint64_t mem_read64(const struct mem_space *s, uint64_t va); /* 0 when not mapped */
 void mem_write64(struct mem_space *s, uint64_t va, uint64_t value); /* nothing when not mapped */
+/* The same, added to what is there at that moment; of what is aligned only. */
+void mem_add64(struct mem_space *s, uint64_t va, uint64_t value);
 
 /*
  * Hears of every write, after it: a command processor polls the signals it waits for.

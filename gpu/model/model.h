@@ -234,6 +234,17 @@ struct model_work {
 /* Writes one packet and rings the doorbell. -ENOSPC: the ring is full. */
 int model_submit(struct model *m, pid_t pid, uint32_t queue_id, const struct model_work *work,
 		 uint64_t *ret_index);
+/*
+ * The same where the program has moved the write pointer past @index already, as real ones do
+ * before they write the packet.
+ */
+int model_submit_reserved(struct model *m, pid_t pid, uint32_t queue_id,
+			  const struct model_work *work, uint64_t index);
+/* Moves it back by one, while the program may be moving it on. */
+void model_unreserve(struct model *m, pid_t pid, uint32_t queue_id);
+/* Where the program has it, and how many packets that says. -ENOENT. */
+int model_write_pointer(struct model *m, pid_t pid, uint32_t queue_id, uint64_t *ret_va,
+			uint64_t *ret_index);
 /* Keeps @depth packets of @work queued for ever, like a training loop. */
 int model_loop(struct model *m, pid_t pid, uint32_t queue_id, const struct model_work *work,
 	       uint32_t depth);

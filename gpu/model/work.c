@@ -179,26 +179,37 @@ static int write_packet(struct model_queue *q, const struct model_work *w, uint3
 			 q->aql ? (void *)&dispatch : &timed, PACKET_BYTES);
 }
 
-static int submit(struct model_queue *q, const struct model_work *w, uint64_t *ret_index)
+static uint64_t write_index(const struct model_queue *q)
+{
+	return mem_read64(q->owner->proc->mm, q->write_ptr) / pointer_unit(q);
+}
+
+static int submit_at(struct model_queue *q, const struct model_work *w, uint64_t index, bool move)
 {
 	struct mem_space *mm = q->owner->proc->mm;
 	uint32_t unit = pointer_unit(q);
-	uint64_t index = mem_read64(mm, q->write_ptr) / unit;
 	uint64_t read = mem_read64(mm, q->read_ptr) / unit;
-	uint32_t slot;
 	int r;
 
 	if (index - read >= slots(q))
 		return -ENOSPC;
-	slot = (uint32_t)(index % slots(q));
-	r = write_packet(q, w, slot);
+	r = write_packet(q, w, (uint32_t)(index % slots(q)));
 	if (r < 0)
 		return r;
-	mem_write64(mm, q->write_ptr, (index + 1) * unit);
+	if (move)
+		mem_write64(mm, q->write_ptr, (index + 1) * unit);
 	hw_doorbell(q->hw);
-	if (ret_index)
-		*ret_index = index;
 	return 0;
+}
+
+static int submit(struct model_queue *q, const struct model_work *w, uint64_t *ret_index)
+{
+	uint64_t index = write_index(q);
+	int r = submit_at(q, w, index, true);
+
+	if (r == 0 && ret_index)
+		*ret_index = index;
+	return r;
 }
 
 int model_submit(struct model *m, pid_t pid, uint32_t queue_id, const struct model_work *work,
@@ -207,6 +218,34 @@ int model_submit(struct model *m, pid_t pid, uint32_t queue_id, const struct mod
 	struct model_queue *q = model_queue_of(m, pid, queue_id);
 
 	return q ? submit(q, work, ret_index) : -ENOENT;
+}
+
+int model_submit_reserved(struct model *m, pid_t pid, uint32_t queue_id,
+			  const struct model_work *work, uint64_t index)
+{
+	struct model_queue *q = model_queue_of(m, pid, queue_id);
+
+	return q ? submit_at(q, work, index, false) : -ENOENT;
+}
+
+void model_unreserve(struct model *m, pid_t pid, uint32_t queue_id)
+{
+	struct model_queue *q = model_queue_of(m, pid, queue_id);
+
+	if (q)
+		mem_add64(q->owner->proc->mm, q->write_ptr, -(uint64_t)pointer_unit(q));
+}
+
+int model_write_pointer(struct model *m, pid_t pid, uint32_t queue_id, uint64_t *ret_va,
+			uint64_t *ret_index)
+{
+	struct model_queue *q = model_queue_of(m, pid, queue_id);
+
+	if (!q)
+		return -ENOENT;
+	*ret_va = q->write_ptr;
+	*ret_index = write_index(q);
+	return 0;
 }
 
 /* A ring without room is filled up again after the next completion. */

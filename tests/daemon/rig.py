@@ -318,7 +318,7 @@ class Job:
     """A process of its own with queues on the software device, of this or another user."""
 
     DEVICE = struct.Struct('<IHHII')
-    QUEUE = struct.Struct('<4I')
+    QUEUE = struct.Struct('<4IQ')
     PAGES_AT, PAGES_BYTES, FIXED_NOREPLACE = 0x7e9000000000, 1 << 22, 0x100000
 
     def __init__(self, daemon, queues=1, uid=None, gpu=0):
@@ -346,13 +346,13 @@ class Job:
         self.ask(s, 1, b'')
         self.map_pages()
         for _ in range(queues):
-            self.ask(s, 2, self.QUEUE.pack(gpu, 7, 0, 0))
+            self.ask(s, 2, self.QUEUE.pack(gpu, 7, 0, 0, 0))
         os.write(told, b'.')
         s.settimeout(None)
         s.recv(1)  # until the daemon, or the test, is gone
 
     def ask(self, s, kind, body):
-        s.send(self.DEVICE.pack(0x44504d47, 1, kind, self.DEVICE.size + len(body), 1) + body)
+        s.send(self.DEVICE.pack(0x44504d47, 2, kind, self.DEVICE.size + len(body), 1) + body)
         data, self.files, _, _ = socket.recv_fds(s, 4096, 1)
         got = self.DEVICE.unpack_from(data)
         assert got[2] == kind, got

@@ -411,23 +411,28 @@ static void pointers_of_a_job_without_pages_are_the_devices(void **state)
 
 /* ---- who means no good ---- */
 
-static void a_job_that_writes_over_its_pointers_is_hung_up_on(void **state)
+static void assert_hung_up_on(struct rig *rig, uint64_t scribbled)
 {
-	struct rig *rig = *state;
 	struct job j = rig_job(rig, 0), other = rig_job(rig, 0);
-
 	struct pollfd end = { .fd = j.told, .events = POLLIN };
 	char c;
 
 	for (int i = 0; i < 3; i++)
 		assert_true(rig_job_works(&j, SOON_MS));
-	rig_job_scribbles(&j, 8);
+	rig_job_scribbles(&j, scribbled);
 	assert_int_equal(write(j.go, ".", 1), 1);
 	assert_int_equal(poll(&end, 1, SOON_MS), 1);
 	assert_int_equal(read(j.told, &c, 1), 0); /* it has ended over it */
 	assert_true(rig_job_works(&other, SOON_MS));
 	rig_end_job(&other);
 	rig_end_job(&j);
+}
+
+static void a_job_that_writes_nonsense_over_its_pointers_is_hung_up_on(void **state)
+{
+	assert_hung_up_on(*state, 0); /* less than was done */
+	assert_hung_up_on(*state, DEVICE_MAX_RESERVED + 4);
+	assert_hung_up_on(*state, UINT64_MAX / 2);
 }
 
 static int raw_connect(const struct rig *rig)
@@ -698,7 +703,7 @@ int main(void)
 		TEST(caller_may_watch_as_many_processes_as_there_are),
 		TEST(pointers_are_read_where_the_job_has_them),
 		TEST(pointers_of_a_job_without_pages_are_the_devices),
-		TEST(a_job_that_writes_over_its_pointers_is_hung_up_on),
+		TEST(a_job_that_writes_nonsense_over_its_pointers_is_hung_up_on),
 		TEST(held_job_does_not_work_until_it_is_resumed),
 		cmocka_unit_test_setup_teardown(call_takes_its_time_and_others_go_on_meanwhile,
 						set_up_slow, rig_tear_down),

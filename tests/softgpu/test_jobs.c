@@ -240,6 +240,19 @@ static void what_finds_no_room_in_the_socket_is_told_of_later(void **state)
 	serve_one(*state, flood_without_reading);
 }
 
+/* Of the last queue: each that was asked for has a page, also one that was refused. */
+static const uint64_t *last_write_ptr(void)
+{
+	const uint64_t *at = (const uint64_t *)(uintptr_t)DEVICE_PAGES_VA + 56 / sizeof(*at);
+	const uint64_t *last = NULL;
+
+	for (size_t i = 0; i < DEVICE_MAX_PROCESS_REQUESTS; i++) {
+		if (at[i * DEVICE_PAGE_BYTES / sizeof(*at)])
+			last = &at[i * DEVICE_PAGE_BYTES / sizeof(*at)];
+	}
+	return last;
+}
+
 static void overfill(const char *path)
 {
 	struct device_welcome hello;
@@ -260,6 +273,7 @@ static void overfill(const char *path)
 	CHECK(device_receive(fd, &a) == 0);
 	CHECK(a.h.type == DEVICE_ERROR && a.error.error == ENOSPC);
 	CHECK(a.h.seq == DEVICE_MAX_PENDING);
+	CHECK(*last_write_ptr() == DEVICE_MAX_PENDING); /* what was refused is not there */
 	work.queue = 9999;
 	CHECK(device_submit(fd, 7, &work) == 0);
 	CHECK(device_receive(fd, &a) == 0);
