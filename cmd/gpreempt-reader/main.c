@@ -10,11 +10,13 @@
 #include "gpu/kfd/debugfs.h"
 #include "gpu/kfd/look.h"
 #include "gpu/nvrm/transport.h"
+#include "gpu/watchpoints/points.h"
 
 struct reader {
 	struct gkfd *k;
 	struct gkfd_lookers *lookers;
 	void *nvrm;
+	struct points_all *points;
 };
 
 static int look(void *user, pid_t pid, const void *request, size_t len, struct reader_room *room)
@@ -38,6 +40,13 @@ static int nvrm(void *user, pid_t pid, const void *request, size_t len, struct r
 	return nvrm_question_serve(r->nvrm, pid, request, len, room);
 }
 
+static int points(void *user, pid_t pid, const void *request, size_t len, struct reader_room *room)
+{
+	struct reader *r = user;
+
+	return points_serve(r->points, pid, request, len, room);
+}
+
 int main(void)
 {
 	struct reader r = { 0 };
@@ -48,6 +57,7 @@ int main(void)
 			[READER_LOOK] = look,
 			[READER_MQDS] = mqds,
 			[READER_NVRM] = nvrm,
+			[READER_POINTS] = points,
 		},
 		.user = &r,
 	};
@@ -58,7 +68,7 @@ int main(void)
 		return EXIT_FAILURE;
 	gkfd_syscall_may_hang(data);
 	if (gkfd_new(&gkfd_transport_syscall, data, &r.k) < 0 ||
-	    gkfd_lookers_new(r.k, &r.lookers) < 0)
+	    gkfd_lookers_new(r.k, &r.lookers) < 0 || points_all_new(&r.points) < 0)
 		return EXIT_FAILURE;
 	return reader_serve(&services) < 0 ? EXIT_FAILURE : EXIT_SUCCESS;
 }

@@ -8,6 +8,7 @@
 #include <sys/socket.h>
 
 #include "gpu/helpers/helper.h"
+#include "util/clock.h"
 #include "util/macros.h"
 #include "util/send_fds.h"
 
@@ -77,6 +78,7 @@ static uint32_t serve_all(const struct reader_services *services, struct reader_
 		memcpy(fds, room.fds, sizeof(room.fds));
 		__atomic_store_n(&s->n_answers, i + 1, __ATOMIC_RELEASE);
 	}
+	s->spent_ns = clock_ns(CLOCK_PROCESS_CPUTIME_ID);
 	return n_fds;
 }
 

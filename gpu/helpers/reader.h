@@ -25,6 +25,7 @@ enum reader_service {
 	READER_LOOK, /* gpu/kfd/look.h */
 	READER_MQDS, /* gpu/kfd/debugfs.h */
 	READER_NVRM, /* gpu/nvrm/question.h */
+	READER_POINTS, /* gpu/watchpoints/points.h */
 	READER_SERVICES,
 };
 
@@ -47,6 +48,7 @@ union reader_control { /* of a message */
 struct reader_shared {
 	uint32_t n_tasks;
 	uint32_t n_answers; /* published so far; atomic */
+	uint64_t spent_ns; /* processor time so far, before it says that all are there */
 	struct reader_task tasks[READER_TASKS];
 	struct reader_answer answers[READER_TASKS];
 	uint8_t request[READER_REQUEST_BYTES] __attribute__((aligned(8)));

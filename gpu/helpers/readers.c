@@ -35,6 +35,7 @@ struct crew { /* a reader of one user, and what is asked of it */
 	LIST_ENTRY(crew) link;
 	uid_t user;
 	bool apart;
+	bool kept; /* though it has nothing to do */
 	struct helper helper; /* none, or the one that is not abandoned */
 	struct reader_shared *shared;
 	uint32_t number; /* of this reader */
@@ -44,6 +45,7 @@ struct crew { /* a reader of one user, and what is asked of it */
 	uint32_t n_sent, n_taken;
 	uint64_t moved_ns; /* when the request was sent, or its last answer came */
 	uint64_t used_ns;
+	uint64_t spent_ns; /* by this reader */
 	uint64_t start_after_ns; /* it ended before it stood */
 	unsigned int hung;
 	struct shunned shunned[SHUNNED];
@@ -63,6 +65,7 @@ struct readers {
 	unsigned int running;
 	LIST_HEAD(, crew) crews;
 	LIST_HEAD(, lost) lost;
+	uint64_t spent_ns;
 	struct drops drops; /* sockets of those that are gone, and what came with answers */
 };
 
@@ -204,6 +207,7 @@ static int start(struct readers *r, struct crew *c, uint64_t now_ns)
 	epoll_ctl(r->epoll, EPOLL_CTL_ADD, c->helper.socket, &e);
 	r->running++;
 	c->number = ++r->numbers;
+	c->spent_ns = 0;
 	c->stands = false;
 	c->moved_ns = now_ns;
 	return 0;
@@ -234,6 +238,8 @@ static void abandon(struct readers *r, struct crew *c, bool hung)
 
 	epoll_ctl(r->epoll, EPOLL_CTL_DEL, c->helper.socket, NULL);
 	r->running--;
+	if (r->options.ended)
+		r->options.ended(r->options.user, c->number);
 	helper_abandon(&c->helper, &r->drops, c->user);
 	forget_shared(c);
 	if (l) {
@@ -350,8 +356,11 @@ static int receive(const struct crew *c, struct message *ret)
 /* The reader says that it has done all. What nobody took may be the last copy of a file. */
 static void end_request(struct readers *r, struct crew *c, uint64_t now_ns, struct message *m)
 {
+	uint64_t spent_ns = c->shared->spent_ns;
 	bool left = false;
 
+	r->spent_ns += spent_ns - MIN(c->spent_ns, spent_ns);
+	c->spent_ns = spent_ns;
 	take_answers(c, now_ns, m);
 	for (uint32_t i = 0; i < m->n_fds; i++) {
 		left |= m->fds[i] >= 0;
@@ -451,7 +460,8 @@ static bool make_room(struct readers *r)
 	struct crew *c, *idle = NULL;
 
 	LIST_FOREACH(c, &r->crews, link) {
-		if (c->helper.pid && !is_busy(c) && (!idle || c->used_ns < idle->used_ns))
+		if (c->helper.pid && !is_busy(c) && !c->kept &&
+		    (!idle || c->used_ns < idle->used_ns))
 			idle = c;
 	}
 	if (idle)
@@ -520,7 +530,7 @@ static struct crew *crew_of(struct readers *r, uid_t user, bool apart)
 
 static bool is_unused(const struct crew *c, uint64_t now_ns)
 {
-	return !is_busy(c) && !c->hung && now_ns - c->used_ns >= UNUSED_NS;
+	return !is_busy(c) && !c->hung && !c->kept && now_ns - c->used_ns >= UNUSED_NS;
 }
 
 static void crew_free(struct readers *r, struct crew *c)
@@ -610,6 +620,7 @@ void readers_post(struct readers *r, struct readers_task *t)
 	}
 	t->crew = c;
 	t->sent = false;
+	c->kept = r->options.ended;
 	c->used_ns = monotonic_ns();
 	TAILQ_INSERT_TAIL(&c->waiting, t, link);
 }
@@ -628,6 +639,14 @@ void readers_cancel(struct readers *r, struct readers_task *t)
 	}
 	t->crew = NULL;
 	t->sent = false;
+}
+
+void readers_let_end(struct readers *r, uid_t user)
+{
+	struct crew *c;
+
+	LIST_FOREACH(c, &r->crews, link)
+		c->kept &= c->user != user;
 }
 
 void readers_see(struct readers *r)
@@ -677,6 +696,11 @@ bool readers_are_busy(const struct readers *r)
 			return true;
 	}
 	return false;
+}
+
+uint64_t readers_spent_ns(const struct readers *r)
+{
+	return r->spent_ns;
 }
 
 struct drops *readers_drops(struct readers *r)

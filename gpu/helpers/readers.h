@@ -32,6 +32,12 @@ struct readers_options {
 	uint64_t patience_ns; /* for one task; 0: the usual */
 	unsigned int most_hung; /* readers of one user; 0: the usual */
 	unsigned int most; /* readers at a time, whosever; 0: the usual */
+	/*
+	 * Readers keep something for their owner: one that has nothing to do stays until
+	 * readers_let_end(). This is told of each that is gone, by its number.
+	 */
+	void (*ended)(void *user, uint32_t reader);
+	void *user;
 };
 
 struct readers_answer {
@@ -87,6 +93,8 @@ int readers_user_of(pid_t pid, uid_t *ret);
 /* Begins @t, which must not be under way. It is sent with others by the next readers_run(). */
 void readers_post(struct readers *r, struct readers_task *t);
 void readers_cancel(struct readers *r, struct readers_task *t); /* done() is not called any more */
+/* What this user's readers keep is not needed any more, unless something is asked of them. */
+void readers_let_end(struct readers *r, uid_t user);
 
 /*
  * Takes what came back, abandons who hangs, sends what waits. To be called when readers_fd() is
@@ -98,6 +106,7 @@ void readers_see(struct readers *r); /* the same where readers_fd() is not reada
 void readers_wait(struct readers *r, uint64_t ns, const unsigned int *left);
 /* One of them is at something, which may be cancelled by now, or is waited for. */
 bool readers_are_busy(const struct readers *r);
+uint64_t readers_spent_ns(const struct readers *r); /* processor time of all so far */
 /* For descriptors that came with answers, whose last close may wait for somebody. */
 struct drops *readers_drops(struct readers *r);
 

@@ -1,0 +1,495 @@
+/* SPDX-License-Identifier: MIT */
+#include "gpu/watchpoints/alerts.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/signalfd.h>
+#include <sys/syscall.h>
+
+#include "util/array.h"
+#include "util/clock.h"
+#include "util/macros.h"
+
+#define FIRST_SIGNAL 1 /* behind SIGRTMIN */
+#define SIGNALS 24u /* a reader has one of its own: by that its points are known */
+#define PATIENCE_NS (300 * NSEC_PER_MSEC)
+#define AGAIN_FIRST_NS NSEC_PER_SEC
+#define AGAIN_LAST_NS (60 * NSEC_PER_SEC)
+
+struct place { /* of a point */
+	struct alert *alert; /* NULL: of none */
+	uint32_t address;
+};
+
+struct sender { /* a reader, by its signal */
+	uint32_t reader; /* 0: none */
+	struct place *places; /* by the number of the point */
+	size_t n, room;
+};
+
+struct alerts {
+	struct readers *readers;
+	int signals, epoll;
+	pid_t tid;
+	LIST_HEAD(, alert) list;
+	TAILQ_HEAD(, alert) hit;
+	struct sender senders[SIGNALS];
+	bool ids[POINTS_IDS];
+	uint64_t traps;
+};
+
+/* ---- senders ---- */
+
+static struct sender *sender_of(struct alerts *all, uint32_t reader)
+{
+	for (size_t i = 0; i < SIGNALS; i++) {
+		if (all->senders[i].reader == reader)
+			return &all->senders[i];
+	}
+	return NULL;
+}
+
+static int signal_of(const struct alerts *all, const struct sender *s)
+{
+	return SIGRTMIN + FIRST_SIGNAL + (int)(s - all->senders);
+}
+
+/* What a reader had is gone with it. */
+static void on_reader_ended(void *user, uint32_t reader)
+{
+	struct alerts *all = user;
+	struct sender *s = sender_of(all, reader);
+	struct alert *a;
+
+	if (!s)
+		return;
+	s->reader = 0;
+	s->n = 0;
+	LIST_FOREACH(a, &all->list, link) {
+		if (a->reader != reader)
+			continue;
+		a->reader = 0;
+		a->state = ALERT_OFF;
+	}
+}
+
+/* Whichever reader had them. */
+static void forget_places(struct alert *a)
+{
+	for (size_t i = 0; i < SIGNALS; i++) {
+		struct sender *s = &a->all->senders[i];
+
+		for (size_t k = 0; k < s->n; k++) {
+			if (s->places[k].alert == a)
+				s->places[k].alert = NULL;
+		}
+	}
+}
+
+static int add_place(struct sender *s, const struct point *p, struct alert *a)
+{
+	size_t number = (uint32_t)p->number, n = s->n;
+
+	if (p->number < 0 || p->address >= POINTS_ADDRESSES)
+		return -EPROTO;
+	if (array_reserve(&s->places, number + 1, &s->room, sizeof(*s->places)) < 0)
+		return -ENOMEM;
+	s->n = MAX(s->n, number + 1);
+	for (; n < s->n; n++)
+		s->places[n].alert = NULL;
+	s->places[number] = (struct place){ a, p->address };
+	return 0;
+}
+
+/* ---- hits ---- */
+
+static void hit(struct alert *a, uint32_t written)
+{
+	a->written |= written;
+	if (!a->is_hit)
+		TAILQ_INSERT_TAIL(&a->all->hit, a, hit);
+	a->is_hit = true;
+}
+
+/* Without room to remember which point told, all are opened anew. */
+static void note_told(struct alert *a, int32_t number)
+{
+	if (array_reserve(&a->told, a->n_told + 1, &a->told_room, sizeof(*a->told)) < 0)
+		a->reader = 0;
+	else
+		a->told[a->n_told++] = number;
+	a->state = a->state == ALERT_ARMED ? ALERT_OFF : a->state;
+}
+
+static void take_signal(struct alerts *all, const struct signalfd_siginfo *info)
+{
+	unsigned int i = info->ssi_signo - (unsigned int)(SIGRTMIN + FIRST_SIGNAL);
+	struct sender *s = &all->senders[MIN(i, SIGNALS - 1)];
+	struct alert *a;
+
+	all->traps++;
+	if (i >= SIGNALS || !s->reader || info->ssi_fd < 0 || (size_t)info->ssi_fd >= s->n)
+		return;
+	a = s->places[info->ssi_fd].alert;
+	if (!a)
+		return;
+	note_told(a, info->ssi_fd);
+	hit(a, 1u << s->places[info->ssi_fd].address);
+}
+
+/* There were more signals than may wait: who it was is not known. */
+static void lose_count(struct alerts *all)
+{
+	struct alert *a;
+
+	LIST_FOREACH(a, &all->list, link) {
+		a->reader = 0;
+		a->state = ALERT_OFF;
+	}
+}
+
+static void take_signals(struct alerts *all)
+{
+	struct signalfd_siginfo info[16];
+	ssize_t n;
+
+	do {
+		n = read(all->signals, info, sizeof(info));
+		for (ssize_t i = 0; i < n / (ssize_t)sizeof(*info); i++) {
+			if (info[i].ssi_signo == SIGIO)
+				lose_count(all);
+			else
+				take_signal(all, &info[i]);
+		}
+	} while (n == sizeof(info));
+}
+
+struct alert *alerts_next(struct alerts *all, uint32_t *ret_written)
+{
+	struct alert *a = TAILQ_FIRST(&all->hit);
+
+	if (!a)
+		return NULL;
+	TAILQ_REMOVE(&all->hit, a, hit);
+	a->is_hit = false;
+	*ret_written = a->written;
+	a->written = 0;
+	return a;
+}
+
+/* ---- arming ---- */
+
+static struct alert *alert_of(struct readers_task *t)
+{
+	return container_of(t, struct alert, task);
+}
+
+static size_t write_request(struct readers_task *t, uint32_t reader, void *to, size_t max)
+{
+	struct alert *a = alert_of(t);
+	size_t bytes = a->n_told * sizeof(*a->told);
+	struct sender *s = sender_of(a->all, reader);
+	struct points_request q = { .id = a->id, .is_new = a->reader != reader, .n = a->n };
+
+	if (!s)
+		s = sender_of(a->all, 0); /* no more readers than there are signals */
+	if (!s || max < sizeof(q) + bytes)
+		return SIZE_MAX;
+	if (a->reader && a->reader != reader)
+		forget_places(a);
+	s->reader = reader;
+	a->reader = reader;
+	q.owner = (struct points_owner){ a->all->tid, signal_of(a->all, s) };
+	q.n_told = q.is_new ? 0 : (uint32_t)a->n_told;
+	memcpy(q.addresses, a->addresses, sizeof(q.addresses));
+	memcpy(to, &q, sizeof(q));
+	if (q.n_told)
+		memcpy((char *)to + sizeof(q), a->told, bytes);
+	a->n_told = 0;
+	return sizeof(q) + q.n_told * sizeof(*a->told);
+}
+
+static void refuse(struct alert *a, int error)
+{
+	uint64_t after_ns = a->again_after_ns ? a->again_after_ns : AGAIN_FIRST_NS;
+
+	a->state = ALERT_OFF;
+	a->error = error;
+	a->again_ns = monotonic_ns() + after_ns;
+	a->again_after_ns = MIN(2 * after_ns, AGAIN_LAST_NS);
+}
+
+static int take_points(struct alert *a, const struct points_answer *p, size_t len)
+{
+	const struct point *points = (const void *)(p + 1);
+	struct sender *s = sender_of(a->all, a->reader);
+	int r = 0;
+
+	if (!s || len < sizeof(*p) || (len - sizeof(*p)) / sizeof(*points) < p->n)
+		return -EPROTO;
+	for (uint32_t i = 0; i < p->n && r >= 0; i++)
+		r = add_place(s, &points[i], a);
+	return r;
+}
+
+/* What was written before all was armed. */
+static void compare(struct alert *a, const struct points_answer *p)
+{
+	for (uint32_t i = 0; i < a->n && a->compares; i++) {
+		if (p->values_known >> i & 1 && p->values[i] != a->expected[i])
+			hit(a, 1u << i);
+	}
+}
+
+static void done(struct readers_task *t, struct readers_answer *answer)
+{
+	struct alert *a = alert_of(t);
+	const struct points_answer *p = answer->bytes;
+	int r = answer->result;
+
+	if (!a->n) { /* it was disarmed */
+		a->reader = 0;
+		return;
+	}
+	if (r >= 0)
+		r = take_points(a, p, answer->len);
+	if (r < 0) {
+		a->reader = 0;
+		refuse(a, r);
+		return;
+	}
+	/* What told meanwhile is not armed. */
+	a->state = a->n_told ? ALERT_OFF : ALERT_ARMED;
+	a->error = 0;
+	if (p->unarmed)
+		refuse(a, p->error);
+	else
+		a->again_after_ns = 0;
+	compare(a, p);
+}
+
+static void post(struct alert *a)
+{
+	if (!a->task.crew)
+		readers_post(a->all->readers, &a->task);
+}
+
+bool alert_arm(struct alert *a, const uint64_t *addresses, const uint64_t *expected, size_t n)
+{
+	size_t bytes = sizeof(*addresses) * MIN(n, POINTS_ADDRESSES);
+	bool same = a->n == n && !memcmp(a->addresses, addresses, bytes);
+
+	if (a->task.crew || (a->error && monotonic_ns() < a->again_ns))
+		return false;
+	if (a->state == ALERT_ARMED && same)
+		return false;
+	a->n = (uint32_t)MIN(n, POINTS_ADDRESSES);
+	memset(a->addresses, 0, sizeof(a->addresses));
+	memcpy(a->addresses, addresses, bytes);
+	a->compares = expected;
+	if (expected)
+		memcpy(a->expected, expected, bytes);
+	a->state = ALERT_ARMING;
+	post(a);
+	return true;
+}
+
+void alert_disarm(struct alert *a)
+{
+	if (!a->n)
+		return;
+	readers_cancel(a->all->readers, &a->task);
+	forget_places(a);
+	a->n = 0;
+	a->state = ALERT_OFF;
+	a->error = 0;
+	a->again_after_ns = 0;
+	if (a->reader)
+		post(a);
+}
+
+/* ---- beginning and end ---- */
+
+static bool user_has_others(const struct alert *a)
+{
+	const struct alert *other;
+
+	LIST_FOREACH(other, &a->all->list, link) {
+		if (other != a && other->task.user == a->task.user)
+			return true;
+	}
+	return false;
+}
+
+int alert_begin(struct alerts *all, struct alert *a, pid_t pid)
+{
+	uint32_t id = 0;
+	int r;
+
+	*a = (struct alert){
+		.pid = pid,
+		.all = all,
+		.task = { .service = READER_POINTS, .pid = pid, .write = write_request,
+			  .done = done },
+	};
+	r = readers_user_of(pid, &a->task.user);
+	if (r < 0)
+		return r;
+	while (id < POINTS_IDS && all->ids[id])
+		id++;
+	if (id == POINTS_IDS)
+		return -ENOSPC;
+	all->ids[id] = true;
+	a->id = id;
+	LIST_INSERT_HEAD(&all->list, a, link);
+	return 0;
+}
+
+/* Where the reader is at something else its points stay until it has the next of that id. */
+void alert_end(struct alert *a)
+{
+	struct alerts *all = a->all;
+
+	alert_disarm(a);
+	readers_see(all->readers);
+	readers_cancel(all->readers, &a->task);
+	if (!user_has_others(a))
+		readers_let_end(all->readers, a->task.user);
+	forget_places(a);
+	if (a->is_hit)
+		TAILQ_REMOVE(&all->hit, a, hit);
+	LIST_REMOVE(a, link);
+	all->ids[a->id] = false;
+	free(a->told);
+}
+
+enum part { PART_SIGNALS, PART_READERS, PARTS };
+
+static int poll_part(struct alerts *all, enum part part, int fd)
+{
+	struct epoll_event e = { .events = EPOLLIN, .data.u32 = part };
+
+	return epoll_ctl(all->epoll, EPOLL_CTL_ADD, fd, &e) < 0 ? -errno : 0;
+}
+
+static int open_signals(struct alerts *all)
+{
+	sigset_t set;
+
+	sigemptyset(&set);
+	sigaddset(&set, SIGIO);
+	for (unsigned int i = 0; i < SIGNALS; i++)
+		sigaddset(&set, SIGRTMIN + FIRST_SIGNAL + (int)i);
+	if (sigprocmask(SIG_BLOCK, &set, NULL) < 0)
+		return -errno;
+	all->signals = signalfd(-1, &set, SFD_NONBLOCK | SFD_CLOEXEC);
+	return all->signals < 0 ? -errno : 0;
+}
+
+static int open_all(struct alerts *all)
+{
+	const struct readers_options options = {
+		.patience_ns = PATIENCE_NS, .most = SIGNALS, .ended = on_reader_ended, .user = all
+	};
+	int r = readers_new(&options, &all->readers);
+
+	if (r < 0)
+		return r;
+	all->epoll = epoll_create1(EPOLL_CLOEXEC);
+	if (all->epoll < 0)
+		return -errno;
+	r = open_signals(all);
+	if (r >= 0)
+		r = poll_part(all, PART_SIGNALS, all->signals);
+	return r < 0 ? r : poll_part(all, PART_READERS, readers_fd(all->readers));
+}
+
+int alerts_new(struct alerts **ret)
+{
+	struct alerts *all = calloc(1, sizeof(*all));
+	int r;
+
+	if (!all)
+		return -ENOMEM;
+	all->signals = all->epoll = -1;
+	all->tid = (pid_t)syscall(SYS_gettid);
+	TAILQ_INIT(&all->hit);
+	r = open_all(all);
+	if (r < 0) {
+		alerts_free(all);
+		return r;
+	}
+	*ret = all;
+	return 0;
+}
+
+void alerts_free(struct alerts *all)
+{
+	if (!all)
+		return;
+	readers_free(all->readers);
+	closep(&all->signals);
+	closep(&all->epoll);
+	for (size_t i = 0; i < SIGNALS; i++)
+		free(all->senders[i].places);
+	free(all);
+}
+
+int alerts_fd(const struct alerts *all)
+{
+	return all->epoll;
+}
+
+void alerts_run(struct alerts *all)
+{
+	struct epoll_event events[PARTS];
+	int n = epoll_wait(all->epoll, events, PARTS, 0);
+
+	for (int i = 0; i < n; i++) {
+		if (events[i].data.u32 == PART_SIGNALS)
+			take_signals(all);
+		else
+			readers_run(all->readers);
+	}
+	alerts_see(all);
+}
+
+void alerts_see(struct alerts *all)
+{
+	readers_see(all->readers);
+}
+
+uint64_t alerts_spent_ns(const struct alerts *all)
+{
+	return readers_spent_ns(all->readers);
+}
+
+uint64_t alerts_traps(const struct alerts *all)
+{
+	return all->traps;
+}
+
+const char *alert_why(int error)
+{
+	switch (error) {
+	case -EACCES:
+	case -EPERM:
+		return "there is no right to watch it: kernel.perf_event_paranoid is above 2, or a "
+		       "security module refuses";
+	case -ENOSPC:
+		return "its debug registers are taken, by a debugger or by more than there are";
+	case -ENOENT:
+	case -EOPNOTSUPP:
+	case -ENOSYS:
+	case -ENODEV:
+		return "this kernel or processor has no hardware watchpoints";
+	case -E2BIG:
+		return "it has more threads than can be watched";
+	case -ENOBUFS:
+		return "processes of more users are watched than can be";
+	default:
+		return readers_why(error);
+	}
+}
