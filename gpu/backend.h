@@ -168,6 +168,27 @@ struct gpu_ops {
 	const char *(*blind)(const struct gpu_watch *w);
 	const char *(*problem)(struct gpu_backend *b);
 
+	/* ---- being told at once; NULL, all of them: there is no way ---- */
+
+	/*
+	 * From here on, or no longer: whenever a look has found the process idle it is watched for
+	 * its next work, of which alerted() tells once. What that costs the process is small, but
+	 * not nothing.
+	 */
+	void (*alert)(struct gpu_watch *w, bool on);
+	/*
+	 * The next process that has submitted work since it was seen idle: its pid, and looked()
+	 * tells of that without another look. 0: there is none.
+	 */
+	pid_t (*alerted)(struct gpu_backend *b);
+	/*
+	 * 1: it is watched now; 0: it is not yet, or has work, or was not asked for; -errno: it
+	 * cannot be, and *ret_why says why, for people.
+	 */
+	int (*is_alert)(const struct gpu_watch *w, const char **ret_why);
+	/* Processor time of helpers, so far, for looks and the like. */
+	uint64_t (*spent_ns)(struct gpu_backend *b);
+
 	/* ---- acting; each ends with a gpu_done ---- */
 
 	/*

@@ -21,6 +21,7 @@ static void backend_free(struct backend *b)
 	if (b->holder_program >= 0)
 		holders_free(b);
 	ext_free(b->ext);
+	alerts_free(b->alerts);
 	mqds_done(b);
 	acting_done(&b->base);
 	gkfd_look_room_free(b->room);
@@ -112,8 +113,6 @@ static int backend_pidfd(struct gpu_backend *base, pid_t pid)
 	return k->transport->trace->pidfd(k->data, pid);
 }
 
-enum part { PART_MQDS = ACTING_OTHERS, PART_HOLDERS, PARTS };
-
 /* A bit for each part that has something to say. */
 static uint32_t who_speaks(const struct backend *b)
 {
@@ -140,6 +139,8 @@ static void run_helpers(struct backend *b)
 	run_readers(b->mqds.readers, speaks & 1u << PART_MQDS);
 	if (b->holder_program >= 0)
 		holders_run(b, speaks & 1u << PART_HOLDERS);
+	if (b->alerts)
+		(speaks & 1u << PART_ALERTS ? alerts_run : alerts_see)(b->alerts);
 }
 
 static int backend_take(struct gpu_backend *base, struct gpu_done *ret)
@@ -150,6 +151,14 @@ static int backend_take(struct gpu_backend *base, struct gpu_done *ret)
 		return 1;
 	run_helpers(b);
 	return acting_take(base, ret);
+}
+
+static uint64_t backend_spent_ns(struct gpu_backend *base)
+{
+	const struct backend *b = backend_of(base);
+
+	return (b->base.readers ? readers_spent_ns(b->base.readers) : 0) +
+	       (b->alerts ? alerts_spent_ns(b->alerts) : 0);
 }
 
 static const char *backend_problem(struct gpu_backend *base)
@@ -169,9 +178,10 @@ static const char *backend_problem(struct gpu_backend *base)
 	.answer = acting_answer, .pidfd = backend_pidfd, .watch = watch_new, \
 	.unwatch = watch_free, .refresh = watch_refresh, .queues = watch_queues, \
 	.look = look_at, .looked = look_result, .blind = look_blind, \
-	.problem = backend_problem, .attach = acting_attach, .suspend = acting_suspend, \
-	.resume = acting_resume, .release = acting_release, .fd = acting_fd, \
-	.take = backend_take
+	.problem = backend_problem, .alert = alert_set, .alerted = alert_next, \
+	.is_alert = alert_state, .spent_ns = backend_spent_ns, .attach = acting_attach, \
+	.suspend = acting_suspend, .resume = acting_resume, .release = acting_release, \
+	.fd = acting_fd, .take = backend_take
 /* clang-format on */
 
 static const struct gpu_ops ops_with_threads = {

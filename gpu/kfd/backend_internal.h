@@ -14,6 +14,7 @@
 #include "gpu/kfd/debugfs.h"
 #include "gpu/kfd/look.h"
 #include "gpu/kfd/tracer.h"
+#include "gpu/watchpoints/alerts.h"
 
 struct mqds { /* every process's, as they were read last */
 	struct readers *readers; /* their own, as in struct backend */
@@ -44,7 +45,12 @@ struct backend {
 	bool look_ids[GKFD_LOOKS]; /* that are taken */
 	unsigned int awaited; /* looks that the owner waits for */
 	struct mqds mqds;
+	struct alerts *alerts; /* NULL: nobody asked for any, or alerts_error says why not */
+	int alerts_error;
 };
+
+/* Who else has something to say, in the owner's descriptor. */
+enum part { PART_MQDS = ACTING_OTHERS, PART_HOLDERS, PART_ALERTS, PARTS };
 
 /* ---- backend_mqds.c: where queues have their pointers ---- */
 
@@ -64,6 +70,8 @@ struct watched { /* queues of a process, and where they are */
 	struct gpu_queue *queues;
 	struct gkfd_look_queue *known; /* those whose pointers are known */
 	struct gpu_sample *samples; /* of the known, then of the unseen */
+	struct gpu_sample *found; /* of the known, as a look has them */
+	uint64_t *used; /* of the known: the look that found it used last */
 	size_t n, n_known, n_unseen;
 	bool kept; /* something as it was before, as nobody could tell anew */
 };
@@ -85,6 +93,14 @@ struct gpu_watch {
 	uint32_t told; /* the reader that knows where to look; 0: none does */
 	bool awaited, looked; /* until that was told */
 	int result; /* of the last look */
+
+	/* being told at once */
+	bool wants_alert, has_alert;
+	int alert_error; /* why it has none */
+	struct alert alert;
+	uint32_t alert_queues[POINTS_ADDRESSES]; /* of its addresses: indices of q.known */
+	uint32_t struck; /* addresses, as bits; what a look found before says nothing of them */
+	uint64_t looks;
 };
 
 #define for_each_target(b, t) \
@@ -124,5 +140,15 @@ void look_changed(struct gpu_watch *w); /* other queues, or where they are */
 void look_at(struct gpu_backend *base, struct gpu_watch *const *watches, size_t n);
 int look_result(struct gpu_watch *w, const struct gpu_sample **ret);
 const char *look_blind(const struct gpu_watch *w);
+
+/* ---- backend_alert.c ---- */
+
+void alert_set(struct gpu_watch *w, bool on);
+pid_t alert_next(struct gpu_backend *base);
+int alert_state(const struct gpu_watch *w, const char **ret_why);
+void alert_done(struct gpu_watch *w);
+void alert_changed(struct gpu_watch *w); /* other queues, or where they are */
+/* After a look, whose samples are there. */
+void alert_looked(struct gpu_watch *w);
 
 #endif

@@ -42,6 +42,7 @@ static size_t write_request(struct readers_task *t, uint32_t reader, void *to, s
 	if (bytes)
 		memcpy((char *)to + sizeof(request), w->q.known, bytes);
 	w->told = reader;
+	w->struck = 0;
 	return sizeof(request) + bytes;
 }
 
@@ -50,9 +51,22 @@ static void finish(struct gpu_watch *w, int result)
 	w->result = result;
 	w->looked = true;
 	w->stale |= result == 1;
+	if (result >= 0)
+		alert_looked(w);
 	if (w->awaited)
 		w->b->awaited--;
 	w->awaited = false;
+}
+
+/* What a look found. */
+static void take_samples(struct gpu_watch *w, const struct gpu_sample *samples)
+{
+	w->looks++;
+	for (size_t i = 0; i < w->q.n_known; i++) {
+		if (w->q.samples[i].write != samples[i].write)
+			w->q.used[i] = w->looks;
+		w->q.samples[i] = samples[i];
+	}
 }
 
 /* What it did not tell of is not known. */
@@ -64,8 +78,8 @@ static void done(struct readers_task *t, struct readers_answer *answer)
 
 	if (r >= 0 && answer->len != bytes)
 		r = -EPROTO;
-	if (r >= 0 && bytes)
-		memcpy(w->q.samples, answer->bytes, bytes);
+	if (r >= 0)
+		take_samples(w, answer->bytes);
 	if (r == -ENOENT || r == -EPROTO)
 		w->told = 0;
 	finish(w, r);
@@ -110,22 +124,30 @@ void look_changed(struct gpu_watch *w)
 	w->awaited = w->looked = false;
 	w->told = 0;
 	gkfd_look_free(steal_ptr(&w->look));
+	alert_changed(w);
 }
 
 void look_done(struct gpu_watch *w)
 {
 	look_changed(w);
+	alert_done(w);
 	if (w->b->base.readers)
 		w->b->look_ids[w->id] = false;
 }
 
 static void look_here(struct gpu_watch *w)
 {
+	struct gpu_sample *found = w->q.found;
 	int r = 0;
 
+	w->struck = 0;
 	if (!w->look)
 		r = gkfd_look_new(w->pid, w->q.known, w->q.n_known, &w->look);
-	finish(w, r < 0 ? r : gkfd_look(w->b->k, w->look, w->b->room, is_held(w), w->q.samples));
+	if (r >= 0)
+		r = gkfd_look(w->b->k, w->look, w->b->room, is_held(w), found);
+	if (r >= 0)
+		take_samples(w, found);
+	finish(w, r);
 }
 
 static void begin(struct gpu_watch *w)

@@ -16,6 +16,8 @@ static void watched_done(struct watched *q)
 	free(q->queues);
 	free(q->known);
 	free(q->samples);
+	free(q->found);
+	free(q->used);
 }
 
 static int watched_alloc(struct watched *f, size_t n)
@@ -23,7 +25,9 @@ static int watched_alloc(struct watched *f, size_t n)
 	f->queues = calloc(n + 1, sizeof(*f->queues));
 	f->known = calloc(n + 1, sizeof(*f->known));
 	f->samples = calloc(n + 1, sizeof(*f->samples));
-	return f->queues && f->known && f->samples ? 0 : -ENOMEM;
+	f->found = calloc(n + 1, sizeof(*f->found));
+	f->used = calloc(n + 1, sizeof(*f->used));
+	return f->queues && f->known && f->samples && f->found && f->used ? 0 : -ENOMEM;
 }
 
 static void add_known(struct watched *f, const struct gkfd_proc_queue *q,

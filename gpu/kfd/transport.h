@@ -74,6 +74,8 @@ struct gkfd_transport {
 	bool made_up_time; /* its clock moves only when somebody waits or calls */
 	bool alone; /* nobody else is on it, and its processes are invented */
 	const struct gkfd_trace_ops *trace;
+	/* Is it a process of this machine, under that pid? NULL: none is. */
+	bool (*is_real)(void *data, pid_t pid);
 
 	int (*open)(void *data); /* /dev/kfd; once */
 	void (*close)(void *data); /* also frees @data */

@@ -218,8 +218,17 @@ int gkfd_syscall_wait(void *data, struct pollfd *fds, size_t n, uint64_t timeout
 	}
 }
 
+/* Files below a root of one's own were captured, and processes in them are of another machine. */
+static bool kernel_is_real(void *data, pid_t pid)
+{
+	const struct kernel *k = data;
+
+	return !*k->root;
+}
+
 const struct gkfd_transport gkfd_transport_syscall = {
 	.trace = &gkfd_trace_syscall,
+	.is_real = kernel_is_real,
 	.open = kernel_open,
 	.close = kernel_close,
 	.ioctl = kernel_ioctl,

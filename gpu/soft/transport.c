@@ -395,17 +395,20 @@ static int soft_cont(void *data, pid_t pid, int sig)
 	return soft_nothing(data, pid);
 }
 
-static int soft_pidfd(void *data, pid_t pid)
+/* One that it has invented has its files there. */
+static bool soft_is_real(void *data, pid_t pid)
 {
-	struct soft *s = data;
 	_cleanup_free_ char *comm = NULL;
 	char path[sizeof("/comm") + 3 * sizeof(pid)];
 	size_t len;
 
 	snprintf(path, sizeof(path), "%d/comm", pid);
-	if (ask_file(s, DEVICE_OP_READ_FILE, GKFD_TREE_PROC, path, &comm, &len) >= 0)
-		return -ENOSYS;
-	return gkfd_trace_syscall.pidfd(data, pid);
+	return ask_file(data, DEVICE_OP_READ_FILE, GKFD_TREE_PROC, path, &comm, &len) < 0;
+}
+
+static int soft_pidfd(void *data, pid_t pid)
+{
+	return soft_is_real(data, pid) ? gkfd_trace_syscall.pidfd(data, pid) : -ENOSYS;
 }
 
 /* Before every order: the machine tells without a word with the device whether a process lives. */
@@ -435,6 +438,7 @@ static const struct gkfd_trace_ops trace_ops = {
 const struct gkfd_transport gkfd_transport_soft = {
 	.modelled = true,
 	.trace = &trace_ops,
+	.is_real = soft_is_real,
 	.open = soft_open,
 	.close = soft_close,
 	.ioctl = soft_ioctl,
