@@ -14,6 +14,8 @@ static void set_defaults(struct config *c)
 	*c = (struct config){
 		.engine = engine_config_default,
 		.scan_ns = 250 * NSEC_PER_MSEC,
+		.watch = true,
+		.look_permille = 100,
 		.attach_age_ns = 5 * NSEC_PER_SEC,
 		.metrics_ns = 10 * NSEC_PER_SEC,
 		.log_level = LOG_LEVEL_INFO,
@@ -207,7 +209,7 @@ static int check_whole(const struct config *c, struct config_mistake *m)
 	const struct engine_config *e = &c->engine;
 
 	if (e->critical_interval_ns > e->interval_ns || e->interval_ns > e->idle_interval_ns)
-		return mistake_of_file(m, "the intervals of [observe] are in no order",
+		return mistake_of_file(m, "the intervals of [look] are in no order",
 				       "critical_interval <= interval <= idle_interval");
 	if (e->online_permille + e->offline_permille > 1000)
 		return mistake_of_file(m,

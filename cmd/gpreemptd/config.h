@@ -21,6 +21,8 @@ struct config {
 	bool ration_slots; /* the engine may park queues for want of slots */
 	bool kernel_scheduler; /* hand over to the one inside the driver, where it is there */
 	uint64_t scan_ns; /* between looks for new processes */
+	bool watch; /* idle online jobs, so that their next work is told at once */
+	uint32_t look_permille; /* of a processor, for looking at online jobs that work */
 	uint64_t attach_age_ns; /* an offline job is attached no sooner after it was seen first */
 	uint64_t metrics_ns; /* between writes of the metrics file */
 	enum log_level log_level;

@@ -97,6 +97,6 @@ void config_hint_section(struct config_reader *r, const char *name)
 	else if (!strncmp(name, "rule", 4))
 		config_hint(r, "a rule has a name: [rule NAME]");
 	else
-		config_hint(r, "there are [policy], [observe], [hold], [slots], [hint], [control], "
+		config_hint(r, "there are [policy], [look], [hold], [slots], [hint], [control], "
 			       "[metrics], [default] and [rule NAME]");
 }

@@ -32,7 +32,9 @@ static const struct config_key policy_keys[] = {
 	DURATION("margin", engine.params.margin_ns, 0, 1 * S),
 };
 
-static const struct config_key observe_keys[] = {
+static const struct config_key look_keys[] = {
+	OTHER("watch", CONFIG_BOOL, watch),
+	NUMBER("cpu", look_permille, UNIT_SHARE, 1, 1000),
 	DURATION("interval", engine.interval_ns, 100 * US, 1 * S),
 	DURATION("critical_interval", engine.critical_interval_ns, 100 * US, 1 * S),
 	DURATION("idle_interval", engine.idle_interval_ns, 1 * MS, 10 * S),
@@ -90,7 +92,7 @@ static const struct config_key default_keys[] = {
 
 const struct config_section config_sections[] = {
 	SECTION("policy", policy_keys),
-	SECTION("observe", observe_keys),
+	SECTION("look", look_keys),
 	SECTION("hold", hold_keys),
 	SECTION("slots", slots_keys),
 	SECTION("hint", hint_keys),

@@ -28,6 +28,8 @@ static int take_hint(struct scheduler *s, struct process *p, uint64_t at_ns, uin
 			continue;
 		engine_hint(s->engine, s->now_ns, (uint32_t)j->engine_job, at_ns, for_ns);
 		j->hinted_ns = at_ns <= s->now_ns ? s->now_ns : 0;
+		j->announced_until_ns =
+			MAX(at_ns, s->now_ns) + MAX(for_ns, s->engine_config.hint_ns);
 		if (j->on)
 			gpu_stir(s, j->on);
 	}

@@ -64,54 +64,6 @@ static void count_work(struct job *j, uint32_t by)
 		j->on->offline_running += by;
 }
 
-/*
- * Whether an offline job works matters only to online work, and where there is none all is looked
- * at again as soon as some shows. While one works, online work has somebody in its way and must be
- * seen in time, however long there was none. Where nobody has worked for long a look may come
- * later: each costs a wake-up.
- */
-static uint64_t period_on(const struct engine_config *c, const struct gpu *g, bool online,
-			  uint64_t often_ns)
-{
-	if (!g->holdable || (g->quiet && !online))
-		return c->idle_interval_ns;
-	if (g->offline_running || g->quiet < QUIET_LONG || often_ns < c->interval_ns)
-		return often_ns;
-	return c->idle_interval_ns;
-}
-
-/* Where nobody tells of progress: could somebody be held for what it announces? */
-static bool is_worth_hints(const struct process *p)
-{
-	if (p->verdict.job_class != JOB_ONLINE || !p->page)
-		return false;
-	for_each_job(p, j) {
-		if (j->on && j->on->holdable)
-			return true;
-	}
-	return false;
-}
-
-/* How often the process is worth a look: where nobody could be preempted, seldom or never. */
-static uint64_t period(const struct scheduler *s, const struct process *p)
-{
-	const struct engine_config *c = &s->engine_config;
-	bool online = p->verdict.job_class == JOB_ONLINE;
-	uint64_t often_ns = c->interval_ns, best_ns = NEVER;
-
-	if (!s->b->caps.counts_progress)
-		return is_worth_hints(p) ? c->critical_interval_ns : NEVER;
-	if (s->handed_over && online && p->page)
-		return c->critical_interval_ns; /* for its hints, which are passed on */
-	if (online && is_critical(p))
-		often_ns = MIN(often_ns, c->critical_interval_ns);
-	for_each_job(p, j) {
-		if (j->on && j->on->online && j->on->offline)
-			best_ns = MIN(best_ns, period_on(c, j->on, online, often_ns));
-	}
-	return best_ns;
-}
-
 void gpu_stir(struct scheduler *s, struct gpu *g)
 {
 	g->stirred = true;
@@ -157,13 +109,7 @@ void gpus_count(struct scheduler *s)
 		j->on->holdable += !is_online(j) && !j->on->tripped && is_holdable(s, j->process);
 		count_work(j, 1);
 	}
-	for_each_process(s, p) {
-		uint64_t period_ns = p->watch ? period(s, p) : NEVER;
-
-		if (p->period_ns != period_ns)
-			p->look_ns = period_ns == NEVER ? NEVER : s->now_ns;
-		p->period_ns = period_ns;
-	}
+	pace_count(s);
 }
 
 /* ---- accounts ---- */

@@ -19,6 +19,22 @@ static bool is_busy(const struct gpu_sample *g, bool online)
 	return g->state == GPU_BUSY && g->read == g->write;
 }
 
+/* Online work begins: who told of it first? */
+static void count_seen(struct scheduler *s, const struct process *p, struct job *j)
+{
+	struct gpreempt_daemon_status *status = &s->figures.status;
+
+	if (j->announced_until_ns > s->now_ns)
+		status->seen_by_hint++;
+	else if (p->struck)
+		status->seen_by_watch++;
+	else if (p->armed)
+		status->seen_late++;
+	else
+		status->seen_by_look++;
+	j->announced_until_ns = 0;
+}
+
 static size_t convert(struct scheduler *s, struct process *p, const struct gpu_sample *samples,
 		      size_t n, struct engine_sample *ret)
 {
@@ -48,6 +64,8 @@ static size_t convert(struct scheduler *s, struct process *p, const struct gpu_s
 		};
 	}
 	for_each_job(p, each) {
+		if (online && each->marked && !each->works)
+			count_seen(s, p, each);
 		if (each->marked)
 			each->hinted_ns = 0;
 		job_set(s, each, each->marked, each->away);
@@ -150,15 +168,11 @@ static int take_look(struct scheduler *s, struct process *p, size_t at)
 	p->n_looked = n;
 	note_blind(s, p);
 	n = MIN(n, (int)(SCHEDULER_MAX_QUEUES - at));
-	return n < 0 ? n : (int)convert(s, p, samples, (size_t)n, &s->samples[at]);
-}
-
-/* On a grid, so that all that are due are due together. */
-static uint64_t next_look(const struct scheduler *s, const struct process *p)
-{
-	if (p->period_ns == NEVER)
-		return NEVER;
-	return (s->now_ns / p->period_ns + 1) * p->period_ns;
+	if (n >= 0)
+		n = (int)convert(s, p, samples, (size_t)n, &s->samples[at]);
+	p->struck = false;
+	p->look_ns = pace_next(s, p);
+	return n;
 }
 
 static void drop_lost(struct scheduler *s)
@@ -173,11 +187,12 @@ static void drop_lost(struct scheduler *s)
 static void begin_look(struct scheduler *s, struct process *p, bool all, size_t *n)
 {
 	p->looked_ns = s->now_ns;
-	p->look_ns = next_look(s, p);
+	p->look_ns = pace_at_least(s, p);
 	hint_page_look(s, p);
 	if (p->looking || (!s->b->caps.counts_progress && !all))
 		return;
 	p->looking = true;
+	s->looks_begun++;
 	s->watches[(*n)++] = p->watch;
 }
 
@@ -200,6 +215,19 @@ static size_t take_looks(struct scheduler *s, size_t n, bool *complete)
 	return n;
 }
 
+/* Those whose work was told at once: looked() says so, also where a look is under way. */
+static void take_alerts(struct scheduler *s)
+{
+	pid_t pid;
+
+	while (ops(s)->alerted && (pid = ops(s)->alerted(s->b))) {
+		struct process *p = process_find(s, pid);
+
+		if (p && p->watch)
+			p->looking = p->struck = true;
+	}
+}
+
 /* At those that are due, and @again: at nobody twice. From @n samples on, as above. */
 static size_t look(struct scheduler *s, bool all, bool again, size_t n, bool *complete)
 {
@@ -212,6 +240,7 @@ static size_t look(struct scheduler *s, bool all, bool again, size_t n, bool *co
 	}
 	if (n_watches)
 		ops(s)->look(s->b, s->watches, n_watches);
+	take_alerts(s);
 	return take_looks(s, n, complete);
 }
 

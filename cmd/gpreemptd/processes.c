@@ -159,7 +159,7 @@ static void stop_watching(struct scheduler *s, struct process *p)
 {
 	if (p->watch)
 		ops(s)->unwatch(steal_ptr(&p->watch));
-	p->looking = p->blind_told = false;
+	p->looking = p->blind_told = p->alert = p->armed = false;
 	p->blind_ns = 0;
 	p->look_ns = p->period_ns = NEVER;
 }

@@ -67,6 +67,10 @@ void scheduler_status(struct scheduler *s, struct gpreempt_daemon_status *ret)
 	ret->resume = latency(&f->resume);
 	wire_text_set(ret->policy, sizeof(ret->policy), s->engine_config.policy->name);
 	wire_text_set(ret->blind, sizeof(ret->blind), s->blind);
+	for_each_process(s, p) {
+		if (p->unwatched)
+			wire_text_set(ret->unwatched, sizeof(ret->unwatched), s->unwatched);
+	}
 }
 
 size_t scheduler_gpus(struct scheduler *s, uint64_t from, struct gpreempt_daemon_gpu *ret,
@@ -119,6 +123,7 @@ static void describe_process(const struct process *p, struct gpreempt_daemon_job
 	ret->job_class = (enum gpreempt_class)v->job_class;
 	ret->priority = v->priority;
 	ret->critical = v->critical;
+	ret->watched = p->armed;
 	ret->refused = p->why[0] && p->tie != TIE_ATTACHED;
 	ret->started_ns = p->seen_realtime_ns;
 	ret->target_us = v->target_ns / NSEC_PER_USEC;

@@ -171,6 +171,7 @@ uint64_t scheduler_turn(struct scheduler *s)
 		is_guard_dead(s); /* no matter before somebody continues, but it keeps us awake */
 		return NEVER;
 	}
+	pace_begin(s);
 	scheduler_now(s);
 	take_exits(s);
 	act_take_done(s);
@@ -181,6 +182,7 @@ uint64_t scheduler_turn(struct scheduler *s)
 		look_and_act(s);
 	submit(s);
 	keep_guard(s);
+	pace_end(s);
 	return next_turn(s);
 }
 

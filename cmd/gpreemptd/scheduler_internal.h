@@ -10,6 +10,7 @@
  *   attach.c          whom to attach, and letting go
  *   slices.c          how long turns on the GPU are, where it can be told
  *   observe.c         what waits in the queues
+ *   pace.c            how often they are looked at
  *   hint_pages.c      hints without a system call
  *   act.c             what the engine wants done, and what came of it
  *   trip.c            what happened when a preemption failed
@@ -65,6 +66,7 @@ struct job {
 	uint64_t off_since_ns;
 	pid_t because; /* whom it was held for last; 0: nobody */
 	uint64_t hinted_ns; /* when a hint came that no work followed yet; 0: none */
+	uint64_t announced_until_ns; /* work that begins by then was announced */
 
 	uint64_t detections; /* that the engine had counted at the last */
 	uint64_t ran_before_ns; /* at the last tick */
@@ -125,6 +127,12 @@ struct process {
 	bool stale; /* its queues are not those that are known */
 	uint64_t look_ns, period_ns; /* when it is to be looked at, and how often; or NEVER */
 	uint64_t looked_ns;
+	bool may_preempt; /* somebody could be held for its work */
+	bool alert; /* its next work is to be told at once; */
+	bool armed; /* it would be, at the last look, */
+	bool struck; /* it was told, and not taken yet */
+	bool unwatched; /* and it cannot be */
+	uint64_t net_ns; /* the next interval while it is */
 	struct job self; /* stands for it while it has no jobs */
 	struct siblings jobs;
 	uint32_t n_jobs, n_queues;
@@ -241,6 +249,10 @@ struct scheduler {
 	char blind_told[sizeof(
 		((struct gpreempt_daemon_status *)0)->blind)]; /* the same in the last event */
 	uint64_t blind_ns, blind_told_ns; /* the last time it was so, was told to be so */
+	size_t looks_begun; /* in this turn */
+	uint64_t turn_cpu_ns, helpers_cpu_ns; /* processor time before this turn */
+	uint64_t look_cost_ns; /* processor time of a turn with looks; 0: not known yet */
+	char unwatched[128]; /* why work of somebody is not told at once: told last */
 	bool attach_due, gpus_due, step_due, slices_due; /* something changed they judge by */
 	bool lost; /* a look found nobody */
 	uint32_t targets; /* not yet released */
@@ -405,6 +417,16 @@ size_t observe(struct scheduler *s, bool all, bool *ret_complete);
 /* Tells when it begins or ends that work goes unseen. @listed: of ops->processes(). */
 void observe_sight(struct scheduler *s, int listed);
 uint64_t observe_next(const struct scheduler *s);
+
+/* ---- pace.c ---- */
+
+/* After gpus_count() has counted: how often each is looked at, and whose next work is told. */
+void pace_count(struct scheduler *s);
+/* When it is to be looked at next: where a look tells nothing, and after one that did. */
+uint64_t pace_at_least(const struct scheduler *s, const struct process *p);
+uint64_t pace_next(struct scheduler *s, struct process *p);
+void pace_begin(struct scheduler *s); /* a turn */
+void pace_end(struct scheduler *s);
 
 /* ---- hint_pages.c ---- */
 

@@ -118,6 +118,13 @@ struct gpreempt_daemon_status {
 	bool kernel; /* 1 while the scheduler inside the driver decides, and not the daemon.
 		      * @public @json=- @gauge=kernel_scheduler */
 	char blind[128]; /* why work of some jobs, or of all, goes unseen @public @optional */
+	uint64_t seen_by_watch; /* Times online work began, by what told of it first.
+				 * @counter=work_seen{by=watch} */
+	uint64_t seen_by_look; /* @counter=work_seen{by=look} */
+	uint64_t seen_by_hint; /* @counter=work_seen{by=hint} */
+	uint64_t seen_late; /* By a rare look, though the job was watched.
+			     * @counter=work_seen{by=late_look} */
+	char unwatched[128]; /* why some online jobs are not watched @public @optional */
 };
 
 int gpreempt_daemon_get_status(struct gpreempt_daemon *d,
@@ -190,6 +197,7 @@ struct gpreempt_daemon_job {
 	char source[32]; /* what gave it its class: "rule NAME", "request", "default" */
 	char container[64]; /* or the end of its cgroup @optional */
 	char why[96]; /* it is not attached, or not held @optional */
+	bool watched; /* 1 while it is idle and its next work would be told at once. @gauge */
 };
 
 int gpreempt_daemon_get_jobs(struct gpreempt_daemon *d, struct gpreempt_daemon_job *ret,

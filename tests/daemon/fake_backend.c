@@ -88,6 +88,8 @@ void fake_set_work(struct fake_process *p, bool work)
 		else
 			q->read = q->write;
 	}
+	p->struck |= work && p->armed && !p->deaf;
+	p->armed &= !work || p->deaf;
 }
 
 bool fake_is_held(const struct fake_process *p)
@@ -201,6 +203,8 @@ static int fake_watch(struct gpu_backend *b, pid_t pid, struct gpu_watch **ret)
 		return -ENOMEM;
 	*w = (struct gpu_watch){ .fake = fake_of(b), .pid = pid, .start_ticks = p->start_ticks };
 	copy_queues(w, p);
+	p->watch = w;
+	p->alert = p->armed = p->struck = false;
 	w->fake->watches++;
 	*ret = w;
 	return 0;
@@ -254,6 +258,7 @@ static int look(struct gpu_watch *w)
 		return -ESRCH;
 	p->looks++;
 	w->fake->looks++;
+	w->fake->spent_ns += w->fake->look_cost_ns;
 	for (size_t i = 0; i < MIN(p->n_queues, w->n); i++) {
 		const struct fake_queue *q = &p->queues[i];
 
@@ -272,11 +277,26 @@ static int look(struct gpu_watch *w)
 	return n;
 }
 
+static void arm_idle(struct gpu_watch *w, int n)
+{
+	struct fake_process *p = fake_find(w->fake, w->pid);
+
+	if (!p || !p->alert || p->armed || p->unwatchable)
+		return;
+	for (int i = 0; i < n; i++) {
+		if (w->samples[i].state == GPU_BUSY)
+			return;
+	}
+	p->armed = true;
+	p->alerts++;
+}
+
 static void fake_look(struct gpu_backend *b, struct gpu_watch *const *watches, size_t n)
 {
 	for (size_t i = 0; i < n; i++) {
 		watches[i]->looked = true;
 		watches[i]->result = look(watches[i]);
+		arm_idle(watches[i], watches[i]->result);
 	}
 }
 
@@ -291,6 +311,54 @@ static int fake_looked(struct gpu_watch *w, const struct gpu_sample **ret)
 	w->looked = false;
 	*ret = w->samples;
 	return w->result;
+}
+
+/* ---- being told at once ---- */
+
+static void fake_alert(struct gpu_watch *w, bool on)
+{
+	struct fake_process *p = fake_find(w->fake, w->pid);
+
+	if (p)
+		p->alert = on;
+	if (p && !on)
+		p->armed = p->struck = false;
+}
+
+static pid_t fake_alerted(struct gpu_backend *b)
+{
+	struct fake *f = fake_of(b);
+
+	for (size_t i = 0; i < f->max_processes; i++) {
+		struct fake_process *p = &f->processes[i];
+		struct gpu_watch *w = p->watch;
+
+		if (!p->used || !p->struck)
+			continue;
+		p->struck = false;
+		for (size_t k = 0; k < w->n; k++)
+			w->samples[k].state = GPU_BUSY;
+		w->result = (int)w->n;
+		w->looked = true;
+		return p->pid;
+	}
+	return 0;
+}
+
+static int fake_is_alert(const struct gpu_watch *w, const char **ret_why)
+{
+	const struct fake_process *p = fake_find(w->fake, w->pid);
+
+	if (p && p->alert && p->unwatchable) {
+		*ret_why = strerror(-p->unwatchable);
+		return p->unwatchable;
+	}
+	return p && p->armed;
+}
+
+static uint64_t fake_spent_ns(struct gpu_backend *b)
+{
+	return fake_of(b)->spent_ns;
 }
 
 static const char *fake_problem(struct gpu_backend *b)
@@ -545,88 +613,7 @@ static int fake_take(struct gpu_backend *b, struct gpu_done *ret)
 	return 1;
 }
 
-/* ---- a scheduler of the driver's own; only with caps.schedules ---- */
-
-static int native_is_on(struct gpu_backend *b)
-{
-	return fake_of(b)->native.gone ? -ENODEV : fake_of(b)->native.on;
-}
-
-static int native_turn_on(struct gpu_backend *b, const struct gpu_native_config *config)
-{
-	struct fake_native *n = &fake_of(b)->native;
-
-	n->turn_ons++;
-	if (n->turn_on_result < 0)
-		return n->turn_on_result;
-	n->on = true;
-	n->config = *config;
-	return 0;
-}
-
-static int native_turn_off(struct gpu_backend *b)
-{
-	struct fake_native *n = &fake_of(b)->native;
-
-	n->turn_offs++;
-	if (n->gone)
-		return -ENODEV;
-	if (n->turn_off_result < 0)
-		return n->turn_off_result;
-	n->on = false;
-	return 0;
-}
-
-static struct fake_process *native_find(struct gpu_backend *b, pid_t pid, uint64_t start_ticks)
-{
-	struct fake_process *p = fake_find(fake_of(b), pid);
-
-	return p && p->start_ticks == start_ticks ? p : NULL;
-}
-
-static int native_set_job(struct gpu_backend *b, pid_t pid, uint64_t start_ticks,
-			  const struct gpu_native_job *job)
-{
-	struct fake_process *p = native_find(b, pid, start_ticks);
-
-	if (!p)
-		return -ESRCH;
-	if (fake_of(b)->native.set_job_result < 0)
-		return fake_of(b)->native.set_job_result;
-	p->native = *job;
-	p->native_sets++;
-	return 0;
-}
-
-static int native_hint(struct gpu_backend *b, pid_t pid, uint64_t start_ticks, uint64_t ahead_ns,
-		       uint64_t for_ns)
-{
-	struct fake_process *p = native_find(b, pid, start_ticks);
-
-	if (!p)
-		return -ESRCH;
-	if (p->native.job_class != JOB_ONLINE)
-		return -EPERM;
-	p->native_hints++;
-	p->native_ahead_ns = ahead_ns;
-	p->native_for_ns = for_ns;
-	return 0;
-}
-
-static int native_rearm(struct gpu_backend *b, uint32_t gpu)
-{
-	fake_of(b)->native.rearms++;
-	return 0;
-}
-
-static const struct gpu_native_ops native_ops = {
-	.is_on = native_is_on,
-	.turn_on = native_turn_on,
-	.turn_off = native_turn_off,
-	.set_job = native_set_job,
-	.hint = native_hint,
-	.rearm = native_rearm,
-};
+/* ---- all of it ---- */
 
 static const struct gpu_ops fake_ops = {
 	.close = fake_close,
@@ -653,8 +640,27 @@ static const struct gpu_ops fake_ops = {
 	.submit = fake_submit,
 	.fd = fake_fd,
 	.take = fake_take,
-	.native = &native_ops,
+	.native = &fake_native_ops,
 };
+
+static struct gpu_ops ops_with_alerts(void)
+{
+	struct gpu_ops ops = fake_ops;
+
+	ops.alert = fake_alert;
+	ops.alerted = fake_alerted;
+	ops.is_alert = fake_is_alert;
+	ops.spent_ns = fake_spent_ns;
+	return ops;
+}
+
+void fake_give_alerts(struct fake *f)
+{
+	static struct gpu_ops ops;
+
+	ops = ops_with_alerts();
+	f->base.ops = &ops;
+}
 
 /* ---- time and endings ---- */
 
@@ -717,6 +723,7 @@ void fake_init(struct fake *f, size_t max_processes)
 				.name = "fake",
 				.level = "K2",
 				.modelled = true,
+				.made_up_time = true,
 				.counts_progress = true,
 				.disturbs_all = true,
 				.suspend_ns = 300000,
@@ -743,6 +750,7 @@ void fake_make_contexts(struct fake *f)
 		.name = "fake",
 		.level = "N2",
 		.modelled = true,
+		.made_up_time = true,
 		.unit = GPU_UNIT_CONTEXT,
 		.outlives_owner = true,
 		.slices = true,

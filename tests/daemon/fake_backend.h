@@ -39,6 +39,11 @@ struct fake_process {
 	bool unreadable; /* nothing in /proc answers */
 	bool late; /* looks at it do not come back */
 	bool blind; /* they come back with nothing */
+	int unwatchable; /* -errno: its work cannot be told at once */
+	bool deaf; /* it is said to be, and is not */
+	bool alert, armed, struck; /* as in gpu/backend.h; by fake_set_work() */
+	uint32_t alerts; /* times it was armed */
+	struct gpu_watch *watch; /* the last */
 	uint32_t uid;
 	char comm[16];
 	char cgroup[96];
@@ -106,9 +111,14 @@ struct fake {
 	uint32_t targets, watches; /* there are */
 	uint32_t kept; /* calls since the last submit */
 	uint64_t looks;
+	uint64_t look_cost_ns, spent_ns; /* of helpers */
 };
 
+extern const struct gpu_native_ops fake_native_ops;
+
 void fake_init(struct fake *f, size_t max_processes);
+/* From now on it tells at once of work. */
+void fake_give_alerts(struct fake *f);
 /* From now on contexts are all it has: no progress, slices, and holds that outlive us. */
 void fake_make_contexts(struct fake *f);
 void fake_done(struct fake *f);

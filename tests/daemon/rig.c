@@ -79,6 +79,8 @@ static struct rig *make(size_t processes, bool contexts)
 	r->config = (struct config){
 		.engine = engine_config_default,
 		.scan_ns = S,
+		.watch = true,
+		.look_permille = 100,
 		.attach_age_ns = 0,
 	};
 	set_rules(r);

@@ -49,7 +49,7 @@ static void without_a_file_there_are_defaults_the_engine_accepts(void **state)
 static void every_section_is_read(void **state)
 {
 	struct config c = parse("[policy]\nname = share\nturn = 50ms\n"
-				"[observe]\ninterval = 2ms\nscan = 1s\n"
+				"[look]\ninterval = 2ms\nscan = 1s\n"
 				"[hold]\nlongest = 3 s\ncycles_per_second = 0\n"
 				"[slots]\nration = yes\nonline = 12.5 %\noffline = 50%\n"
 				"[hint]\nexpires = 5ms\n"
@@ -115,8 +115,8 @@ static const struct {
 	{ "[weather]\n", 1, "no section [weather]", "[default]" },
 	{ "\n[policy]\n[hold]\n[policy]\n", 4, "two sections [policy]", "" },
 	{ "name = share\n", 1, "in no section", "" },
-	{ "[observe]\ninterval = 5ms\nintervall = 5ms\n", 3, "no key 'intervall'", "'interval'" },
-	{ "[observe]\nlongest = 5ms\n", 2, "no key 'longest'", "[hold]" },
+	{ "[look]\ninterval = 5ms\nintervall = 5ms\n", 3, "no key 'intervall'", "'interval'" },
+	{ "[look]\nlongest = 5ms\n", 2, "no key 'longest'", "[hold]" },
 	{ "[hint]\nzzzzzzzzzzzz = 1\n", 2, "no key", "expires" },
 	{ "[hold]\nlongest = 5s\nlongest = 6s\n", 3, "'longest' is there twice", "" },
 	{ "[hold]\nlongest = 5\n", 2, "is not a duration", "" },
@@ -125,7 +125,7 @@ static const struct {
 	{ "[hold]\nlongest = 0s\n", 2, "out of range", "10ms to 60s" },
 	{ "[hold]\nlongest = 61s\n", 2, "out of range", "10ms to 60s" },
 	{ "[hold]\nlongest = 99999999999999999999s\n", 2, "too large", "" },
-	{ "[observe]\ninterval = 0s\n", 2, "out of range", "100us" },
+	{ "[look]\ninterval = 0s\n", 2, "out of range", "100us" },
 	{ "[slots]\nonline = 101 %\n", 2, "out of range", "100%" },
 	{ "[slots]\nration = maybe\n", 2, "neither yes nor no", "" },
 	{ "[policy]\nname = best\n", 2, "no policy 'best'", "priority" },
@@ -135,7 +135,7 @@ static const struct {
 	{ "[default]\nclass = best\n", 2, "no class 'best'", "offline and none" },
 	{ "[hold\n", 1, "'[' without ']'", "" },
 	{ "[hold]\nlongest 5s\n", 2, "nor 'key = value'", "" },
-	{ "[observe]\ncritical_interval = 10ms\n", 0, "in no order", "critical_interval <=" },
+	{ "[look]\ncritical_interval = 10ms\n", 0, "in no order", "critical_interval <=" },
 	{ "[slots]\nonline = 60 %\noffline = 60 %\n", 0, "more than all there are", "<= 100 %" },
 	{ "[control]\nclients = 5\nclients_per_user = 6\n", 0, "one user may have more",
 	  "clients_per_user <= clients" },

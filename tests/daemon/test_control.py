@@ -33,7 +33,7 @@ def run(*args):
 class Known(rig.Case):
     """A daemon that knows a job of ours and, for root, one of a stranger."""
 
-    CONFIG = ('[observe]\nscan = 10ms\n[control]\nrequests_per_second = 100000\n'
+    CONFIG = ('[look]\nscan = 10ms\n[control]\nrequests_per_second = 100000\n'
               '[default]\nclass = offline\n')
 
     def setUp(self):

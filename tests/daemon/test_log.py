@@ -7,7 +7,7 @@ from rig import DONE, ONLINE
 
 MANY = 1000  # preemptions
 CONFIG = """
-[observe]
+[look]
 scan = 10ms
 [control]
 requests_per_second = 100000

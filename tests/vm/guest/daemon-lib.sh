@@ -17,7 +17,7 @@ start_daemon()
 		cat <<-END
 			[log]
 			level = debug
-			[observe]
+			[look]
 			scan = 20ms
 			[hold]
 			attach_age = 10ms

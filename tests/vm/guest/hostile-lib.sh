@@ -177,7 +177,7 @@ stop_victims()
 write_config()
 {
 	cat >"$TMPDIR/gpreempt.conf" <<-END
-		[observe]
+		[look]
 		scan = 20ms
 		[hold]
 		attach_age = 10ms
