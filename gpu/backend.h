@@ -97,6 +97,11 @@ struct gpu_hold {
 	bool exact;
 };
 
+struct gpu_effort {
+	uint64_t helpers_ns; /* processor time of helpers */
+	uint64_t traps; /* of the processes that are watched */
+};
+
 enum gpu_verb { GPU_ATTACH, GPU_SUSPEND, GPU_RESUME, GPU_RELEASE, GPU_ENDED, GPU_SLICE };
 
 /* How long a context runs before another one that has work gets its turn. */
@@ -181,13 +186,14 @@ struct gpu_ops {
 	 * tells of that without another look. 0: there is none.
 	 */
 	pid_t (*alerted)(struct gpu_backend *b);
+	int (*alert_fd)(struct gpu_backend *b); /* readable when it has one; -1: none ever has */
 	/*
 	 * 1: it is watched now; 0: it is not yet, or has work, or was not asked for; -errno: it
 	 * cannot be, and *ret_why says why, for people.
 	 */
 	int (*is_alert)(const struct gpu_watch *w, const char **ret_why);
-	/* Processor time of helpers, so far, for looks and the like. */
-	uint64_t (*spent_ns)(struct gpu_backend *b);
+	/* What looking and watching has cost so far. */
+	void (*effort)(struct gpu_backend *b, struct gpu_effort *ret);
 
 	/* ---- acting; each ends with a gpu_done ---- */
 

@@ -12,7 +12,9 @@
 #include "cmd/gpreemptd/daemon.h"
 #include "cmd/gpreemptd/events.h"
 #include "util/macros.h"
+#include "util/slice.h"
 
+#define SLICE_NS (300 * NSEC_PER_USEC)
 #define LARGE_BYTES (256 << 10)
 
 #define WITH_VALUE 256 /* of an option: this and its place among the values */
@@ -168,6 +170,7 @@ int main(int argc, char **argv)
 	keep_standard_descriptors();
 	signal(SIGPIPE, SIG_IGN);
 	raise_limit_of_files();
+	ask_for_slices(SLICE_NS);
 	keep_little_memory();
 	status = parse(argc, argv, &line);
 	if (status != STATUS_DONE)

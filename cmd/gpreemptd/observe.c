@@ -220,11 +220,13 @@ static void take_alerts(struct scheduler *s)
 {
 	pid_t pid;
 
+	s->struck = false;
+
 	while (ops(s)->alerted && (pid = ops(s)->alerted(s->b))) {
 		struct process *p = process_find(s, pid);
 
 		if (p && p->watch)
-			p->looking = p->struck = true;
+			p->looking = p->struck = s->struck = true;
 	}
 }
 
@@ -244,6 +246,19 @@ static size_t look(struct scheduler *s, bool all, bool again, size_t n, bool *co
 	return take_looks(s, n, complete);
 }
 
+size_t observe_alerts(struct scheduler *s)
+{
+	bool complete;
+	size_t n;
+
+	s->lost = false;
+	take_alerts(s);
+	n = take_looks(s, 0, &complete);
+	if (s->lost)
+		drop_lost(s);
+	return n;
+}
+
 size_t observe(struct scheduler *s, bool all, bool *ret_complete)
 {
 	size_t n;
@@ -251,8 +266,11 @@ size_t observe(struct scheduler *s, bool all, bool *ret_complete)
 	s->lost = false;
 	*ret_complete = all;
 	n = look(s, all, false, 0, ret_complete);
-	/* Online work where it was quiet: what those in its way do is known no longer. */
-	if (s->gpus_due && !all) {
+	/*
+	 * Online work where it was quiet: what those in its way do is known no longer. Work that
+	 * was told at once is acted on first, and they are looked at in the next turn.
+	 */
+	if (s->gpus_due && !all && !s->struck) {
 		gpus_count(s);
 		n = look(s, false, true, n, ret_complete);
 	}

@@ -106,9 +106,12 @@ void pace_count(struct scheduler *s)
 		period_ns = p->watch ? interval_of(s, p) : NEVER;
 		/* It costs the process a trap for each burst. */
 		alert = p->may_preempt && s->config->watch && ops(s)->alert;
-		if (p->period_ns != period_ns)
-			p->look_ns = period_ns == NEVER ? NEVER : s->now_ns;
-		p->period_ns = period_ns;
+		if (p->period_ns != period_ns) {
+			p->period_ns = period_ns;
+			p->look_ns = s->struck		? pace_at_least(s, p) :
+				     period_ns == NEVER ? NEVER :
+							  s->now_ns;
+		}
 		if (p->alert != alert)
 			ops(s)->alert(p->watch, alert);
 		p->alert = alert;
@@ -123,26 +126,35 @@ static uint64_t thread_ns(const struct scheduler *s)
 	return s->caps.made_up_time ? 0 : clock_ns(CLOCK_THREAD_CPUTIME_ID);
 }
 
-static uint64_t helpers_ns(const struct scheduler *s)
+/* Of helpers, since the last time; what they did for one that has gone is not counted again. */
+static uint64_t take_effort(struct scheduler *s)
 {
-	return s->b && ops(s)->spent_ns ? ops(s)->spent_ns(s->b) : 0;
+	struct gpu_effort now = { 0 }, before = s->effort;
+
+	if (s->b && ops(s)->effort)
+		ops(s)->effort(s->b, &now);
+	s->effort = now;
+	s->figures.status.traps += now.traps - MIN(before.traps, now.traps);
+	return now.helpers_ns - MIN(before.helpers_ns, now.helpers_ns);
 }
 
+/* Asking for it takes its time as well: only where somebody is to be looked at. */
 void pace_begin(struct scheduler *s)
 {
 	s->looks_begun = 0;
-	s->turn_cpu_ns = thread_ns(s);
+	s->measured = s->b && s->next_look_ns <= ops(s)->now_ns(s->b);
+	if (s->measured)
+		s->turn_cpu_ns = thread_ns(s);
 }
 
 /* Of a turn in which somebody was looked at, all counts: without looks there would be none. */
 void pace_end(struct scheduler *s)
 {
-	uint64_t helpers = helpers_ns(s), before = MIN(s->helpers_cpu_ns, helpers);
-	uint64_t cost_ns = thread_ns(s) - s->turn_cpu_ns + helpers - before;
+	uint64_t cost_ns;
 
-	s->helpers_cpu_ns = helpers;
-	if (!s->looks_begun || !s->b)
+	if (!s->measured || !s->looks_begun || !s->b)
 		return;
+	cost_ns = thread_ns(s) - s->turn_cpu_ns + take_effort(s);
 	if (!s->look_cost_ns)
 		s->look_cost_ns = cost_ns;
 	s->look_cost_ns += cost_ns / LEARN - s->look_cost_ns / LEARN;

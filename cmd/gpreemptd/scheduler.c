@@ -6,9 +6,12 @@
 
 #define FREE_NS (60 * NSEC_PER_SEC) /* after people ended a hold */
 #define SLICED_TURN_NS (200 * NSEC_PER_MSEC)
+/* Whoever was told to make room does so first: a look would only be in the way. */
+#define ROOM_NS (200 * NSEC_PER_USEC)
 /* In epoll data; pids are the others. */
 #define THE_BACKEND UINT64_MAX
 #define THE_GUARD (UINT64_MAX - 1)
+#define THE_ALERTS (UINT64_MAX - 2)
 
 uint64_t scheduler_now(struct scheduler *s)
 {
@@ -32,7 +35,7 @@ void scheduler_fail(struct scheduler *s, int error, const char *why)
 
 static bool is_guard_dead(struct scheduler *s)
 {
-	if (!s->parts.guard || guard_alive(s->parts.guard))
+	if (!s->parts.guard || (s->guard_polled && !s->guard_ended) || guard_alive(s->parts.guard))
 		return false;
 	if (s->guard_polled)
 		epoll_ctl(s->epoll, EPOLL_CTL_DEL, guard_fd(s->parts.guard), NULL);
@@ -106,20 +109,28 @@ static void take_steps(struct scheduler *s, size_t n_samples, bool complete)
 	submit(s);
 }
 
-static void take_exits(struct scheduler *s)
+static void take_exit(struct scheduler *s, pid_t pid)
+{
+	struct process *p = process_find(s, pid);
+
+	if (p)
+		process_gone(s, p);
+}
+
+/* Whether nothing happened but that work was told at once. */
+static bool take_events(struct scheduler *s)
 {
 	struct epoll_event events[32];
 	int n = epoll_wait(s->epoll, events, ARRAY_SIZE(events), 0);
 
 	for (int i = 0; i < n; i++) {
-		struct process *p;
+		uint64_t who = events[i].data.u64;
 
-		if (events[i].data.u64 >= THE_GUARD)
-			continue;
-		p = process_find(s, (pid_t)events[i].data.u64);
-		if (p)
-			process_gone(s, p);
+		s->guard_ended |= who == THE_GUARD;
+		if (who < THE_ALERTS)
+			take_exit(s, (pid_t)who);
 	}
+	return n == 1 && events[0].data.u64 == THE_ALERTS;
 }
 
 static void look_and_act(struct scheduler *s)
@@ -147,9 +158,9 @@ static void look_and_act(struct scheduler *s)
 		gpus_count(s);
 }
 
-static uint64_t next_turn(const struct scheduler *s)
+static uint64_t next_turn(struct scheduler *s)
 {
-	uint64_t next_ns = NEVER, look_ns;
+	uint64_t next_ns = NEVER;
 
 	if (s->targets && s->parts.guard)
 		next_ns = s->now_ns + GUARD_BEAT_NS;
@@ -160,9 +171,30 @@ static uint64_t next_turn(const struct scheduler *s)
 	next_ns = MIN(next_ns, s->scan_ns);
 	if (s->handed_over)
 		next_ns = MIN(next_ns, s->native_check_ns);
-	look_ns = observe_next(s);
-	next_ns = MIN(next_ns, look_ns);
+	s->next_look_ns = observe_next(s);
+	next_ns = MIN(next_ns, MAX(s->next_look_ns, s->looks_from_ns));
 	return s->targets ? MIN(next_ns, s->wake_ns) : next_ns;
+}
+
+static void whole_turn(struct scheduler *s)
+{
+	act_take_done(s);
+	processes_take_answers(s);
+	if (is_guard_dead(s))
+		scheduler_fail(s, -EOWNERDEAD, "the guard is dead");
+	if (!s->paused && !s->failed)
+		look_and_act(s);
+	submit(s);
+}
+
+/* Online work has come: it is acted on before anything else. */
+static void quick_turn(struct scheduler *s)
+{
+	size_t n = observe_alerts(s);
+
+	if (n)
+		take_steps(s, n, false);
+	s->looks_from_ns = s->now_ns + ROOM_NS;
 }
 
 uint64_t scheduler_turn(struct scheduler *s)
@@ -173,14 +205,10 @@ uint64_t scheduler_turn(struct scheduler *s)
 	}
 	pace_begin(s);
 	scheduler_now(s);
-	take_exits(s);
-	act_take_done(s);
-	processes_take_answers(s);
-	if (is_guard_dead(s))
-		scheduler_fail(s, -EOWNERDEAD, "the guard is dead");
-	if (!s->paused && !s->failed)
-		look_and_act(s);
-	submit(s);
+	if (take_events(s) && !s->paused && !s->failed)
+		quick_turn(s);
+	else
+		whole_turn(s);
 	keep_guard(s);
 	pace_end(s);
 	return next_turn(s);
@@ -373,12 +401,21 @@ static int make_engine(struct scheduler *s)
 	return s->engine ? 0 : -EINVAL;
 }
 
-static void poll_fd(struct scheduler *s, int fd, uint64_t what)
+static void poll_fd(struct scheduler *s, int how, int fd, uint64_t who)
 {
-	struct epoll_event e = { .events = EPOLLIN, .data.u64 = what };
+	struct epoll_event e = { .events = EPOLLIN, .data.u64 = who };
 
 	if (fd >= 0)
-		epoll_ctl(s->epoll, EPOLL_CTL_ADD, fd, &e);
+		epoll_ctl(s->epoll, how, fd, &e);
+}
+
+static void poll_backend(struct scheduler *s, int how)
+{
+	if (!s->b)
+		return;
+	poll_fd(s, how, ops(s)->fd(s->b), THE_BACKEND);
+	if (ops(s)->alert_fd)
+		poll_fd(s, how, ops(s)->alert_fd(s->b), THE_ALERTS);
 }
 
 int scheduler_new(const struct scheduler_parts *parts, const struct config *config,
@@ -403,7 +440,7 @@ int scheduler_new(const struct scheduler_parts *parts, const struct config *conf
 		return r;
 	}
 	if (parts->guard && guard_fd(parts->guard) >= 0) {
-		poll_fd(s, guard_fd(parts->guard), THE_GUARD);
+		poll_fd(s, EPOLL_CTL_ADD, guard_fd(parts->guard), THE_GUARD);
 		s->guard_polled = true;
 	}
 	scheduler_set_backend(s, parts->backend);
@@ -418,12 +455,11 @@ void scheduler_set_backend(struct scheduler *s, struct gpu_backend *b)
 {
 	if (b == s->b)
 		return;
-	if (s->b && ops(s)->fd(s->b) >= 0)
-		epoll_ctl(s->epoll, EPOLL_CTL_DEL, ops(s)->fd(s->b), NULL);
+	poll_backend(s, EPOLL_CTL_DEL);
 	s->b = b;
 	if (!b)
 		return;
-	poll_fd(s, ops(s)->fd(b), THE_BACKEND);
+	poll_backend(s, EPOLL_CTL_ADD);
 	scheduler_now(s);
 	if (b->caps.slices != s->caps.slices)
 		take_config(s, s->config); /* for other GPUs another policy is best */

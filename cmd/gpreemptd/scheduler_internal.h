@@ -250,7 +250,12 @@ struct scheduler {
 		((struct gpreempt_daemon_status *)0)->blind)]; /* the same in the last event */
 	uint64_t blind_ns, blind_told_ns; /* the last time it was so, was told to be so */
 	size_t looks_begun; /* in this turn */
-	uint64_t turn_cpu_ns, helpers_cpu_ns; /* processor time before this turn */
+	bool struck; /* work was told at once in this turn */
+	bool measured; /* what this turn costs */
+	uint64_t turn_cpu_ns; /* processor time before it */
+	uint64_t next_look_ns; /* at anybody, */
+	uint64_t looks_from_ns; /* but not before this */
+	struct gpu_effort effort; /* of the backend, when it was asked last */
 	uint64_t look_cost_ns; /* processor time of a turn with looks; 0: not known yet */
 	char unwatched[128]; /* why work of somebody is not told at once: told last */
 	bool attach_due, gpus_due, step_due, slices_due; /* something changed they judge by */
@@ -259,7 +264,7 @@ struct scheduler {
 	uint32_t outstanding; /* calls */
 	uint32_t calls;
 	int guard_slot; /* -1: not armed */
-	bool guard_polled;
+	bool guard_polled, guard_ended;
 
 	pid_t pids[SCHEDULER_MAX_LISTED]; /* of a scan */
 	struct refused refused;
@@ -414,6 +419,8 @@ void slices_forget(struct scheduler *s, struct process *p);
 
 /* One look at those that are due; how many samples there are for the engine. */
 size_t observe(struct scheduler *s, bool all, bool *ret_complete);
+/* The same of those whose work was told at once, and of looks that have told meanwhile. */
+size_t observe_alerts(struct scheduler *s);
 /* Tells when it begins or ends that work goes unseen. @listed: of ops->processes(). */
 void observe_sight(struct scheduler *s, int listed);
 uint64_t observe_next(const struct scheduler *s);

@@ -673,18 +673,25 @@ void readers_run(struct readers *r)
 	readers_see(r);
 }
 
-void readers_wait(struct readers *r, uint64_t ns, const unsigned int *left)
+void readers_wait_unless(struct readers *r, uint64_t ns, const unsigned int *left, int other)
 {
 	uint64_t until_ns = monotonic_ns() + ns, now_ns;
-	struct pollfd p = { .fd = r->epoll, .events = POLLIN };
+	struct pollfd p[] = { { .fd = r->epoll, .events = POLLIN },
+			      { .fd = other, .events = POLLIN } };
 
 	readers_see(r);
-	while ((left ? *left : readers_are_busy(r)) && (now_ns = monotonic_ns()) < until_ns) {
+	while ((left ? *left : readers_are_busy(r)) && (now_ns = monotonic_ns()) < until_ns &&
+	       !p[1].revents) {
 		struct timespec wait = { .tv_nsec = (long)MIN(until_ns - now_ns, LOOK_NS) };
 
-		ppoll(&p, 1, &wait, NULL);
+		ppoll(p, ARRAY_SIZE(p), &wait, NULL);
 		readers_run(r);
 	}
+}
+
+void readers_wait(struct readers *r, uint64_t ns, const unsigned int *left)
+{
+	readers_wait_unless(r, ns, left, -1);
 }
 
 bool readers_are_busy(const struct readers *r)

@@ -104,6 +104,8 @@ void readers_run(struct readers *r);
 void readers_see(struct readers *r); /* the same where readers_fd() is not readable: cheaper */
 /* The same for at most @ns, until *@left is 0, which some done() counts down; NULL: while busy. */
 void readers_wait(struct readers *r, uint64_t ns, const unsigned int *left);
+/* The same, but no longer than until @other is readable. */
+void readers_wait_unless(struct readers *r, uint64_t ns, const unsigned int *left, int other);
 /* One of them is at something, which may be cancelled by now, or is waited for. */
 bool readers_are_busy(const struct readers *r);
 uint64_t readers_spent_ns(const struct readers *r); /* processor time of all so far */

@@ -153,12 +153,17 @@ static int backend_take(struct gpu_backend *base, struct gpu_done *ret)
 	return acting_take(base, ret);
 }
 
-static uint64_t backend_spent_ns(struct gpu_backend *base)
+static void backend_effort(struct gpu_backend *base, struct gpu_effort *ret)
 {
 	const struct backend *b = backend_of(base);
 
-	return (b->base.readers ? readers_spent_ns(b->base.readers) : 0) +
-	       (b->alerts ? alerts_spent_ns(b->alerts) : 0);
+	*ret = (struct gpu_effort){ 0 };
+	if (b->base.readers)
+		ret->helpers_ns += readers_spent_ns(b->base.readers);
+	if (b->alerts) {
+		ret->helpers_ns += alerts_spent_ns(b->alerts);
+		ret->traps = alerts_traps(b->alerts);
+	}
 }
 
 static const char *backend_problem(struct gpu_backend *base)
@@ -179,7 +184,8 @@ static const char *backend_problem(struct gpu_backend *base)
 	.unwatch = watch_free, .refresh = watch_refresh, .queues = watch_queues, \
 	.look = look_at, .looked = look_result, .blind = look_blind, \
 	.problem = backend_problem, .alert = alert_set, .alerted = alert_next, \
-	.is_alert = alert_state, .spent_ns = backend_spent_ns, .attach = acting_attach, \
+	.alert_fd = alert_fd, .is_alert = alert_state, .effort = backend_effort, \
+	.attach = acting_attach, \
 	.suspend = acting_suspend, .resume = acting_resume, .release = acting_release, \
 	.fd = acting_fd, .take = backend_take
 /* clang-format on */
@@ -323,6 +329,8 @@ static int begin(struct backend *b, const struct gkfd_backend_options *options)
 
 	if (r >= 0 && b->mqds.readers)
 		r = acting_poll(&b->base, PART_MQDS, readers_fd(b->mqds.readers));
+	if (!options->named_only)
+		alert_open(b);
 	if (r >= 0 && b->holders_fd >= 0)
 		r = acting_poll(&b->base, PART_HOLDERS, b->holders_fd);
 	return r < 0 ? gpu_why_fail(options->why, r, NULL) : 0;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Being told at once when a process submits work: watchpoints on the write pointers of its queues.
- * They are armed when a look has found it idle. Of more queues than there are registers those that
- * were used last are watched; work in the others is for the next look to find.
+ * They are armed when a look has found it idle. Of more queues than there are registers some are
+ * watched, and as long as others are used, too, work is to be looked for.
  */
 #include <errno.h>
 #include <string.h>
@@ -16,6 +16,11 @@ static struct gpu_watch *watch_of(struct alert *a)
 }
 
 /* ---- which queues ---- */
+
+/* So many uses of another queue it takes to have the place of one that was not used meanwhile. */
+#define USES 256
+/* A process that used a queue that is not watched may do so again. */
+#define MISSED_NS (10 * NSEC_PER_SEC)
 
 static bool is_chosen(const uint32_t *chosen, size_t n, uint32_t queue)
 {
@@ -45,7 +50,7 @@ static uint32_t used_last(const struct watched *q, const uint32_t *chosen, size_
 	return best;
 }
 
-/* The one that was not used for the longest makes room for one that was used after it. */
+/* One that has not been used for long makes room for one that has. */
 static void replace_one(const struct watched *q, uint32_t *chosen, size_t n)
 {
 	uint32_t other = used_last(q, chosen, n);
@@ -55,7 +60,7 @@ static void replace_one(const struct watched *q, uint32_t *chosen, size_t n)
 		if (q->used[chosen[i]] < q->used[chosen[least]])
 			least = i;
 	}
-	if (n && other < q->n_known && q->used[other] > q->used[chosen[least]])
+	if (other < q->n_known && q->used[other] > q->used[chosen[least]] + USES)
 		chosen[least] = other;
 }
 
@@ -109,6 +114,18 @@ static void arm(struct gpu_watch *w)
 	alerts_see(w->b->alerts);
 }
 
+void alert_note_use(struct gpu_watch *w, uint32_t queue)
+{
+	w->q.used[queue] = ++w->uses;
+	if (w->has_alert && w->alert.n && !is_chosen(w->alert_queues, w->alert.n, queue))
+		w->missed_ns = gkfd_now_ns(w->b->k);
+}
+
+static bool may_miss(const struct gpu_watch *w)
+{
+	return w->missed_ns && gkfd_now_ns(w->b->k) - w->missed_ns < MISSED_NS;
+}
+
 /* What was written since may not have been there yet when it was looked at. */
 static void keep_struck(struct gpu_watch *w)
 {
@@ -135,16 +152,26 @@ static int begin(struct gpu_watch *w)
 {
 	struct backend *b = w->b;
 
-	if (!b->alerts && !b->alerts_error) {
-		b->alerts_error = alerts_new(&b->alerts);
-		if (b->alerts)
-			b->alerts_error = acting_poll(&b->base, PART_ALERTS, alerts_fd(b->alerts));
-	}
-	if (b->alerts_error < 0)
-		return b->alerts_error;
 	if (!b->k->transport->is_real || !b->k->transport->is_real(b->k->data, w->pid))
 		return -EOPNOTSUPP;
-	return alert_begin(b->alerts, &w->alert, w->pid);
+	return b->alerts ? alert_begin(b->alerts, &w->alert, w->pid) : b->alerts_error;
+}
+
+void alert_open(struct backend *b)
+{
+	b->alerts_error = -EOPNOTSUPP;
+	if (!b->k->transport->is_real)
+		return;
+	b->alerts_error = alerts_new(&b->alerts);
+	if (b->alerts_error >= 0)
+		b->alerts_error = acting_poll(&b->base, PART_ALERTS, alerts_readers_fd(b->alerts));
+}
+
+int alert_fd(struct gpu_backend *base)
+{
+	const struct backend *b = (struct backend *)base;
+
+	return b->alerts ? alerts_fd(b->alerts) : -1;
 }
 
 void alert_set(struct gpu_watch *w, bool on)
@@ -197,10 +224,6 @@ pid_t alert_next(struct gpu_backend *base)
 	if (!b->alerts)
 		return 0;
 	a = alerts_next(b->alerts, &written);
-	if (!a) {
-		alerts_run(b->alerts);
-		a = alerts_next(b->alerts, &written);
-	}
 	if (!a)
 		return 0;
 	strike(watch_of(a), written);
@@ -220,5 +243,5 @@ int alert_state(const struct gpu_watch *w, const char **ret_why)
 				   alert_why(error);
 		return error;
 	}
-	return a->state == ALERT_ARMED && !w->q.n_unseen;
+	return a->state == ALERT_ARMED && !w->q.n_unseen && !may_miss(w);
 }

@@ -45,7 +45,7 @@ struct backend {
 	bool look_ids[GKFD_LOOKS]; /* that are taken */
 	unsigned int awaited; /* looks that the owner waits for */
 	struct mqds mqds;
-	struct alerts *alerts; /* NULL: nobody asked for any, or alerts_error says why not */
+	struct alerts *alerts; /* NULL: alerts_error says why */
 	int alerts_error;
 };
 
@@ -71,7 +71,7 @@ struct watched { /* queues of a process, and where they are */
 	struct gkfd_look_queue *known; /* those whose pointers are known */
 	struct gpu_sample *samples; /* of the known, then of the unseen */
 	struct gpu_sample *found; /* of the known, as a look has them */
-	uint64_t *used; /* of the known: the look that found it used last */
+	uint64_t *used; /* of the known: the use of it that was the last */
 	size_t n, n_known, n_unseen;
 	bool kept; /* something as it was before, as nobody could tell anew */
 };
@@ -100,7 +100,8 @@ struct gpu_watch {
 	struct alert alert;
 	uint32_t alert_queues[POINTS_ADDRESSES]; /* of its addresses: indices of q.known */
 	uint32_t struck; /* addresses, as bits; what a look found before says nothing of them */
-	uint64_t looks;
+	uint64_t uses; /* of its queues */
+	uint64_t missed_ns; /* when a queue was used last that is not watched; 0: never */
 };
 
 #define for_each_target(b, t) \
@@ -143,11 +144,14 @@ const char *look_blind(const struct gpu_watch *w);
 
 /* ---- backend_alert.c ---- */
 
+void alert_open(struct backend *b); /* where that fails nobody has one, and it is told why */
+int alert_fd(struct gpu_backend *base);
 void alert_set(struct gpu_watch *w, bool on);
 pid_t alert_next(struct gpu_backend *base);
 int alert_state(const struct gpu_watch *w, const char **ret_why);
 void alert_done(struct gpu_watch *w);
 void alert_changed(struct gpu_watch *w); /* other queues, or where they are */
+void alert_note_use(struct gpu_watch *w, uint32_t queue); /* of the known */
 /* After a look, whose samples are there. */
 void alert_looked(struct gpu_watch *w);
 

@@ -61,10 +61,9 @@ static void finish(struct gpu_watch *w, int result)
 /* What a look found. */
 static void take_samples(struct gpu_watch *w, const struct gpu_sample *samples)
 {
-	w->looks++;
-	for (size_t i = 0; i < w->q.n_known; i++) {
+	for (uint32_t i = 0; i < w->q.n_known; i++) {
 		if (w->q.samples[i].write != samples[i].write)
-			w->q.used[i] = w->looks;
+			alert_note_use(w, i);
 		w->q.samples[i] = samples[i];
 	}
 }
@@ -175,7 +174,7 @@ void look_at(struct gpu_backend *base, struct gpu_watch *const *watches, size_t 
 	for (size_t i = 0; i < n; i++)
 		begin(watches[i]);
 	if (b->awaited)
-		readers_wait(b->base.readers, WAIT_NS, &b->awaited);
+		readers_wait_unless(b->base.readers, WAIT_NS, &b->awaited, alert_fd(base));
 	for (size_t i = 0; i < n; i++)
 		watches[i]->awaited = false;
 	b->awaited = 0;

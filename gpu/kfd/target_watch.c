@@ -107,16 +107,20 @@ static void look_for_leader(struct gkfd_target *t)
 	target_end(t, GKFD_WHY_LET_GO);
 }
 
+static void on_orders(void *user, const struct pollfd *fds)
+{
+	struct gkfd_target *t = user;
+
+	if (t->with.hooks->turn)
+		t->with.hooks->turn(t->with.user, &fds[OWN_FDS]);
+}
+
 static void on_turn(void *user, const struct pollfd *fds, size_t n)
 {
 	struct gkfd_target *t = user;
-	bool by_debug = t->with.way == GKFD_BY_DEBUG, held;
+	bool by_debug = t->with.way == GKFD_BY_DEBUG, held = t->session.holding;
 	struct gkfd_failure fail;
 
-	/* Somebody waits for the GPU: orders come before what the target does by itself. */
-	if (t->with.hooks->turn)
-		t->with.hooks->turn(t->with.user, &fds[OWN_FDS]);
-	held = t->session.holding;
 	if (fds[1].revents ||
 	    (t->slot >= 0 && guard_fd(t->with.guard) < 0 && !guard_alive(t->with.guard)))
 		lose_guard(t);
@@ -178,6 +182,7 @@ static void on_gone(void *user)
 const struct tracer_ops target_tracer_ops = {
 	.ended = on_ended,
 	.watch = on_watch,
+	.orders = on_orders,
 	.turn = on_turn,
 	.timeout_ms = on_timeout,
 	.leave = on_leave,

@@ -154,8 +154,11 @@ static void loop(struct tracer *tr)
 
 		if (poll(fds, 3 + n, next_look_ms(tr)) < 0)
 			continue; /* EINTR: the host program's signal, not for us */
+		/* Somebody may wait for the GPU: before all else. */
 		if (fds[0].revents)
-			run_orders(tr); /* somebody may wait for the GPU: before all else */
+			run_orders(tr);
+		if (tr->ops)
+			tr->ops->orders(tr->user, &fds[3]);
 		if (fds[1].revents || fds[2].revents || tr->has_waiter)
 			take_stops(tr);
 		if (fds[1].revents) {

@@ -29,7 +29,9 @@ struct tracer_ops {
 	void (*ended)(void *user, enum tracer_end how);
 	/* Descriptors to watch; how many were written to @fds (at most TRACER_MAX_FDS). */
 	size_t (*watch)(void *user, struct pollfd *fds);
-	/* Those of them that were ready have revents set; called after every wait. */
+	/* Those of them that were ready have revents set. After every wait: first orders, */
+	void (*orders)(void *user, const struct pollfd *fds);
+	/* and, when it is known what became of the target, all else. */
 	void (*turn)(void *user, const struct pollfd *fds, size_t n);
 	int (*timeout_ms)(void *user); /* until the next turn at the latest; -1: none */
 	void (*leave)(void *user); /* the thread is about to let the target go */

@@ -4,7 +4,6 @@
 #include <errno.h>
 #include <signal.h>
 #include <string.h>
-#include <sys/epoll.h>
 #include <sys/signalfd.h>
 #include <sys/syscall.h>
 
@@ -31,7 +30,7 @@ struct sender { /* a reader, by its signal */
 
 struct alerts {
 	struct readers *readers;
-	int signals, epoll;
+	int signals;
 	pid_t tid;
 	LIST_HEAD(, alert) list;
 	TAILQ_HEAD(, alert) hit;
@@ -168,8 +167,11 @@ static void take_signals(struct alerts *all)
 
 struct alert *alerts_next(struct alerts *all, uint32_t *ret_written)
 {
-	struct alert *a = TAILQ_FIRST(&all->hit);
+	struct alert *a;
 
+	if (TAILQ_EMPTY(&all->hit))
+		take_signals(all);
+	a = TAILQ_FIRST(&all->hit);
 	if (!a)
 		return NULL;
 	TAILQ_REMOVE(&all->hit, a, hit);
@@ -365,15 +367,6 @@ void alert_end(struct alert *a)
 	free(a->told);
 }
 
-enum part { PART_SIGNALS, PART_READERS, PARTS };
-
-static int poll_part(struct alerts *all, enum part part, int fd)
-{
-	struct epoll_event e = { .events = EPOLLIN, .data.u32 = part };
-
-	return epoll_ctl(all->epoll, EPOLL_CTL_ADD, fd, &e) < 0 ? -errno : 0;
-}
-
 static int open_signals(struct alerts *all)
 {
 	sigset_t set;
@@ -395,15 +388,7 @@ static int open_all(struct alerts *all)
 	};
 	int r = readers_new(&options, &all->readers);
 
-	if (r < 0)
-		return r;
-	all->epoll = epoll_create1(EPOLL_CLOEXEC);
-	if (all->epoll < 0)
-		return -errno;
-	r = open_signals(all);
-	if (r >= 0)
-		r = poll_part(all, PART_SIGNALS, all->signals);
-	return r < 0 ? r : poll_part(all, PART_READERS, readers_fd(all->readers));
+	return r < 0 ? r : open_signals(all);
 }
 
 int alerts_new(struct alerts **ret)
@@ -413,7 +398,7 @@ int alerts_new(struct alerts **ret)
 
 	if (!all)
 		return -ENOMEM;
-	all->signals = all->epoll = -1;
+	all->signals = -1;
 	all->tid = (pid_t)syscall(SYS_gettid);
 	TAILQ_INIT(&all->hit);
 	r = open_all(all);
@@ -431,7 +416,6 @@ void alerts_free(struct alerts *all)
 		return;
 	readers_free(all->readers);
 	closep(&all->signals);
-	closep(&all->epoll);
 	for (size_t i = 0; i < SIGNALS; i++)
 		free(all->senders[i].places);
 	free(all);
@@ -439,21 +423,17 @@ void alerts_free(struct alerts *all)
 
 int alerts_fd(const struct alerts *all)
 {
-	return all->epoll;
+	return all->signals;
+}
+
+int alerts_readers_fd(const struct alerts *all)
+{
+	return readers_fd(all->readers);
 }
 
 void alerts_run(struct alerts *all)
 {
-	struct epoll_event events[PARTS];
-	int n = epoll_wait(all->epoll, events, PARTS, 0);
-
-	for (int i = 0; i < n; i++) {
-		if (events[i].data.u32 == PART_SIGNALS)
-			take_signals(all);
-		else
-			readers_run(all->readers);
-	}
-	alerts_see(all);
+	readers_run(all->readers);
 }
 
 void alerts_see(struct alerts *all)

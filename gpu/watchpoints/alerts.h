@@ -61,11 +61,14 @@ void alert_end(struct alert *a);
 bool alert_arm(struct alert *a, const uint64_t *addresses, const uint64_t *expected, size_t n);
 void alert_disarm(struct alert *a);
 
-int alerts_fd(const struct alerts *all); /* readable when there is something for alerts_run() */
-void alerts_run(struct alerts *all);
-void alerts_see(struct alerts *all); /* the same where it is not readable, and after arming */
+/* What was written: readable when alerts_next() has one. */
+int alerts_fd(const struct alerts *all);
 /* The next one that has something written, which is taken from it; NULL: there is none. */
 struct alert *alerts_next(struct alerts *all, uint32_t *ret_written);
+/* The readers that arm: readable when there is something for alerts_run(). */
+int alerts_readers_fd(const struct alerts *all);
+void alerts_run(struct alerts *all);
+void alerts_see(struct alerts *all); /* the same where it is not readable, and after arming */
 
 uint64_t alerts_spent_ns(const struct alerts *all); /* processor time of readers */
 uint64_t alerts_traps(const struct alerts *all); /* signals so far: what processes paid */

@@ -124,6 +124,7 @@ struct gpreempt_daemon_status {
 	uint64_t seen_by_hint; /* @counter=work_seen{by=hint} */
 	uint64_t seen_late; /* By a rare look, though the job was watched.
 			     * @counter=work_seen{by=late_look} */
+	uint64_t traps; /* Traps that watched jobs paid for. @counter=watch_traps */
 	char unwatched[128]; /* why some online jobs are not watched @public @optional */
 };
 

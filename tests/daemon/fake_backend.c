@@ -356,9 +356,9 @@ static int fake_is_alert(const struct gpu_watch *w, const char **ret_why)
 	return p && p->armed;
 }
 
-static uint64_t fake_spent_ns(struct gpu_backend *b)
+static void fake_effort(struct gpu_backend *b, struct gpu_effort *ret)
 {
-	return fake_of(b)->spent_ns;
+	*ret = (struct gpu_effort){ .helpers_ns = fake_of(b)->spent_ns };
 }
 
 static const char *fake_problem(struct gpu_backend *b)
@@ -650,7 +650,7 @@ static struct gpu_ops ops_with_alerts(void)
 	ops.alert = fake_alert;
 	ops.alerted = fake_alerted;
 	ops.is_alert = fake_is_alert;
-	ops.spent_ns = fake_spent_ns;
+	ops.effort = fake_effort;
 	return ops;
 }
 

@@ -121,6 +121,12 @@ static void remove_trips(const struct rig *r)
 	assert_int_equal(rmdir(r->run_dir), 0);
 }
 
+void rig_kill_guard(struct rig *r)
+{
+	r->guard.dead = true;
+	eventfd_write(r->guard.fd, 1);
+}
+
 void rig_free(struct rig *r)
 {
 	scheduler_free(r->s);

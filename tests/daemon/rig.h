@@ -38,6 +38,7 @@ struct rig {
  */
 struct rig *rig_new(size_t processes);
 struct rig *rig_new_contexts(size_t processes); /* on GPUs that have no more than those */
+void rig_kill_guard(struct rig *r);
 void rig_free(struct rig *r);
 /* Judges the run too: no faults, and no holds outlive their scheduler. */
 void rig_end(struct rig *r);

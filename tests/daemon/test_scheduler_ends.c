@@ -551,7 +551,7 @@ static void a_dead_guard_lets_everybody_go_and_ends_us(void **state)
 
 	rig_held(r, &online, &offline);
 	assert_int_equal(scheduler_failed(r->s), 0);
-	r->guard.dead = true;
+	rig_kill_guard(r);
 	rig_turn(r);
 	assert_int_equal(scheduler_failed(r->s), -EOWNERDEAD);
 	assert_int_equal(offline->releases, 1);
@@ -618,7 +618,7 @@ static void nobody_is_attached_without_a_guard_to_arm(void **state)
 	struct rig *r = rig_new(8);
 	struct fake_process *offline = rig_offline(r, OFFLINE_PID, 1);
 
-	r->guard.dead = true;
+	rig_kill_guard(r);
 	rig_online(r, ONLINE_PID, 1);
 	rig_run(r, 5 * S);
 	assert_int_equal(offline->attaches, 0);

@@ -18,7 +18,7 @@ start_daemon()
 			[log]
 			level = debug
 			[look]
-			scan = 20ms
+			scan = ${SCAN:-20ms}
 			[hold]
 			attach_age = 10ms
 			[rule batch]
