@@ -6,7 +6,6 @@
  * the thread that makes it, less what the device took to answer the calls before that: it is a
  * process of its own, and each a round trip to it.
  */
-#include <fcntl.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
@@ -14,15 +13,14 @@
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
-#include <sys/un.h>
 #include <sys/wait.h>
 
 #include "abi/kfd.h"
+#include "bench/daemon_rig.h"
 #include "bench/stopwatch.h"
-#include "cmd/gpreemptd/daemon.h"
 #include "cmd/wire/device_client.h"
 #include "gpu/soft/transport.h"
-#include "wire/wire.h"
+#include "util/macros.h"
 
 #define ROUNDS 600
 #define WARM 50
@@ -93,73 +91,7 @@ static uint64_t ping(const struct echoer *e)
 	return stopwatch_ns() - began;
 }
 
-/* ---- the daemon and its jobs ---- */
-
-struct place {
-	char dir[64], config[96], run_dir[96], notify[96], socket[128], device[128];
-};
-
-static const char configuration[] = "[default]\nclass = offline\n"
-				    "[hold]\nattach_age = 0s\ncycles_per_second = 0\nmin_run = 0s\n"
-				    "[hint]\nexpires = 2ms\n"
-				    "[control]\nrequests_per_second = 100000\n";
-
-static bool make_place(struct place *p)
-{
-	_cleanup_fclose_ FILE *f = NULL;
-
-	snprintf(p->dir, sizeof(p->dir), "%s/gpreempt-XXXXXX", P_tmpdir);
-	if (!mkdtemp(p->dir))
-		return false;
-	snprintf(p->config, sizeof(p->config), "%s/conf", p->dir);
-	snprintf(p->run_dir, sizeof(p->run_dir), "%s/run", p->dir);
-	snprintf(p->notify, sizeof(p->notify), "%s/notify", p->dir);
-	snprintf(p->socket, sizeof(p->socket), "%s/control.sock", p->run_dir);
-	snprintf(p->device, sizeof(p->device), "%s/%s", p->run_dir, DEVICE_SOCKET);
-	f = fopen(p->config, "w");
-	return f && fputs(configuration, f) >= 0;
-}
-
-static void remove_place(const struct place *p)
-{
-	char path[160];
-
-	snprintf(path, sizeof(path), "%s/journal", p->run_dir);
-	unlink(path);
-	snprintf(path, sizeof(path), "%s/metrics.prom", p->run_dir);
-	unlink(path);
-	rmdir(p->run_dir);
-	unlink(p->notify);
-	unlink(p->config);
-	rmdir(p->dir);
-}
-
-static void *run_daemon(void *user)
-{
-	const struct place *p = user;
-	const struct daemon_options options = {
-		.device = "model",
-		.config_file = p->config,
-		.run_dir = p->run_dir,
-	};
-
-	return (void *)(intptr_t)daemon_run(&options);
-}
-
-static int unix_socket(const char *path, int type, bool make)
-{
-	const struct timeval patience = { .tv_sec = 10 }; /* what takes longer has failed */
-	struct sockaddr_un sun = { .sun_family = AF_UNIX };
-	int fd = socket(AF_UNIX, type | SOCK_CLOEXEC, 0);
-
-	snprintf(sun.sun_path, sizeof(sun.sun_path), "%s", path);
-	setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience));
-	if (fd >= 0 && (make ? bind : connect)(fd, (struct sockaddr *)&sun, sizeof(sun)) < 0) {
-		close(fd);
-		return -1;
-	}
-	return fd;
-}
+/* ---- its jobs ---- */
 
 /* A child with one queue, told when to begin by @go; with work that outlasts everything. */
 static pid_t start_job(const struct place *p, int go, int told, bool busy)
@@ -187,52 +119,6 @@ static pid_t start_job(const struct place *p, int go, int told, bool busy)
 	_exit(0);
 }
 
-/* ---- asking ---- */
-
-static bool take_answer(int fd, uint32_t type)
-{
-	static union wire_packet a;
-
-	return recv(fd, &a, sizeof(a), 0) >= (ssize_t)sizeof(a.h) && a.h.type == type;
-}
-
-static bool make_online(int fd, pid_t pid)
-{
-	struct wire_class c = {
-		.h = wire_header(WIRE_CLASS, sizeof(c), 1),
-		.selector = WIRE_BY_PID,
-		.pid = pid,
-		.job_class = GPREEMPT_CLASS_ONLINE,
-		.priority = WIRE_KEEP,
-	};
-
-	return send(fd, &c, sizeof(c), 0) == sizeof(c) && take_answer(fd, WIRE_CLASS);
-}
-
-static bool subscribe(int fd)
-{
-	struct wire_request r = { .h = wire_header(WIRE_SUBSCRIBE, sizeof(r), 1) };
-
-	return send(fd, &r, sizeof(r), 0) == sizeof(r) && take_answer(fd, WIRE_SUBSCRIBE);
-}
-
-static bool wait_for_event(int fd, uint32_t kind)
-{
-	static union wire_packet p;
-	struct gpreempt_event e;
-
-	do {
-		size_t at = 0;
-		ssize_t n = recv(fd, &p, sizeof(p), 0);
-		const char *why;
-
-		if (n < 0 || wire_check_answer(&p, (size_t)n, &why) < 0 ||
-		    !wire_list_next(&p, &at, &e))
-			return false;
-	} while (e.kind != kind);
-	return true;
-}
-
 /* One hint, its suspend, and the end of the hold; 0: it failed. */
 static uint64_t hint(int fd, int events, pid_t pid)
 {
@@ -240,8 +126,8 @@ static uint64_t hint(int fd, int events, pid_t pid)
 	uint64_t began = stopwatch_ns();
 
 	device_ns = 0;
-	if (send(fd, &h, sizeof(h), 0) != sizeof(h) || !take_answer(fd, WIRE_HINT) ||
-	    !wait_for_event(events, GPREEMPT_EVENT_LET_GO) || suspend_asked_ns < began)
+	if (send(fd, &h, sizeof(h), 0) != sizeof(h) || !rig_take_answer(fd, WIRE_HINT) ||
+	    !rig_wait_for_event(events, GPREEMPT_EVENT_LET_GO) || suspend_asked_ns < began)
 		return 0;
 	return suspend_asked_ns - began;
 }
@@ -250,11 +136,11 @@ static uint64_t hint(int fd, int events, pid_t pid)
 static bool measure(const struct place *p, pid_t online, const struct echoer *echoer,
 		    uint64_t *ret_hint_ns, uint64_t *ret_ping_ns)
 {
-	_cleanup_close_ int fd = unix_socket(p->socket, SOCK_SEQPACKET, false);
-	_cleanup_close_ int events = unix_socket(p->socket, SOCK_SEQPACKET, false);
+	_cleanup_close_ int fd = rig_connect(p);
+	_cleanup_close_ int events = rig_connect(p);
 
-	if (fd < 0 || events < 0 || !subscribe(events) || !make_online(fd, online) ||
-	    !wait_for_event(events, GPREEMPT_EVENT_ATTACHED))
+	if (fd < 0 || events < 0 || !rig_subscribe(events) || !rig_make_online(fd, online) ||
+	    !rig_wait_for_event(events, GPREEMPT_EVENT_ATTACHED))
 		return false;
 	for (int i = -WARM; i < ROUNDS; i++) {
 		uint64_t ns = hint(fd, events, online), ping_ns = ping(echoer);
@@ -266,20 +152,6 @@ static bool measure(const struct place *p, pid_t online, const struct echoer *ec
 		ret_hint_ns[i] = ns;
 		ret_ping_ns[i] = ping_ns;
 	}
-	return true;
-}
-
-static bool wait_for_ready(int notify)
-{
-	char text[256];
-	ssize_t n;
-
-	do {
-		n = recv(notify, text, sizeof(text) - 1, 0);
-		if (n < 0)
-			return false;
-		text[n] = 0;
-	} while (!strstr(text, "READY=1"));
 	return true;
 }
 
@@ -300,21 +172,17 @@ static bool start_jobs(const struct place *p, struct jobs *j)
 static bool with_daemon(const struct place *p, struct jobs *jobs, uint64_t *ret_hint_ns,
 			uint64_t *ret_ping_ns)
 {
+	struct rig_daemon daemon;
 	struct echoer echoer;
-	_cleanup_close_ int notify = unix_socket(p->notify, SOCK_DGRAM, true);
-	pthread_t daemon;
 	char told[2];
 	bool ok;
 
-	setenv("NOTIFY_SOCKET", p->notify, 1);
-	if (notify < 0 || !start_echo(&echoer) ||
-	    pthread_create(&daemon, NULL, run_daemon, (void *)p))
+	if (!start_echo(&echoer) || !rig_start(&daemon, p))
 		return false;
-	ok = wait_for_ready(notify) && write(jobs->go[1], "..", 2) == 2 &&
-	     read(jobs->told[0], told, 1) == 1 && read(jobs->told[0], told, 1) == 1 &&
+	ok = write(jobs->go[1], "..", 2) == 2 && read(jobs->told[0], told, 1) == 1 &&
+	     read(jobs->told[0], told, 1) == 1 &&
 	     measure(p, jobs->online, &echoer, ret_hint_ns, ret_ping_ns);
-	kill(getpid(), SIGTERM);
-	pthread_join(daemon, NULL);
+	rig_stop(&daemon);
 	end_echo(&echoer);
 	return ok;
 }
@@ -336,7 +204,7 @@ int main(void)
 	sigemptyset(&term);
 	sigaddset(&term, SIGTERM);
 	sigprocmask(SIG_BLOCK, &term, NULL);
-	if (!make_place(&place) || !start_jobs(&place, &jobs))
+	if (!place_make(&place) || !start_jobs(&place, &jobs))
 		return 1;
 	go_before_others();
 	if (!freopen("/dev/null", "w", stderr)) /* what the daemon logs */
@@ -348,7 +216,7 @@ int main(void)
 	kill(jobs.offline, SIGKILL);
 	while (wait(NULL) > 0)
 		;
-	remove_place(&place);
+	place_remove(&place);
 	if (!ok)
 		return 1;
 	printf("{\"rounds\": %d, \"hint_p50_ns\": %llu, \"hint_p99_ns\": %llu, ", ROUNDS,
