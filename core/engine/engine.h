@@ -16,7 +16,8 @@
  * - One failed preemption trips its GPU: all holds there are let go, and there are no more until
  *   engine_rearm().
  * - No more scheduler cycles in a second than the budget of a GPU; no hold that is expected to cost
- *   the GPU more than it gives the waiting job.
+ *   all on the GPU more than it gives the waiting job, which is learnt from what bursts and acts
+ *   take.
  * - An action is not repeated while its result is outstanding (engine_report).
  *
  * It never allocates after engine_init, never reads a clock and never calls back. Freestanding.
@@ -176,7 +177,7 @@ struct engine_job_stats {
 	/* offline: with work, but off the GPU; online: in one burst, beside offline work */
 	uint64_t longest_wait_ns;
 	uint64_t made_room; /* as the urgent one: how often others were held for it */
-	uint64_t detections; /* bursts of online work for which somebody had to make room */
+	uint64_t detections; /* bursts of online work for which somebody had to make room at once */
 	uint64_t detect_ns; /* of the last: from work seen first until the decision */
 };
 

@@ -109,6 +109,14 @@ void engine_pay(struct engine *e, struct engine_gpu *g, enum engine_verb verb)
 		g->tokens -= TOKEN;
 }
 
+void engine_draw_near(uint64_t *mean_ns, uint64_t ns, uint64_t part)
+{
+	if (ns > *mean_ns)
+		*mean_ns += (ns - *mean_ns) / part;
+	else
+		*mean_ns -= (*mean_ns - ns) / part;
+}
+
 void engine_learn(uint64_t *ns, uint64_t sample_ns)
 {
 	uint64_t sample = gpol_min(sample_ns, LONGEST_ACT_NS);

@@ -70,6 +70,11 @@ bool engine_announced(const struct engine *e, const struct engine_job *j)
 	       (begins(e, j, i) <= e->now_ns || j->hint[i].at_ns <= j->announced_ns);
 }
 
+uint64_t engine_announced_for(const struct engine *e, const struct engine_job *j)
+{
+	return engine_announced(e, j) ? j->hint[current(e, j)].at_ns : GPOL_NEVER;
+}
+
 void engine_note_announced(const struct engine *e, struct engine_job *j)
 {
 	if (engine_announced(e, j))

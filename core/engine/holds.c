@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
 /*
- * Holds: when they end whatever anybody wants, when they are not worth making, and what becomes of
- * the actions that make and end them.
+ * Holds: when they end whatever anybody wants, and what becomes of the actions that make and end
+ * them.
  */
 #include "core/engine/internal.h"
 
@@ -75,31 +75,6 @@ bool engine_too_soon(struct engine *e, const struct engine_job *j)
 	return true;
 }
 
-/*
- * What a burst gains is what it has before it. Beside others it gets half of the GPU, so half of
- * the time it has run already counts. But it may as well get nothing, behind a kernel nobody knows
- * the length of: one that has waited for as long as a preemption costs is not made to wait again.
- */
-bool engine_too_dear(struct engine *e, const struct engine_gpu *g,
-		     const struct engine_job *urgent)
-{
-	const struct engine_costs *c = &e->config.costs;
-	uint64_t cost_ns, ran_ns, left_ns;
-
-	if (!urgent || !urgent->service_ns)
-		return false;
-	ran_ns = urgent->has_work ? gpol_elapsed(e->now_ns, urgent->work_since_ns) : 0;
-	cost_ns = gpol_after(g->learnt.suspend_ns, g->learnt.resume_ns);
-	if (c->disturbs_all)
-		cost_ns = gpol_after(cost_ns, gpol_after(c->cycle_ns, c->cycle_ns));
-	left_ns = urgent->service_ns - gpol_min(ran_ns, urgent->service_ns) / 2;
-	if (cost_ns <= left_ns || cost_ns <= ran_ns)
-		return false;
-	if (urgent->has_work)
-		wake_at(e, gpol_after(urgent->work_since_ns, cost_ns));
-	return true;
-}
-
 /* ---- acting ---- */
 
 static uint64_t new_ticket(struct engine *e, const struct engine_job *j)
@@ -135,6 +110,9 @@ static void credit(struct engine *e, const struct engine_job *victim)
 	if (!is_online(urgent) || !urgent->has_work ||
 	    (urgent->detections && urgent->detected_ns == urgent->work_since_ns))
 		return;
+	/* It was seen, and let wait. */
+	if (urgent->met.asked && urgent->met.way != WAY_AT_ONCE)
+		return;
 	urgent->detections++;
 	urgent->detected_ns = urgent->work_since_ns;
 	urgent->detect_ns = gpol_elapsed(e->now_ns, urgent->work_since_ns);
@@ -144,7 +122,7 @@ void engine_suspend(struct engine *e, struct engine_job *j, uint64_t deadline_ns
 		    struct engine_action *ret)
 {
 	j->suspend_ticket = new_ticket(e, j);
-	j->held_since_ns = e->now_ns;
+	j->held_since_ns = j->gpu->suspended_ns = e->now_ns;
 	j->deadline_ns = deadline_ns;
 	j->preempted++;
 	engine_move_job(e, j, j->has_work, PLACE_LEAVING);
@@ -159,6 +137,7 @@ void engine_resume(struct engine *e, struct engine_job *j, struct engine_action 
 	j->let_go_ns = e->now_ns;
 	j->spared_until_ns = gpol_after(e->now_ns, j->spared_ns);
 	j->parked = false;
+	engine_spoil_bursts(e, j->gpu);
 	engine_move_job(e, j, j->has_work, PLACE_RETURNING);
 	write_action(e, j, ENGINE_RESUME, j->resume_ticket, ret);
 }
@@ -193,7 +172,7 @@ static void resume_ended(struct engine *e, struct engine_job *j, int result, uin
 		engine_learn(&j->gpu->learnt.resume_ns, took_ns);
 	/* A suspend nobody heard of again was before it, and is over with. */
 	j->suspend_ticket = 0;
-	j->let_go_ns = e->now_ns;
+	j->let_go_ns = j->gpu->returned_ns = e->now_ns;
 	j->spared_until_ns = gpol_after(e->now_ns, j->spared_ns);
 	engine_move_job(e, j, j->has_work, PLACE_ON);
 }

@@ -4,7 +4,8 @@
  *
  *   observe.c  samples change what is known of queues (queues.c) and jobs (jobs.c)
  *   judge.c    the policy is asked about each GPU where something changed or the time came
- *   plan.c     for each unit, a gang or a job by itself: must it go on, may it be off (holds.c)
+ *   plan.c     for each unit, a gang or a job by itself: must it go on, may it be off (holds.c),
+ *              is it worth it (worth.c)
  *   slots.c    of those that may be on, who finds a slot
  *   step.c     the difference between that and where jobs are becomes actions
  *
@@ -55,6 +56,32 @@ struct engine_hint {
 	uint64_t end_ns; /* of keeping room; what is learnt later changes nothing of it */
 };
 
+/* How a burst of online work is met: see worth.c. */
+enum way {
+	WAY_AT_ONCE, /* others are held as soon as it is seen or announced */
+	WAY_LATER, /* when it takes longer than such bursts do beside others */
+	WAY_LATER_OF_IDLE, /* the same, and others looked idle when it began */
+	WAYS,
+};
+
+struct engine_met {
+	uint64_t took_ns[WAYS]; /* a burst, and what others paid for it, on average */
+	uint64_t off_ns[WAYS]; /* how far one is from that, on average */
+	uint8_t n[WAYS]; /* bursts of which that is known */
+	bool tried[WAYS]; /* whether or not anything came of it */
+	uint8_t bursts; /* since the other way was tried */
+	uint64_t since_ns; /* what they took */
+	uint64_t late_ns; /* a burst that came while others returned, on average */
+	uint64_t late_part; /* how many do */
+	/* the burst under way */
+	uint64_t asked_ns, began_ns;
+	uint8_t way; /* enum way */
+	bool asked; /* somebody is or was in its way */
+	bool others; /* and had work */
+	bool late; /* or was returning */
+	bool spoilt; /* it says nothing about the way */
+};
+
 struct engine_job {
 	uint32_t id;
 	bool used;
@@ -78,6 +105,7 @@ struct engine_job {
 	uint32_t hints;
 	uint64_t announced_ns; /* what is announced for no later than this has been acted on */
 	uint64_t service_ns;
+	struct engine_met met;
 	uint64_t contended_before_ns; /* the GPU's, when the burst began */
 
 	/* what the policy says */
@@ -120,6 +148,12 @@ struct engine_gpu {
 	uint64_t judge_ns; /* when it must be asked anyway */
 	uint64_t policy_state[GPOL_STATE_BYTES / 8];
 	struct gpol_gpu learnt;
+	uint64_t suspended_ns; /* when somebody was told to leave last */
+	uint64_t returned_ns; /* when somebody was back last */
+	uint64_t weighed; /* the step in which it was found out: */
+	bool worth; /* somebody gains more by a hold than that costs */
+	uint32_t online_working; /* online jobs with work */
+	uint64_t spoilt; /* the step in which what bursts take came to mean nothing */
 
 	/* budget, in parts of a TOKEN; below 0 after resumes, which are never denied */
 	int64_t tokens;
@@ -146,6 +180,7 @@ struct engine {
 	struct engine_limits limits;
 	struct engine_config config;
 	uint64_t now_ns;
+	uint64_t looked_ns; /* the last step before this one that had samples */
 	uint64_t step; /* number */
 	uint32_t tickets;
 	uint64_t walk; /* number of walks over units */
@@ -188,6 +223,8 @@ uint64_t engine_budget_again(const struct engine *e, const struct engine_gpu *g,
 /* An action of @verb is written in this step: pays for the batch, once. */
 void engine_pay(struct engine *e, struct engine_gpu *g, enum engine_verb verb);
 void engine_learn(uint64_t *ns, uint64_t sample_ns);
+/* A mean of which one part in @part is new. */
+void engine_draw_near(uint64_t *mean_ns, uint64_t ns, uint64_t part);
 
 /* ---- jobs.c ---- */
 
@@ -278,6 +315,8 @@ void engine_settle(struct engine *e, struct engine_job *j);
 bool engine_announced(const struct engine *e, const struct engine_job *j);
 /* It is online, and has work or is about to. */
 bool engine_needs_room(const struct engine *e, const struct engine_job *j);
+/* When what is announced comes; of what is near, and GPOL_NEVER if that is nothing. */
+uint64_t engine_announced_for(const struct engine *e, const struct engine_job *j);
 /* Room is being made: that goes on until the work came or is overdue, however fast it was made. */
 void engine_note_announced(const struct engine *e, struct engine_job *j);
 /* When that changes. */
@@ -298,13 +337,26 @@ bool engine_overdue(struct engine *e, const struct engine_job *j);
 bool engine_spared(struct engine *e, const struct engine_job *j, const struct engine_job *urgent);
 /* Let go so lately that holding it again would be all cost. */
 bool engine_too_soon(struct engine *e, const struct engine_job *j);
-/* Would holding somebody for @urgent cost more than it gives? */
-bool engine_too_dear(struct engine *e, const struct engine_gpu *g,
-		     const struct engine_job *urgent);
 /* The job leaves or returns; fills in the action. */
 void engine_suspend(struct engine *e, struct engine_job *j, uint64_t deadline_ns,
 		    struct engine_action *ret);
 void engine_resume(struct engine *e, struct engine_job *j, struct engine_action *ret);
+
+/* ---- worth.c ---- */
+
+/*
+ * Does an online job of the GPU that needs room gain more than it costs all to hold others for it
+ * now? Says when one will, if that is only a matter of time.
+ */
+bool engine_is_worth_it(struct engine *e, struct engine_gpu *g);
+/* What the bursts under way on the GPU take says nothing of how they were met. */
+void engine_spoil_bursts(const struct engine *e, struct engine_gpu *g);
+/* Work of an online job is seen; before what was announced of it is forgotten. */
+void engine_burst_begins(const struct engine *e, struct engine_job *j);
+/* @seen: its end, not only that it came and went. */
+void engine_burst_ended(const struct engine *e, struct engine_job *j, bool seen);
+/* Jobs came or went or are of another class: what bursts take beside them is not known. */
+void engine_others_changed(const struct engine *e, struct engine_gpu *g);
 
 /* ---- plan.c, slots.c ---- */
 

@@ -212,6 +212,7 @@ int engine_add_job(struct engine *e, uint64_t now_ns, const struct engine_job_co
 	link_to_gpu(e, j);
 	join_gang(e, j);
 	join_line(e, j);
+	engine_others_changed(e, j->gpu);
 	engine_settle(e, j);
 	return (int)j->id;
 }
@@ -232,6 +233,7 @@ int engine_change_job(struct engine *e, uint32_t job, const struct engine_job_co
 	count_running(e, j, true);
 	if (!is_online(j))
 		j->hints = 0;
+	engine_others_changed(e, j->gpu);
 	engine_settle(e, j);
 	return 0;
 }
@@ -247,6 +249,7 @@ int engine_remove_job(struct engine *e, uint32_t job)
 	unlink_from_gpu(e, j);
 	leave_gang(j);
 	leave_line(e, j);
+	engine_others_changed(e, j->gpu);
 	j->gpu->stale = true;
 	e->cadence_ns = 0;
 	*j = (struct engine_job){

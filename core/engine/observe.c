@@ -29,13 +29,14 @@ uint64_t engine_shared_ns(const struct engine *e, const struct engine_job *j)
 
 /*
  * A burst is over. Beside offline work it had about half of the GPU, so half of that time is what
- * it would have taken alone.
+ * it would have taken alone; less where everybody stood still for part of it.
  */
 static void learn_service(const struct engine *e, struct engine_job *j)
 {
 	uint64_t took_ns = gpol_elapsed(e->now_ns, j->work_since_ns);
 	uint64_t shared_ns = engine_shared_ns(e, j);
-	uint64_t alone_ns = took_ns - gpol_min(shared_ns, took_ns) / 2;
+	bool still = j->met.asked && j->met.way == WAY_AT_ONCE && e->config.costs.disturbs_all;
+	uint64_t alone_ns = took_ns - gpol_min(still ? shared_ns : shared_ns / 2, took_ns);
 
 	if (!j->service_ns)
 		j->service_ns = alone_ns;
@@ -50,12 +51,15 @@ static void end_burst(const struct engine *e, struct engine_job *j)
 	j->longest_wait_ns = gpol_max(j->longest_wait_ns, engine_shared_ns(e, j));
 	if (e->config.costs.counts_progress)
 		learn_service(e, j);
+	engine_burst_ended(e, j, true);
 }
 
 void engine_settle(struct engine *e, struct engine_job *j)
 {
 	bool works = engine_works(e, j);
 
+	if (works && !j->has_work)
+		engine_burst_begins(e, j);
 	if (works || j->moved) {
 		j->ever_worked = true;
 		engine_drop_hints(e, j, true);
@@ -68,6 +72,7 @@ void engine_settle(struct engine *e, struct engine_job *j)
 		engine_move_job(e, j, works, j->place);
 	} else if (j->moved && !works) {
 		/* It came and went between two looks. */
+		engine_burst_ended(e, j, false);
 		j->work_since_ns = e->now_ns;
 		j->gpu->stale = true;
 	}
@@ -217,4 +222,6 @@ void engine_observe(struct engine *e, const struct engine_step *step)
 			engine_settle(e, j);
 	}
 	e->n_touched = 0;
+	if (step->n_samples)
+		e->looked_ns = e->now_ns;
 }

@@ -17,7 +17,7 @@ struct unit {
 	bool works; /* one of it, or nobody can tell */
 	uint32_t queues;
 	uint64_t waited_ns; /* the longest of them */
-	const struct engine_job *urgent; /* for whom; NULL: nobody */
+	struct engine_job *urgent; /* for whom; NULL: nobody */
 };
 
 /* ---- for whom ---- */
@@ -133,6 +133,18 @@ static bool is_granted(struct engine *e, struct engine_gpu *g, uint32_t spare_pe
 	return true;
 }
 
+/* Whoever it is that the policy names: one who gains enough is reason enough. */
+static bool is_worth_it(struct engine *e, struct engine_job *first, const struct unit *u)
+{
+	bool worth = false;
+
+	if (!u->urgent || !is_online(u->urgent))
+		return true;
+	for_each_member(e, m, first)
+		worth |= engine_is_worth_it(e, m->gpu);
+	return worth;
+}
+
 static bool may_hold(struct engine *e, struct engine_job *first, const struct unit *u)
 {
 	struct engine_gpu *g = (u->urgent ? u->urgent : first)->gpu;
@@ -141,13 +153,15 @@ static bool may_hold(struct engine *e, struct engine_job *first, const struct un
 
 	if (u->returning || (u->too_soon && !urgent))
 		return false;
-	if (engine_too_dear(e, g, u->urgent)) {
-		g->denied_by_cost++;
+	if (!is_worth_it(e, first, u)) {
+		g->denied_by_cost += urgent;
 		return false;
 	}
 	for_each_member(e, m, first) {
-		if (!is_granted(e, m->gpu, urgent ? 0 : KEPT_FOR_URGENT))
+		if (!is_granted(e, m->gpu, urgent ? 0 : KEPT_FOR_URGENT)) {
+			engine_spoil_bursts(e, g);
 			return false;
+		}
 	}
 	return true;
 }

@@ -3,6 +3,8 @@
 #include "tests/sim/sim_rig.h"
 
 #define FULL_SAVE_NS 59542u /* a full MI100 */
+#define TRIED (7 * USEC) /* two bursts of a thousand, twice as long */
+#define BEFORE_TRYING (300 * MSEC)
 #define SUSPEND_NS (27000 + FULL_SAVE_NS)
 
 /* 3 ms of online work every 10, @n continuous offline jobs. All fill the GPU. */
@@ -27,7 +29,8 @@ static uint64_t offline_ms(const struct sim_result *r)
 
 /*
  * A preemption costs the offline jobs the suspend, the burst, what the engine lingers and the
- * resume: 3.4 ms of every 10.
+ * resume: 3.4 ms of every 10. The online job loses what it takes to try, a few times, what comes of
+ * not making room.
  */
 static void an_announced_burst_costs_what_a_preemption_costs(void **state)
 {
@@ -38,7 +41,7 @@ static void an_announced_burst_costs_what_a_preemption_costs(void **state)
 		make_contest(&rig, n);
 		rig.jobs[0].announce_ns = 100 * USEC;
 		r = sim_rig_run(&rig, SIM_ENGINE, n);
-		assert_in_range(r.online.mean_ns, 3 * MSEC, 3 * MSEC + 3 * USEC);
+		assert_in_range(r.online.mean_ns, 3 * MSEC, 3 * MSEC + 3 * USEC + TRIED);
 		assert_in_range(r.jobs[1].preempted, 990, 1000);
 		assert_in_range(offline_ms(&r), 6400, 6650);
 		sim_result_done(&r);
@@ -52,6 +55,7 @@ static void announced_when_it_comes_it_waits_for_the_save_at_half_speed(void **s
 
 	make_contest(&rig, 1);
 	rig.jobs[0].announce_ns = 0;
+	rig.s.duration_ns = BEFORE_TRYING;
 	r = sim_rig_run(&rig, SIM_ENGINE, 1);
 	assert_in_range(r.inversion.max_ns, SUSPEND_NS - FULL_SAVE_NS / 2 - 10, SUSPEND_NS);
 	assert_in_range(r.online.mean_ns, 3 * MSEC + 20 * USEC, 3 * MSEC + 60 * USEC);
@@ -64,6 +68,7 @@ static void unannounced_it_waits_for_the_next_look_too(void **state)
 	struct sim_rig rig;
 
 	make_contest(&rig, 1);
+	rig.s.duration_ns = BEFORE_TRYING;
 	r = sim_rig_run(&rig, SIM_ENGINE, 1);
 	assert_in_range(r.inversion.max_ns, 100 * USEC,
 			engine_config_default.critical_interval_ns + SUSPEND_NS);
@@ -99,7 +104,7 @@ static void a_gang_stops_as_one(void **state)
 	rig.jobs[1].gang = true;
 	r = sim_rig_run(&rig, SIM_ENGINE, 1);
 	assert_in_range(r.jobs[1].preempted, 4 * 990, 4 * 1000);
-	assert_in_range(r.online.mean_ns, 3 * MSEC, 3 * MSEC + 3 * USEC);
+	assert_in_range(r.online.mean_ns, 3 * MSEC, 3 * MSEC + 3 * USEC + TRIED);
 	assert_in_range(offline_ms(&r), 4 * 6300, 4 * 6650);
 	sim_result_done(&r);
 }
