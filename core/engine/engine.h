@@ -16,8 +16,9 @@
  * - One failed preemption trips its GPU: all holds there are let go, and there are no more until
  *   engine_rearm().
  * - No more scheduler cycles in a second than the budget of a GPU; no hold that is expected to cost
- *   all on the GPU more than it gives the waiting job, which is learnt from what bursts and acts
- *   take.
+ *   all on the GPU more than it gives the waiting job, and no end of one for a gap in urgent work
+ *   that is too short to be worth it. What either is worth is learnt from what bursts, gaps and
+ *   acts take.
  * - An action is not repeated while its result is outstanding (engine_report).
  *
  * It never allocates after engine_init, never reads a clock and never calls back. Freestanding.

@@ -3,7 +3,8 @@
  * What the files of the engine share. A step goes through them in this order:
  *
  *   observe.c  samples change what is known of queues (queues.c) and jobs (jobs.c)
- *   judge.c    the policy is asked about each GPU where something changed or the time came
+ *   judge.c    the policy is asked about each GPU where something changed or the time came; over
+ *              short gaps online work counts as announced (gaps.c)
  *   plan.c     for each unit, a gang or a job by itself: must it go on, may it be off (holds.c),
  *              is it worth it (worth.c)
  *   slots.c    of those that may be on, who finds a slot
@@ -136,6 +137,16 @@ struct engine_job {
 	uint64_t detections, detect_ns, detected_ns; /* the last: of work since then */
 };
 
+#define GAPS 12 /* classes of gaps in online work: see gaps.c */
+
+struct engine_gaps {
+	uint64_t mean_ns[GAPS];
+	uint32_t n[GAPS], all;
+	uint32_t job; /* the last that needed room */
+	bool needed; /* some does */
+	uint64_t ended_ns, kept_until_ns; /* else: since when not, and how long it is kept */
+};
+
 struct engine_gpu {
 	uint32_t id;
 	uint32_t slots; /* 0: not known */
@@ -148,6 +159,7 @@ struct engine_gpu {
 	uint64_t judge_ns; /* when it must be asked anyway */
 	uint64_t policy_state[GPOL_STATE_BYTES / 8];
 	struct gpol_gpu learnt;
+	struct engine_gaps gaps;
 	uint64_t suspended_ns; /* when somebody was told to leave last */
 	uint64_t returned_ns; /* when somebody was back last */
 	uint64_t weighed; /* the step in which it was found out: */
@@ -357,6 +369,14 @@ void engine_burst_begins(const struct engine *e, struct engine_job *j);
 void engine_burst_ended(const struct engine *e, struct engine_job *j, bool seen);
 /* Jobs came or went or are of another class: what bursts take beside them is not known. */
 void engine_others_changed(const struct engine *e, struct engine_gpu *g);
+
+/* ---- gaps.c ---- */
+
+/* @j needs room on its GPU; NULL: nobody does. */
+void engine_note_need(const struct engine *e, struct engine_gpu *g, const struct engine_job *j);
+/* It does not need room now, but will so soon that others are not let go. */
+bool engine_is_kept_for(const struct engine *e, const struct engine_job *j);
+uint64_t engine_keeping_changes(const struct engine *e, const struct engine_gpu *g);
 
 /* ---- plan.c, slots.c ---- */
 

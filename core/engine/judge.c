@@ -38,7 +38,7 @@ static void describe(const struct engine *e, const struct engine_job *j, bool ur
 		.class = c->class,
 		.priority = c->priority,
 		.has_work = seems_to_work(j, urgent),
-		.announced = engine_announced(e, j),
+		.announced = engine_announced(e, j) || engine_is_kept_for(e, j),
 		.held = is_held(j),
 		.preemptible = is_holdable(e, j),
 		.latency_critical = c->flags & ENGINE_JOB_CRITICAL,
@@ -56,16 +56,18 @@ static void describe(const struct engine *e, const struct engine_job *j, bool ur
 
 static struct gpol_input gather(struct engine *e, struct engine_gpu *g)
 {
-	bool urgent = false;
+	const struct engine_job *urgent = NULL;
 	size_t n = 0;
 
 	for_each_job_on(e, g, j) {
 		engine_note_announced(e, j);
-		urgent |= engine_needs_room(e, j);
+		if (engine_needs_room(e, j))
+			urgent = j;
 		note_gang(e, j);
 	}
+	engine_note_need(e, g, urgent);
 	for_each_job_on(e, g, j)
-		describe(e, j, urgent, &e->input[n++]);
+		describe(e, j, urgent != NULL, &e->input[n++]);
 	return (struct gpol_input){
 		.now_ns = e->now_ns,
 		.params = &e->config.params,
@@ -109,6 +111,7 @@ bool engine_judge(struct engine *e, struct engine_gpu *g)
 	again = policy->decide(g->policy_state, &in, e->verdicts);
 	take_verdicts(e, g);
 	again = gpol_max(again, gpol_after(e->now_ns, SOONEST_NS));
+	again = gpol_min(again, engine_keeping_changes(e, g));
 	for_each_job_on(e, g, j)
 		again = gpol_min(again, engine_announcement_changes(e, j));
 	g->judge_ns = again;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * When a preemption is worth it: learnt from a GPU on which work takes as long as it does beside
- * others, and acts as long as they do.
+ * When a preemption is worth it, and for how long room is kept: learnt from a GPU on which work
+ * takes as long as it does beside others, and acts as long as they do.
  */
 #include "tests/core/engine_rig.h"
 
@@ -426,6 +426,80 @@ static void work_that_was_announced_and_never_came_teaches_nothing(void **state)
 	rig_close(&g.r);
 }
 
+/* ---- gaps ---- */
+
+static void others_stay_off_for_gaps_that_are_not_worth_it(void **state)
+{
+	struct gpu g;
+
+	gpu_open(&g, 400 * US, 500, true);
+	play(&g, 30, 3 * MS, 900 * US);
+	play(&g, 300, 3 * MS, 900 * US);
+	assert_int_equal(g.resumes, 0);
+	assert_true(mean_ns(&g) <= 3 * MS + TICK);
+	rig_close(&g.r);
+}
+
+static void others_are_let_go_for_gaps_that_are(void **state)
+{
+	struct gpu g;
+
+	gpu_open(&g, 400 * US, 500, true);
+	play(&g, 30, 3 * MS, 3 * MS);
+	play(&g, 300, 3 * MS, 3 * MS);
+	assert_true(g.resumes >= 298);
+	rig_close(&g.r);
+}
+
+/* Three short gaps and a long one: the wait in the long one is less than what the short cost. */
+static void a_gap_longer_than_those_not_worth_it_ends_what_was_kept(void **state)
+{
+	struct gpu g;
+
+	gpu_open(&g, 400 * US, 500, true);
+	for (int i = 0; i < 60; i++)
+		play(&g, 1, 3 * MS, i % 4 == 3 ? 10 * MS : 600 * US);
+	for (int i = 0; i < 60; i++) {
+		play(&g, 1, 3 * MS, i % 4 == 3 ? 10 * MS : 600 * US);
+		assert_int_equal(g.resumes, i % 4 == 3);
+	}
+	burst(&g, 3 * MS);
+	g.resumes = 0;
+	pass(&g, 2 * MS);
+	assert_int_equal(g.resumes, 1);
+	rig_close(&g.r);
+}
+
+/* Every other is long: to wait in those would cost more. */
+static void what_is_worth_it_on_average_decides(void **state)
+{
+	struct gpu g;
+
+	gpu_open(&g, 400 * US, 500, true);
+	for (int i = 0; i < 60; i++)
+		play(&g, 1, 3 * MS, i % 2 ? 10 * MS : 600 * US);
+	play(&g, 1, 3 * MS, 600 * US);
+	assert_int_equal(g.resumes, 1);
+	rig_close(&g.r);
+}
+
+static void nobody_waits_past_its_bound_because_room_is_kept(void **state)
+{
+	struct engine_job_config bound = {
+		.gpu = RIG_GPU,
+		.flags = ENGINE_JOB_PREEMPTIBLE,
+		.wait_bound_ns = 100 * MS,
+	};
+	struct gpu g;
+
+	gpu_open(&g, 400 * US, 500, true);
+	assert_int_equal(engine_change_job(g.r.e, g.offline, &bound), 0);
+	play(&g, 600, 3 * MS, 900 * US);
+	assert_in_range(rig_job(&g.r, g.offline).longest_wait_ns, 50 * MS, 101 * MS);
+	assert_in_range(g.resumes, 5, 50);
+	rig_close(&g.r);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -444,6 +518,11 @@ int main(void)
 		cmocka_unit_test(those_who_would_stand_still_for_it_count),
 		cmocka_unit_test(lingering_is_no_reason_to_hold_who_comes),
 		cmocka_unit_test(work_that_was_announced_and_never_came_teaches_nothing),
+		cmocka_unit_test(others_stay_off_for_gaps_that_are_not_worth_it),
+		cmocka_unit_test(others_are_let_go_for_gaps_that_are),
+		cmocka_unit_test(a_gap_longer_than_those_not_worth_it_ends_what_was_kept),
+		cmocka_unit_test(what_is_worth_it_on_average_decides),
+		cmocka_unit_test(nobody_waits_past_its_bound_because_room_is_kept),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL) != 0;
