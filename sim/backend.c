@@ -205,7 +205,7 @@ static void finish(struct sim_gpu *gpu, struct sim_batch *b)
 		note_held(gpu, a, b->begun_ns);
 		sim_watcher_report(w, a->ticket, took);
 	}
-	sim_watcher_look(w);
+	sim_watcher_step(w);
 }
 
 static void act(struct event *e)

@@ -18,19 +18,10 @@ static bool makes_sense(const struct sim_scenario *s)
 	return true;
 }
 
-static const struct sim_costs *find_costs(const struct sim_scenario *s)
-{
-	for (size_t i = 0; i < s->n_cost_tables; i++) {
-		if (!strcmp(s->cost_tables[i].name, s->costs))
-			return &s->cost_tables[i];
-	}
-	return NULL;
-}
-
 /* Only who acts needs to know what acting costs. */
 static int set_costs(struct sim_world *w)
 {
-	const struct sim_costs *costs = find_costs(w->s);
+	const struct sim_costs *costs = sim_costs_of(w->s);
 
 	w->bytes_per_s = w->chip->hbm_bytes_per_s;
 	if (w->options->mode != SIM_ENGINE)

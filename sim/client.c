@@ -93,6 +93,7 @@ static void submit(struct sim_stream *stream)
 
 		sim_machine_submit(sim_touch(m->gpu), q);
 		sim_backend_note_wait(m->gpu, q - m->gpu->machine.queues);
+		sim_looks_submitted(m);
 	}
 }
 
@@ -120,7 +121,7 @@ static void request_done(struct sim_stream *stream)
 		sim_record(w, &w->online, w->time.now_ns - stream->submit_ns);
 	/* Who says that work comes says also that it is done: worth a look. */
 	if (announces(p))
-		sim_watcher_look(w);
+		sim_looks_told(w);
 	sim_process_note_full(p, false);
 	p->busy_streams--;
 	stream->stage = SIM_IDLE;

@@ -36,6 +36,8 @@ const struct sim_key sim_scenario_keys[] = {
 	CHOICE("save-area", S, save_in_host_memory, places),
 	NUMBER("kernel-scale", S, kernel_permille, UNIT_SCALE, 1, 1000000),
 	NUMBER("cycle", S, cycle_ns, UNIT_DURATION, 1, NSEC_PER_SEC),
+	{ .name = "detect", .kind = SIM_KEY_DETECT, .unit = UNIT_DURATION,
+	  .min = 10 * NSEC_PER_USEC, .max = NSEC_PER_SEC, FIELD(S, detect) },
 	SHARE("online-slots", S, online_permille, 0),
 	SHARE("offline-slots", S, offline_permille, 0),
 	{ 0 },
@@ -100,6 +102,17 @@ const struct sim_key sim_costs_keys[] = {
 	YES_NO("counts-progress", S, counts_progress),
 	NUMBER("save", S, save_bytes, UNIT_BYTES, 0, 1ull << 40),
 	NUMBER("host", S, host_bytes_per_s, UNIT_BYTES_PER_S, 0, 1000000000000000),
+	{ 0 },
+};
+#undef S
+
+#define S struct sim_detection
+const struct sim_key sim_detection_keys[] = {
+	DURATION("watch", S, watch_ns),
+	DURATION("trap", S, trap_ns),
+	DURATION("look", S, look_ns),
+	SHARE("look-share", S, look_permille, 1),
+	NUMBER("look-least", S, look_least_ns, UNIT_DURATION, NSEC_PER_USEC, NSEC_PER_SEC),
 	{ 0 },
 };
 #undef S

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "sim/keys.h"
+#include "sim/parse.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -89,6 +89,20 @@ static int parse_number(const struct sim_key *key, const char *text, uint64_t *r
 	return -EINVAL;
 }
 
+static int parse_detect(const struct sim_key *key, const char *text, uint64_t *ret,
+			struct inifile_mistake *mistake)
+{
+	if (!strncmp(text, SIM_LOOK, strlen(SIM_LOOK)))
+		return parse_number(key, text + strlen(SIM_LOOK), ret, mistake);
+	if (strcmp(text, "watch") && strcmp(text, "trap")) {
+		snprintf(mistake->text, sizeof(mistake->text),
+			 "'%.64s' is neither watch nor trap, nor as look:5ms", text);
+		return -EINVAL;
+	}
+	*ret = text[0] == 'w' ? SIM_DETECT_WATCH : SIM_DETECT_TRAP;
+	return 0;
+}
+
 int sim_key_parse(const struct sim_key *key, const struct sim_scenario *s, const char *text,
 		  uint64_t *ret, struct inifile_mistake *mistake)
 {
@@ -99,6 +113,8 @@ int sim_key_parse(const struct sim_key *key, const struct sim_scenario *s, const
 			return 0;
 		}
 		return parse_number(key, text, ret, mistake);
+	case SIM_KEY_DETECT:
+		return parse_detect(key, text, ret, mistake);
 	case SIM_KEY_NUMBER:
 		return parse_number(key, text, ret, mistake);
 	case SIM_KEY_TEXT:

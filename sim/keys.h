@@ -12,6 +12,7 @@ enum sim_key_kind {
 	SIM_KEY_NUMBER,
 	SIM_KEY_CHOICE, /* one of some words, stored as its place among them */
 	SIM_KEY_ANNOUNCE, /* a number, "none" or "submission" */
+	SIM_KEY_DETECT, /* "watch", "trap" or "look:5ms" */
 	SIM_KEY_MODEL, /* stored as its index */
 	SIM_KEY_TEXT,
 	SIM_KEY_CHIP,
@@ -43,6 +44,7 @@ extern const struct sim_key sim_params_keys[]; /* of struct gpol_params */
 extern const struct sim_key sim_job_keys[];
 extern const struct sim_key sim_model_keys[];
 extern const struct sim_key sim_costs_keys[];
+extern const struct sim_key sim_detection_keys[];
 extern const struct sim_key sim_bursts_keys[];
 
 const struct sim_key *sim_key_find(const struct sim_key *keys, const char *name);

@@ -57,7 +57,7 @@ static struct sim_scenario *new_scenario(const char *file)
 		s->name[len - strlen(".ini")] = '\0';
 	snprintf(s->chip, sizeof(s->chip), "mi100");
 	snprintf(s->policy, sizeof(s->policy), "priority");
-	snprintf(s->costs, sizeof(s->costs), "kfd-extension");
+	snprintf(s->costs, sizeof(s->costs), "kfd-stock");
 	s->gpus = 1;
 	s->duration_ns = 10 * NSEC_PER_SEC;
 	s->kernel_permille = 1000;

@@ -16,6 +16,10 @@ int sim_parse_text(struct sim_scenario *s, const char *file, const char *text, s
 /* job.c: what follows from what was said. @seen: keys, by place in sim_job_keys. */
 int sim_job_settle(struct sim_job *job, uint64_t seen, struct inifile *ini, unsigned int line);
 
+/* assumes.c */
+#define SIM_LOOK "look:"
+void sim_announce_time_text(uint64_t announce_ns, char *buf, size_t size);
+
 /* sweep.c */
 extern const struct sim_key sim_sweep_keys[];
 int sim_sweep_take(struct sim_scenario *s, struct inifile *ini, const char *key, const char *value);

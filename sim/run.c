@@ -187,6 +187,7 @@ static void judge_process(struct sim_process *p, struct sim_result *r)
 static int judge(struct sim_world *w, struct sim_result *ret)
 {
 	struct sim_result r = {
+		.suspend_ns = w->config.costs.suspend_ns,
 		.preemptions = w->preemptions,
 		.cycles = w->cycles,
 		.engine_steps = w->steps,

@@ -21,7 +21,7 @@
  */
 enum pass { PASS_TABLES, PASS_WORLD, PASS_SWEEP, N_PASSES };
 
-enum kind { KIND_NONE, SCENARIO, PARAMS, JOB, MODEL, COSTS, TRACE, SWEEP };
+enum kind { KIND_NONE, SCENARIO, PARAMS, JOB, MODEL, COSTS, DETECTION, TRACE, SWEEP };
 
 static const struct section {
 	const char *name;
@@ -35,6 +35,7 @@ static const struct section {
 	{ "job", JOB, PASS_WORLD, true, sim_job_keys },
 	{ "model", MODEL, PASS_TABLES, true, sim_model_keys },
 	{ "costs", COSTS, PASS_TABLES, true, sim_costs_keys },
+	{ "detection", DETECTION, PASS_TABLES, false, sim_detection_keys },
 	{ "trace", TRACE, PASS_WORLD, false, sim_bursts_keys },
 	{ "sweep", SWEEP, PASS_SWEEP, false, sim_sweep_keys },
 	{ NULL },
@@ -201,6 +202,9 @@ static int begin_only(struct parser *p, struct inifile *ini, const char *name)
 	case PARAMS:
 		p->object = &p->s->params;
 		break;
+	case DETECTION:
+		p->object = &p->s->detection;
+		break;
 	case TRACE:
 		p->object = &p->bursts;
 		p->trace_line = inifile_line(ini);
@@ -255,7 +259,7 @@ static int take_section(void *user, struct inifile *ini, const char *text)
 	if (!p->section)
 		return inifile_wrong(ini, text,
 				     "no section '%.*s': there are scenario, policy, job NAME, "
-				     "model NAME, costs NAME, trace, sweep",
+				     "model NAME, costs NAME, detection, trace, sweep",
 				     (int)MIN(len, 64u), text);
 	if (!p->section->has_name && *name)
 		return inifile_wrong(ini, name, "[%s] has no name", p->section->name);

@@ -15,6 +15,10 @@
 #define SIM_MAX_GPUS 8
 #define SIM_NOT_ANNOUNCED UINT64_MAX
 
+/* How it is seen that online work begins. Any other value: all are looked at so often. */
+#define SIM_DETECT_WATCH 0u /* a watchpoint on what the program writes when it submits */
+#define SIM_DETECT_TRAP 1u /* the driver is told of the first ring of a doorbell */
+
 /* A program's request: kernels one after the other. */
 struct sim_model {
 	char name[SIM_NAME];
@@ -36,6 +40,17 @@ struct sim_costs {
 	bool counts_progress; /* pending work can be seen from outside */
 	uint64_t save_bytes; /* of a full GPU; 0: from the chip */
 	uint64_t host_bytes_per_s; /* a save area in host memory; 0: never there */
+};
+
+/*
+ * What seeing takes; durations. While online work is known of it is looked at as often as a share
+ * of a core allows, which is how its end is seen.
+ */
+struct sim_detection {
+	uint64_t watch_ns, trap_ns; /* from the write until the engine is told */
+	uint64_t look_ns; /* of the CPU, for one look at online jobs */
+	uint32_t look_permille; /* of a core */
+	uint64_t look_least_ns; /* between two looks */
 };
 
 /*
@@ -84,6 +99,8 @@ struct sim_scenario {
 	bool save_in_host_memory;
 	uint64_t kernel_permille; /* kernels take so much of what models.ini says */
 	uint64_t cycle_ns; /* instead of the cost table's; 0: that */
+	uint64_t detect; /* SIM_DETECT_*, or a duration */
+	struct sim_detection detection;
 	struct gpol_params params;
 	uint32_t online_permille, offline_permille; /* of slots */
 	struct sim_job *jobs;
@@ -119,6 +136,10 @@ int sim_scenario_set(struct sim_scenario *s, const char *key, const char *value,
 
 /* What a sweep changes: the value of run @i is put in place. -EINVAL: the jobs become too many. */
 int sim_scenario_sweep(struct sim_scenario *s, size_t i);
+/* "watch", "look:5ms": as in a file; @buf: at least UNIT_TEXT. */
+const char *sim_detect_text(uint64_t detect, char *buf, size_t size);
+/* When online jobs announce requests: "none", "submission", "100us", or "by job" if they differ. */
+const char *sim_announce_text(const struct sim_scenario *s, char *buf, size_t size);
 /* "100us". */
 const char *sim_scenario_sweep_text(const struct sim_scenario *s, size_t i, char *buf, size_t size);
 

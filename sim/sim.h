@@ -27,6 +27,20 @@ struct sim_options {
 	struct sim_trace *trace; /* or NULL */
 };
 
+/* Between two looks at online jobs that have work, where the begin of it is told. */
+uint64_t sim_look_period_ns(const struct sim_detection *d);
+
+/* What a scenario assumes of seeing work; durations. */
+struct sim_sight {
+	bool any; /* else only announcements tell of it */
+	uint64_t begin_ns; /* until its begin is known; with looks only, at most */
+	uint64_t look_ns; /* between two looks while there is some */
+};
+struct sim_sight sim_sight(const struct sim_scenario *s);
+/* "costs of kfd-stock; work seen after 20us (watch), ...; nothing announced" */
+#define SIM_ASSUMES 320
+const char *sim_assumes(const struct sim_scenario *s, char buf[SIM_ASSUMES]);
+
 struct sim_quantiles {
 	uint64_t n;
 	uint64_t min_ns, mean_ns, p50_ns, p95_ns, p99_ns, p999_ns, max_ns;
@@ -49,6 +63,7 @@ struct sim_result {
 	uint64_t online_curve_ns[CURVE_POINTS]; /* the same; all 0 where there was none */
 	struct sim_quantiles preemption; /* from the decision until the victims are off */
 	struct sim_quantiles inversion; /* urgent work waits while lesser work runs */
+	uint64_t suspend_ns; /* what one takes, by the costs, of who has most to save */
 	uint64_t preemptions, cycles, engine_steps;
 	uint64_t work_ns; /* what was done of all requests, as it takes alone */
 	uint64_t offline_work_ns;
@@ -60,6 +75,8 @@ struct sim_result {
 	size_t n_jobs;
 };
 
+/* NULL: the scenario names no such table. */
+const struct sim_costs *sim_costs_of(const struct sim_scenario *s);
 /* -ENOMEM, -EINVAL: the scenario names no such chip, costs or policy. */
 int sim_run(const struct sim_scenario *s, const struct sim_options *options,
 	    struct sim_result *ret);

@@ -62,7 +62,8 @@ static struct target find_target(struct sim_scenario *s, const char *text)
 /* What has a place in the world cannot change after it was checked. */
 static bool may_change(const struct sim_key *key)
 {
-	return (key->kind == SIM_KEY_NUMBER || key->kind == SIM_KEY_ANNOUNCE) &&
+	return (key->kind == SIM_KEY_NUMBER || key->kind == SIM_KEY_ANNOUNCE ||
+		key->kind == SIM_KEY_DETECT) &&
 	       strcmp(key->name, "gpu") && strcmp(key->name, "gpus");
 }
 
@@ -130,10 +131,10 @@ const char *sim_scenario_sweep_text(const struct sim_scenario *s, size_t i, char
 	uint64_t value = i < s->n_sweep ? s->sweep[i] : 0;
 	char text[UNIT_TEXT] = "";
 
-	if (t.key && t.key->kind == SIM_KEY_ANNOUNCE && value == SIM_NOT_ANNOUNCED)
-		snprintf(text, sizeof(text), "none");
-	else if (t.key && t.key->kind == SIM_KEY_ANNOUNCE && value == 0)
-		snprintf(text, sizeof(text), "submission");
+	if (t.key && t.key->kind == SIM_KEY_ANNOUNCE)
+		sim_announce_time_text(value, text, sizeof(text));
+	else if (t.key && t.key->kind == SIM_KEY_DETECT)
+		sim_detect_text(value, text, sizeof(text));
 	else if (t.key)
 		unit_text(t.key->unit, value, text);
 	snprintf(buf, size, "%s", text);

@@ -170,12 +170,16 @@ static void put_rows(struct sim_trace *t, uint32_t process)
 /* Whatever may come later has its name here. */
 static void put_header(struct sim_trace *t)
 {
+	char assumes[SIM_ASSUMES];
+
 	put(t, "{\"displayTimeUnit\":\"ns\",\"otherData\":{\"scenario\":\"");
 	put_text(t, t->s->name);
 	put(t, "\",\"chip\":\"");
 	put_text(t, t->s->chip);
 	put(t, "\",\"policy\":\"");
 	put_text(t, t->s->policy);
+	put(t, "\",\"assumes\":\"");
+	put_text(t, sim_assumes(t->s, assumes));
 	put(t, "\",\"modelled\":true,\"duration_ns\":%" PRIu64 "},\n", t->s->duration_ns);
 	put(t, "\"traceEvents\":[\n{\"ph\":\"M\",\"pid\":0,\"tid\":0,");
 	put(t, "\"name\":\"process_name\",\"args\":{\"name\":\"gpreempt sim\"}}");

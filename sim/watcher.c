@@ -27,13 +27,15 @@ static void count_packets(const struct sim_queue *q, struct engine_sample *s)
 	s->busy = s->read == s->write;
 }
 
-static size_t take_samples(struct sim_world *w)
+static size_t take_samples(struct sim_world *w, bool all)
 {
 	size_t n = 0;
 
 	for (size_t i = 0; i < w->n_jobs; i++) {
 		const struct sim_member *m = w->jobs[i];
 
+		if (!all && !m->process->job->online)
+			continue;
 		sim_machine_advance(&m->gpu->machine, w->time.now_ns);
 		for (uint32_t q = 0; q < m->process->n_streams; q++) {
 			struct engine_sample *s = &w->samples[n++];
@@ -72,39 +74,58 @@ static void carry_out(struct sim_world *w, struct engine_action *actions, size_t
 	}
 }
 
-static void step(struct event *e)
+static bool is_looking_only(const struct sim_world *w)
 {
-	struct sim_world *w = container_of(e, struct sim_world, step);
-	uint64_t now = w->time.now_ns;
+	return w->s->detect > SIM_DETECT_TRAP;
+}
+
+static void take_step(struct sim_world *w, size_t n_samples, bool complete)
+{
+	uint64_t now = w->time.now_ns, next;
 	struct engine_step step = {
 		.now_ns = now,
 		.samples = w->samples,
-		.n_samples = take_samples(w),
-		.complete = true,
+		.n_samples = n_samples,
+		.complete = complete,
 		.actions = w->actions,
 		.max = w->max_actions,
 	};
 
 	engine_step(w->engine, &step);
 	w->steps++;
-	if (step.wake_ns != UINT64_MAX)
-		sim_at(w, &w->step, MAX(step.wake_ns, now + 1));
+	next = is_looking_only(w) ? step.wake_ns : step.due_ns;
+	sim_at(w, &w->step, next == UINT64_MAX ? TIMELINE_NEVER : MAX(next, now + 1));
 	carry_out(w, w->actions, step.n_actions);
 }
 
-void sim_watcher_look(struct sim_world *w)
+static void step(struct event *e)
+{
+	struct sim_world *w = container_of(e, struct sim_world, step);
+
+	if (is_looking_only(w))
+		sim_watcher_look(w, true);
+	else
+		take_step(w, 0, false);
+}
+
+void sim_watcher_step(struct sim_world *w)
 {
 	if (w->engine)
 		sim_at(w, &w->step, w->time.now_ns);
 }
 
+void sim_watcher_look(struct sim_world *w, bool all)
+{
+	take_step(w, take_samples(w, all), all);
+	sim_looks_taken(w);
+}
+
 void sim_watcher_hint(struct sim_process *p, uint64_t at_ns)
 {
 	struct sim_world *w = p->world;
-
 	for (uint32_t i = 0; w->engine && i < p->n_members; i++)
 		engine_hint(w->engine, w->time.now_ns, p->members[i].engine_job, at_ns, 0);
-	sim_watcher_look(w);
+	sim_watcher_step(w);
 }
 
 void sim_watcher_report(struct sim_world *w, uint64_t ticket, uint64_t took_ns)
@@ -141,6 +162,10 @@ static int configure(struct sim_world *w)
 	if (!w->config.policy)
 		return -EINVAL;
 	w->config.params = s->params;
+	if (s->detect > SIM_DETECT_TRAP) {
+		w->config.interval_ns = s->detect;
+		w->config.critical_interval_ns = MIN(s->detect, w->config.critical_interval_ns);
+	}
 	if (s->online_permille)
 		w->config.online_permille = s->online_permille;
 	if (s->offline_permille)
@@ -251,7 +276,7 @@ int sim_watcher_init(struct sim_world *w)
 	r = add_all(w);
 	if (r < 0)
 		return r;
-	sim_watcher_look(w);
+	sim_looks_init(w);
 	return 0;
 }
 

@@ -7,6 +7,7 @@
  *   client.c   programs: when they prepare, announce and send requests
  *   machine.c  the GPU (share.c: who gets how much; slots.c: who is on it at all)
  *   backend.c  carries out suspends and resumes, which takes time
+ *   looks.c    when somebody looks at whom
  *   watcher.c  the engine's eyes: samples, hints, steps
  *   tracing.c  what is told to a trace
  *
@@ -29,6 +30,8 @@ struct sim_member {
 	struct sim_gpu *gpu;
 	struct sim_queue *queues; /* of the machine, one a stream */
 	uint32_t engine_job;
+	bool watched; /* idle when last looked at: the next request tells that it comes */
+	struct event seen; /* it has told */
 	struct event guard; /* at the deadline of its hold */
 	bool held; /* as a whole, or on its way */
 	uint64_t deadline_ns; /* of the hold */
@@ -134,7 +137,9 @@ struct sim_world {
 	struct engine *engine;
 	void *engine_memory;
 	struct engine_config config;
-	struct event step;
+	struct event step; /* of the engine's own accord; where nobody is watched, a look as well */
+	struct event look; /* at everybody */
+	struct event look_online; /* at online jobs, while one of them has work */
 	struct sim_member **jobs; /* in the order they were added */
 	size_t n_jobs;
 	struct sim_member **by_id; /* a hash table, half empty at least */
@@ -174,9 +179,19 @@ void sim_backend_ask(struct sim_gpu *gpu, const struct engine_action *actions, s
 /* Held with work or not: to be called where either changed. */
 void sim_backend_note_wait(struct sim_gpu *gpu, size_t queue);
 
+/* looks.c */
+void sim_looks_init(struct sim_world *w);
+void sim_looks_submitted(struct sim_member *m);
+/* A program says that it is done: worth a look. */
+void sim_looks_told(struct sim_world *w);
+/* The samples of a look were taken and judged. */
+void sim_looks_taken(struct sim_world *w);
+
 /* watcher.c */
 int sim_watcher_init(struct sim_world *w);
-void sim_watcher_look(struct sim_world *w); /* a step at this instant */
+void sim_watcher_step(struct sim_world *w); /* soon: at this instant */
+/* A step now with samples: of everybody, or of online jobs. */
+void sim_watcher_look(struct sim_world *w, bool all);
 void sim_watcher_hint(struct sim_process *p, uint64_t at_ns);
 void sim_watcher_report(struct sim_world *w, uint64_t ticket, uint64_t took_ns);
 /* NULL: no such job. */

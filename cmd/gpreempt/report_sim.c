@@ -325,7 +325,7 @@ static void put_sweep(struct page *p, struct json_object *root)
 void report_sim(struct page *p, size_t nth, struct json_object *root)
 {
 	struct json_object *settings = field_object(root, "settings");
-	char title[240], subtitle[300];
+	char title[240], subtitle[640];
 	double seconds;
 	uint64_t gpus, seed;
 	int n;
@@ -341,8 +341,11 @@ void report_sim(struct page *p, size_t nth, struct json_object *root)
 	if (field_number(settings, "duration_s", &seconds))
 		n += snprintf(subtitle + n, sizeof(subtitle) - (size_t)n, ", %g s", seconds);
 	if (field_count(root, "seed", &seed))
-		snprintf(subtitle + n, sizeof(subtitle) - (size_t)n, ", seed %llu",
-			 (unsigned long long)seed);
+		n += snprintf(subtitle + n, sizeof(subtitle) - (size_t)n, ", seed %llu",
+			      (unsigned long long)seed);
+	if (field_text(settings, "assumes")[0])
+		snprintf(subtitle + n, sizeof(subtitle) - (size_t)n, ". Assumed: %.300s",
+			 field_text(settings, "assumes"));
 	html_section(p, nth, title, subtitle, GROUND_MODELLED);
 	put_tiles(p, root);
 	put_latency(p, root);

@@ -31,7 +31,7 @@ struct trace_gpu {
 };
 
 struct trace {
-	char scenario[80], policy[80], chip[40];
+	char scenario[80], policy[80], chip[40], assumes[300];
 	enum ground ground;
 	uint64_t duration_ns, last_ns;
 	struct trace_row *rows; /* by their number */
@@ -54,6 +54,7 @@ struct trace *trace_new(struct json_object *head)
 	snprintf(t->scenario, sizeof(t->scenario), "%s", field_text(other, "scenario"));
 	snprintf(t->policy, sizeof(t->policy), "%s", field_text(other, "policy"));
 	snprintf(t->chip, sizeof(t->chip), "%s", field_text(other, "chip"));
+	snprintf(t->assumes, sizeof(t->assumes), "%s", field_text(other, "assumes"));
 	t->ground = field_ground(other);
 	field_count(other, "duration_ns", &t->duration_ns);
 	t->duration_ns = MIN(t->duration_ns, (uint64_t)MAX_TIME_US * 1000);
@@ -415,11 +416,12 @@ static void put_slots(struct page *p, const struct trace *t, const struct lane_w
 void report_trace(struct page *p, size_t nth, const struct trace *t)
 {
 	struct lane_window w = choose_window(t);
-	char title[200], subtitle[200];
+	char title[200], subtitle[560];
 
 	snprintf(title, sizeof(title), "%s, over time", t->scenario[0] ? t->scenario : "a trace");
-	snprintf(subtitle, sizeof(subtitle), "%s%s%s%s", t->policy[0] ? "policy " : "", t->policy,
-		 t->chip[0] ? ", a model of " : "", t->chip);
+	snprintf(subtitle, sizeof(subtitle), "%s%s%s%s%s%s", t->policy[0] ? "policy " : "",
+		 t->policy, t->chip[0] ? ", a model of " : "", t->chip,
+		 t->assumes[0] ? ". Assumed: " : "", t->assumes);
 	html_section(p, nth, title, subtitle, t->ground);
 	for (size_t i = 0; i < t->n_gpus && i < DRAWN_GPUS; i++)
 		put_timeline(p, t, i, &w);

@@ -11,8 +11,9 @@ const char help_sim[] =
 	"  --seed N            of all that is random, default 1\n"
 	"  --trace FILE        write what happened there, for chrome://tracing or Perfetto\n"
 	"  --duration S        seconds to simulate\n"
+	"  --detect HOW        how work is seen: watch, trap, or look:5ms; default watch\n"
 	"  --announce WHEN     of requests: none, submission, or so long before it (100us)\n"
-	"  --costs NAME        what acting costs: kfd-extension, kfd-stock, nvrm\n"
+	"  --costs NAME        what acting costs: kfd-stock, kfd-extension, nvrm\n"
 	"  --cycle-us US       how long a scheduling cycle takes instead\n"
 	"  --save-area PLACE   of what is preempted: hbm or host\n"
 	"  --kernel-scale X    makes every kernel X times as long\n"
@@ -84,6 +85,7 @@ static int parse(struct cli *cli, int argc, char **argv, struct arguments *a)
 		{ "seed", 0, option_number, &a->seed, 0, UINT64_MAX },
 		{ "trace", 0, option_text, &a->trace },
 		{ "duration", 0, option_duration, a },
+		{ "detect", 0, option_setting, a },
 		{ "announce", 0, option_setting, a },
 		{ "costs", 0, option_setting, a },
 		{ "cycle-us", 0, option_cycle, a },

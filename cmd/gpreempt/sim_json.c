@@ -91,6 +91,14 @@ static struct json_object *with_count(uint64_t n, const struct sim_quantiles *q)
 	return object;
 }
 
+static struct json_object *preemptions_json(const struct sim_result *r)
+{
+	struct json_object *object = with_count(r->preemptions, &r->preemption);
+
+	json_add(object, "suspend_us", json_us(r->suspend_ns));
+	return object;
+}
+
 static struct json_object *slots_json(const struct sim_result *r)
 {
 	struct json_object *object = json_object_new_object();
@@ -157,7 +165,7 @@ static void add_outcome(struct json_object *object, const struct sim_outcome *o)
 	json_add(object, "online", online);
 	add_shares(object, o, SIM_ENGINE);
 	json_add(object, "baselines", baselines_json(o));
-	json_add(object, "preemptions", with_count(ours->preemptions, &ours->preemption));
+	json_add(object, "preemptions", preemptions_json(ours));
 	json_add(object, "inversions", with_count(ours->inversion.n, &ours->inversion));
 	json_add_uint(object, "cycles", ours->cycles);
 	json_add_uint(object, "engine_steps", ours->engine_steps);
@@ -167,6 +175,21 @@ static void add_outcome(struct json_object *object, const struct sim_outcome *o)
 	json_add(object, "jobs", jobs_json(ours));
 }
 
+static void add_sight(struct json_object *object, const struct sim_scenario *s)
+{
+	struct sim_sight sight = sim_sight(s);
+	char text[UNIT_TEXT], assumes[SIM_ASSUMES];
+
+	json_add_string(object, "detect",
+			sight.any ? sim_detect_text(s->detect, text, sizeof(text)) : "none");
+	if (sight.any && s->detect <= SIM_DETECT_TRAP)
+		json_add(object, "seen_after_us", json_us(sight.begin_ns));
+	if (sight.any)
+		json_add(object, "look_every_us", json_us(sight.look_ns));
+	json_add_string(object, "announce", sim_announce_text(s, text, sizeof(text)));
+	json_add_string(object, "assumes", sim_assumes(s, assumes));
+}
+
 static struct json_object *settings_json(const struct sim_scenario *s)
 {
 	struct json_object *object = json_object_new_object();
@@ -174,6 +197,7 @@ static struct json_object *settings_json(const struct sim_scenario *s)
 	json_add_string(object, "chip", s->chip);
 	json_add_uint(object, "gpus", s->gpus);
 	json_add_string(object, "costs", s->costs);
+	add_sight(object, s);
 	json_add_string(object, "save_area", s->save_in_host_memory ? "host" : "hbm");
 	json_add(object, "duration_s", json_decimal((double)s->duration_ns / 1e9, 3));
 	json_add(object, "kernel_scale", json_decimal((double)s->kernel_permille / 1000, 3));

@@ -115,17 +115,17 @@ static void print_rest(const struct sim_result *r)
 static void print_head(struct cli *cli, const struct sim_report *report)
 {
 	const struct sim_scenario *s = &report->written;
-	char name[SIM_NAME + 16], time[UNIT_TEXT], cycle[UNIT_TEXT];
+	char name[SIM_NAME + 16], time[UNIT_TEXT], cycle[UNIT_TEXT], assumes[SIM_ASSUMES];
 
 	printf("%s: %s\n", bold(cli, s->name, name, sizeof(name)), s->title);
-	printf("%u x %s, %s, costs of %s, seed %llu", s->gpus, s->chip,
-	       unit_text(UNIT_DURATION, s->duration_ns, time), s->costs,
-	       (unsigned long long)report->seed);
+	printf("%u x %s, %s, seed %llu", s->gpus, s->chip,
+	       unit_text(UNIT_DURATION, s->duration_ns, time), (unsigned long long)report->seed);
 	if (s->cycle_ns)
 		printf(", a cycle of %s", unit_text(UNIT_DURATION, s->cycle_ns, cycle));
 	if (s->kernel_permille != 1000)
 		printf(", kernels x %s", unit_text(UNIT_SCALE, s->kernel_permille, cycle));
 	printf("%s\n", s->save_in_host_memory ? ", save areas in host memory" : "");
+	printf("Assumed: %s.\n", sim_assumes(s, assumes));
 	printf("All figures are modelled. OFFLINE and TOTAL: parts of what no preemption gets done,"
 	       "\nof offline work and of all requests.\n\n");
 }

@@ -144,19 +144,67 @@ class Options(Sim):
     def test_each_has_its_effect(self):
         settings = self.sim('disb-a', '--duration', '500ms', '--costs', 'kfd-stock', '--cycle-us',
                             77, '--save-area', 'host', '--kernel-scale', '2')['settings']
+        seen = {key: settings.pop(key) for key in ('detect', 'seen_after_us', 'look_every_us',
+                                                   'announce', 'assumes')}
         self.assertEqual(settings, {'chip': 'mi100', 'gpus': 1, 'costs': 'kfd-stock',
                                     'save_area': 'host', 'duration_s': 0.5, 'kernel_scale': 2,
                                     'cycle_us': 77})
+        self.assertEqual(list(seen.values()), [
+            'watch', 20, 200, 'none', 'costs of kfd-stock; work seen after 20us (watch), its end '
+            'by looks every 200us; nothing announced'])
         for when, jobs in (('none', [None, None]), ('submission', [0, None]), ('50us', [50, None])):
             told = self.sim('disb-a', *SHORT, '--announce', when)['jobs']
             self.assertEqual([job.get('announce_us') for job in told], jobs)
         plain = self.mean()
-        self.assertGreater(self.mean('--costs', 'kfd-stock'), plain)
+        self.assertLess(self.mean('--costs', 'kfd-extension'), plain)
         self.assertGreater(self.mean('--cycle-us', 500), plain)
         self.assertGreater(self.mean('--save-area', 'host'), plain)
         self.assertGreater(self.mean('--kernel-scale', 2), 1.5 * plain)
         self.assertLess(self.mean('--announce', '100us'), plain)
-        self.assertGreater(self.mean('--announce', 'none'), plain)
+        self.assertEqual(self.mean('--announce', 'none'), plain)
+        self.assertEqual(self.mean('--detect', 'watch'), plain)
+        self.assertLess(self.mean('--detect', 'trap'), plain)
+        self.assertGreater(self.mean('--detect', 'look:5ms'), plain)
+
+    def test_what_is_assumed_stands_at_the_head(self):
+        for args, assumed in ((), 'costs of kfd-stock; work seen after 20us (watch), its end by '
+                               'looks every 200us; nothing announced'), \
+                (('--detect', 'trap', '--costs', 'kfd-extension', '--announce', 'submission'),
+                 'costs of kfd-extension; work seen after 10us (trap), its end by looks every '
+                 '200us; announced at submission'), \
+                (('--detect', 'look:1ms', '--announce', '100us'),
+                 'costs of kfd-stock; work seen by looks every 1ms; announced 100us ahead'), \
+                (('--costs', 'nvrm'),
+                 'costs of nvrm; work not seen; nothing announced'):
+            out = self.ok(run('sim', 'disb-a', *SHORT, *args))
+            self.assertIn(f'\nAssumed: {assumed}.\n', out)
+            self.assertTrue(all(len(line) <= 150 for line in out.splitlines()))
+            settings = self.sim('disb-a', *SHORT, *args)['settings']
+            self.assertEqual(settings['assumes'], assumed)
+        self.assertEqual((settings['detect'], settings['announce']), ('none', 'none'))
+        self.assertNotIn('seen_after_us', settings)
+
+    def test_a_file_says_what_its_own_programs_announce(self):
+        path = self.scenario('[scenario]\ntitle = t\nduration = 1s\ndetect = trap\n[job a]\n'
+                             'class = online\nmodel = VGG\nrate = 20/s\nannounce = 50us\n'
+                             '[job b]\nclass = online\nmodel = BERT\nrate = 20/s\n')
+        answer = self.sim(path)
+        self.assertEqual((answer['settings']['detect'], answer['settings']['announce']),
+                         ('trap', 'by job'))
+        self.assertEqual([j.get('announce_us') for j in answer['jobs']], [50, None])
+        answer = self.sim(path, '--announce', 'none', '--detect', 'watch')
+        self.assertEqual((answer['settings']['detect'], answer['settings']['announce']),
+                         ('watch', 'none'))
+
+    def test_detection_can_be_swept(self):
+        path = self.scenario('[scenario]\ntitle = t\nduration = 1s\n[job a]\nclass = online\n'
+                             'model = VGG\nrate = 20/s\n[job b]\nmodel = Training\n'
+                             '[sweep]\nkey = detect\nvalues = trap watch look:5ms\n')
+        runs = self.sim(path)['runs']
+        self.assertEqual([r['value'] for r in runs], ['trap', 'watch', 'look:5ms'])
+        means = [r['online']['mean_us'] for r in runs]
+        self.assertEqual(means, sorted(means))
+        self.assertLess(means[0], means[2])
 
     def test_the_device_is_another_chip(self):
         answer = json.loads(self.ok(run('--device', 'model:mi308x', '--json', 'sim', 'disb-a',

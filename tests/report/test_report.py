@@ -206,6 +206,12 @@ class Traces(Reports):
             self.check_slots(page, trace)
             self.assertEqual(len(page.of_class('idle')), 2 * answer['settings']['gpus'], scenario)
 
+    def test_what_is_assumed_stands_on_the_page(self):
+        assumed = self.sim('disb-a', '--duration', '0.2')['settings']['assumes']
+        self.assertIn('nothing announced', assumed)
+        for name in ('sim.json', 'trace.json'):
+            self.assertIn(f'. Assumed: {assumed}', self.page(self.path(name)).text)
+
     def test_the_first_preemption_is_drawn_where_it_was(self):
         self.sim('xsched-pair', '--duration', '1')
         page = self.page(self.path('trace.json'))

@@ -26,7 +26,7 @@ struct sim_rig {
 	struct sim_costs costs;
 };
 
-/* An empty scenario of one second on one MI100, at the costs of an extension. */
+/* An empty scenario of one second on one MI100, at the costs of an extension; looks every 5 ms. */
 void sim_rig_init(struct sim_rig *rig);
 /*
  * A process whose request is @kernels kernels of @kernel_ns that fill the GPU, one workgroup
@@ -47,6 +47,12 @@ enum stub_way {
 	STUB_IDLE,
 };
 
+struct stub_look {
+	uint64_t at_ns;
+	size_t n;
+	bool all;
+};
+
 struct stub {
 	enum stub_way way;
 	uint64_t hold_ns; /* deadline of its holds */
@@ -58,6 +64,8 @@ struct stub {
 	struct engine_config config;
 	struct engine_sample seen[64]; /* of the last step */
 	size_t n_seen;
+	struct stub_look looks[8192];
+	size_t n_looks;
 };
 
 extern struct stub stub;

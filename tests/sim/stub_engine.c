@@ -26,6 +26,7 @@ struct engine {
 struct stub stub;
 
 const struct engine_config engine_config_default = {
+	.interval_ns = 5 * MSEC,
 	.hold_max_ns = 100 * MSEC,
 	.min_run_ns = 2 * MSEC,
 };
@@ -157,6 +158,10 @@ void engine_step(struct engine *e, struct engine_step *step)
 	stub.steps++;
 	step->n_actions = 0;
 	step->wake_ns = step->now_ns + stub.interval_ns;
+	step->due_ns = UINT64_MAX;
+	if (step->n_samples && stub.n_looks < ARRAY_SIZE(stub.looks))
+		stub.looks[stub.n_looks++] =
+			(struct stub_look){ step->now_ns, step->n_samples, step->complete };
 	look(e, step);
 	for (size_t i = 0; i < e->n; i++) {
 		struct stub_job *j = &e->jobs[i];

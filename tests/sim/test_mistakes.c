@@ -80,6 +80,12 @@ static const struct mistake {
 	{ JOB "rate = 0/s\n", 5, 8, "rate is 0.001/s to", "" },
 	{ JOB "announce = maybe\n", 5, 12, "'maybe' is not a duration", "" },
 	{ HEAD "[costs c]\nhost = 64GB\n", 4, 8, "is not a speed", "" },
+	{ HEAD "detect = seen\n", 3, 10, "neither watch nor trap, nor as look:5ms", "" },
+	{ HEAD "detect = look\n", 3, 10, "neither watch nor trap", "" },
+	{ HEAD "detect = look:5\n", 3, 10, "'5' is not a duration", "" },
+	{ HEAD "detect = look:1us\n", 3, 10, "detect is 10us to 1s, not 1us", "" },
+	{ HEAD "[detection]\nlook-share = 0 %\n", 4, 14, "look-share is 0.1% to 100%", "" },
+	{ HEAD "[detection]\n[detection]\n", 4, 11, "a second [detection]", "" },
 	/* what does not go together */
 	{ JOB "arrival = poisson\n", 3, 1, "needs a 'rate'", "" },
 	{ JOB "arrival = continuous\nrate = 1/s\n", 3, 1, "does not follow it", "" },
@@ -182,9 +188,10 @@ static void values_are_exact_and_come_back_as_written(void **state)
 /* ---- where our own numbers come from ---- */
 
 static const char *const sources[] = {
-	"assumed",   "measured",	 "arXiv", "Linux",	"PCIe",		 "as there",
-	"swept",     "perform_timestep", "MB",	  "workgroups", "ring pointers", "UNMAP_QUEUES",
-	"RM has no", "not known",
+	"assumed",   "measured",   "arXiv",	    "Linux",
+	"PCIe",	     "as there",   "swept",	    "perform_timestep",
+	"MB",	     "workgroups", "ring pointers", "UNMAP_QUEUES",
+	"RM has no", "not known",  "the daemon's",
 };
 
 static bool has_source(const char *line, size_t len)
@@ -198,7 +205,7 @@ static bool has_source(const char *line, size_t len)
 	return false;
 }
 
-/* Lines of [model] and [costs] in a file; how many numbers it has. */
+/* Lines of [model], [costs] and [detection] in a file; how many numbers it has. */
 static size_t check_sources(const struct sim_builtin *b)
 {
 	bool table = false;
@@ -207,7 +214,8 @@ static size_t check_sources(const struct sim_builtin *b)
 	for (const char *line = b->text, *end; *line; line = end + 1) {
 		end = strchrnul(line, '\n');
 		if (*line == '[')
-			table = !strncmp(line, "[model ", 7) || !strncmp(line, "[costs ", 7);
+			table = !strncmp(line, "[model ", 7) || !strncmp(line, "[costs ", 7) ||
+				!strncmp(line, "[detection]", 11);
 		else if (table && end > line && *line != ';') {
 			if (!has_source(line, (size_t)(end - line)))
 				fail_msg("%s: no source: %.*s", b->name, (int)(end - line), line);

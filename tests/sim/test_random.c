@@ -49,6 +49,18 @@ static void roll_job(struct rolled *r, enum job_class class)
 		job->announce_ns = roll(r, 0, 200 * USEC);
 }
 
+/* How work is seen, and what acting does. */
+static void roll_driver(struct rolled *r)
+{
+	struct sim_costs *c = &r->rig.costs;
+
+	if (roll(r, 0, 2))
+		r->rig.s.detect = roll(r, SIM_DETECT_WATCH, SIM_DETECT_TRAP);
+	r->rig.s.detection.look_permille = roll(r, 10, 500);
+	c->disturbs_all = roll(r, 0, 1);
+	c->counts_progress = roll(r, 0, 3);
+}
+
 static void roll_scenario(struct rolled *r, uint64_t seed)
 {
 	size_t n_policies = 0;
@@ -63,8 +75,7 @@ static void roll_scenario(struct rolled *r, uint64_t seed)
 	r->rig.s.cycle_ns = roll(r, 20 * USEC, 500 * USEC);
 	r->rig.s.kernel_permille = roll(r, 500, 2000);
 	r->rig.s.save_in_host_memory = !roll(r, 0, 3);
-	r->rig.costs.disturbs_all = roll(r, 0, 1);
-	r->rig.costs.counts_progress = roll(r, 0, 3);
+	roll_driver(r);
 	for (uint64_t i = roll(r, 0, 2); i--;)
 		roll_job(r, JOB_ONLINE);
 	for (uint64_t i = roll(r, 0, 3); i--;)

@@ -9,7 +9,8 @@
 #include <string.h>
 #include <cmocka.h>
 
-#include "sim/scenario.h"
+#include "sim/sim.h"
+#include "util/units.h"
 #include "util/macros.h"
 
 #define HEAD "[scenario]\ntitle = t\n"
@@ -270,7 +271,70 @@ static void an_option_is_checked_as_the_file_is(void **state)
 	sim_scenario_free(s);
 }
 
+static void how_work_is_seen_is_a_key_and_an_option(void **state)
+{
+	struct sim_scenario *s = parse(HEAD "detect = trap\n"
+					    "[detection]\nwatch = 7us\ntrap = 3us\nlook = 30us\n"
+					    "look-share = 30 %\nlook-least = 60us\n");
+	struct inifile_mistake m;
+	char text[UNIT_TEXT], assumes[SIM_ASSUMES];
+
+	assert_int_equal(s->detect, SIM_DETECT_TRAP);
+	assert_int_equal(s->detection.watch_ns, 7000);
+	assert_int_equal(sim_sight(s).begin_ns, 3000);
+	assert_int_equal(sim_sight(s).look_ns, 100000);
+	assert_string_equal(sim_detect_text(s->detect, text, sizeof(text)), "trap");
+	assert_int_equal(sim_scenario_set(s, "detect", "watch", &m), 0);
+	assert_int_equal(sim_sight(s).begin_ns, 7000);
+	assert_string_equal(sim_assumes(s, assumes),
+			    "costs of kfd-stock; work seen after 7us (watch), its end by looks "
+			    "every 100us; nothing announced");
+	assert_int_equal(sim_scenario_set(s, "detect", "look:5ms", &m), 0);
+	assert_int_equal(sim_sight(s).begin_ns, 5 * NSEC_PER_MSEC);
+	assert_string_equal(sim_detect_text(s->detect, text, sizeof(text)), "look:5ms");
+	assert_int_equal(sim_scenario_set(s, "costs", "nvrm", &m), 0);
+	assert_string_equal(sim_assumes(s, assumes),
+			    "costs of nvrm; work not seen; nothing announced");
+	sim_scenario_free(s);
+}
+
+static void who_announces_what_is_said_in_words(void **state)
+{
+	struct sim_scenario *s = parse(HEAD "[job a]\nmodel = VGG\nclass = online\n"
+					    "[job b]\nmodel = VGG\n"
+					    "[job c]\nmodel = VGG\nclass = online\n");
+	struct inifile_mistake m;
+	char text[UNIT_TEXT], assumes[SIM_ASSUMES];
+
+	assert_string_equal(sim_announce_text(s, text, sizeof(text)), "none");
+	s->jobs[2].announce_ns = 0;
+	assert_string_equal(sim_announce_text(s, text, sizeof(text)), "by job");
+	assert_non_null(strstr(sim_assumes(s, assumes), "; announced by some jobs"));
+	assert_int_equal(sim_scenario_set(s, "announce", "100us", &m), 0);
+	assert_string_equal(sim_announce_text(s, text, sizeof(text)), "100us");
+	assert_non_null(strstr(sim_assumes(s, assumes), "; announced 100us ahead"));
+	assert_int_equal(sim_scenario_set(s, "announce", "submission", &m), 0);
+	assert_non_null(strstr(sim_assumes(s, assumes), "; announced at submission"));
+	sim_scenario_free(s);
+}
+
 /* ---- built-in ones ---- */
+
+/* The promise: unmodified programs, the stock driver, watchpoints. */
+static void unless_told_otherwise_nothing_is_announced_on_a_stock_driver(void **state)
+{
+	for (const char *const *name = sim_scenario_names; *name; name++) {
+		struct sim_scenario *s = NULL;
+		struct inifile_mistake m;
+		char assumes[SIM_ASSUMES];
+
+		assert_int_equal(sim_scenario_read(*name, &s, &m), 0);
+		assert_string_equal(sim_assumes(s, assumes),
+				    "costs of kfd-stock; work seen after 20us (watch), its end by "
+				    "looks every 200us; nothing announced");
+		sim_scenario_free(s);
+	}
+}
 
 static void every_built_in_scenario_is_sound(void **state)
 {
@@ -320,6 +384,9 @@ int main(void)
 		cmocka_unit_test(a_sweep_cannot_make_more_queues_than_a_file_may),
 		cmocka_unit_test(models_and_settings_can_be_swept),
 		cmocka_unit_test(an_option_is_checked_as_the_file_is),
+		cmocka_unit_test(how_work_is_seen_is_a_key_and_an_option),
+		cmocka_unit_test(who_announces_what_is_said_in_words),
+		cmocka_unit_test(unless_told_otherwise_nothing_is_announced_on_a_stock_driver),
 		cmocka_unit_test(every_built_in_scenario_is_sound),
 		cmocka_unit_test(what_is_neither_built_in_nor_a_file_gets_the_list),
 	};

@@ -56,6 +56,18 @@ class Traces(unittest.TestCase):
                 self.check(*(self.trace('disb-d', '--policy', policy, '--seed', seed)
                              for seed in SEEDS))
 
+    def test_however_work_is_seen_and_whatever_acting_costs(self):
+        self.check(*(self.trace('disb-e', *args) for args in (
+            ('--detect', 'trap', '--costs', 'kfd-extension'), ('--detect', 'look:5ms'),
+            ('--announce', '100us'), ('--costs', 'nvrm'),
+            ('--costs', 'nvrm', '--announce', 'submission'))))
+
+    def test_what_is_assumed_is_in_it(self):
+        with open(self.trace('disb-a'), encoding='utf-8') as f:
+            told = json.load(f)['otherData']
+        self.assertEqual(told['assumes'], 'costs of kfd-stock; work seen after 20us (watch), its '
+                         'end by looks every 200us; nothing announced')
+
     def test_preemptions_are_in_it_one_by_one(self):
         path = os.path.join(self.folder, 'trace.json')
         result = sim('disb-a', '--trace', path, '--duration', '1')
