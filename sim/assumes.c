@@ -80,7 +80,7 @@ static void sight(const struct sim_scenario *s, char *buf, size_t size)
 	unit_text(UNIT_DURATION, sight.begin_ns, begin);
 	unit_text(UNIT_DURATION, sight.look_ns, end);
 	if (!sight.any)
-		snprintf(buf, size, "work not seen");
+		snprintf(buf, size, "work not seen, processes take turns");
 	else if (s->detect > SIM_DETECT_TRAP)
 		snprintf(buf, size, "work seen by looks every %s", end);
 	else

@@ -18,17 +18,33 @@ static bool makes_sense(const struct sim_scenario *s)
 	return true;
 }
 
-/* Only who acts needs to know what acting costs. */
+/* Where processes take turns at the GPU the daemon has offline ones take turns, too. */
+const struct gpol_ops *sim_scenario_policy(const struct sim_scenario *s)
+{
+	const struct sim_costs *costs = sim_costs_of(s);
+
+	if (s->policy[0])
+		return gpol_find(s->policy);
+	return costs && costs->change_ns ? &gpol_rotate : &gpol_priority;
+}
+
+const struct gpol_ops *sim_world_policy(const struct sim_world *w)
+{
+	return w->options->policy ? w->options->policy : sim_scenario_policy(w->s);
+}
+
+/* Only who acts needs to know what acting costs; how a GPU is shared is everybody's concern. */
 static int set_costs(struct sim_world *w)
 {
 	const struct sim_costs *costs = sim_costs_of(w->s);
 
 	w->bytes_per_s = w->chip->hbm_bytes_per_s;
+	if (costs)
+		w->costs = *costs;
 	if (w->options->mode != SIM_ENGINE)
 		return 0;
 	if (!costs)
 		return -EINVAL;
-	w->costs = *costs;
 	if (w->s->cycle_ns)
 		w->costs.cycle_ns = w->s->cycle_ns;
 	if (w->s->save_in_host_memory && costs->host_bytes_per_s)
@@ -113,6 +129,40 @@ static size_t count_queues(const struct sim_world *w, uint32_t gpu)
 	return n;
 }
 
+/* ---- slices ---- */
+
+bool sim_takes_turns(const struct sim_world *w)
+{
+	return w->costs.change_ns && w->options->mode <= SIM_NONE;
+}
+
+static uint32_t count_members(const struct sim_world *w, uint32_t gpu, bool online)
+{
+	uint32_t n = 0;
+
+	for (size_t i = 0; i < w->n_processes; i++) {
+		const struct sim_process *p = &w->processes[i];
+
+		for (uint32_t m = 0; m < p->n_members; m++)
+			n += p->job->online == online && is_on(w, p, m, gpu);
+	}
+	return n;
+}
+
+/* As gpreemptd does: long turns for an only online process, short ones for what is in its way. */
+static uint64_t slice_of(const struct sim_world *w, const struct sim_process *p, uint32_t gpu)
+{
+	uint32_t online = count_members(w, gpu, true), offline = count_members(w, gpu, false);
+	const struct gpol_ops *policy = sim_world_policy(w);
+	const struct sim_costs *c = &w->costs;
+
+	if (w->options->mode != SIM_ENGINE || policy == &gpol_none || !online || !offline)
+		return c->slice_ns;
+	if (p->job->online)
+		return online == 1 ? c->long_slice_ns : c->slice_ns;
+	return offline == 1 || policy == &gpol_rotate ? c->short_slice_ns : c->slice_ns;
+}
+
 /* The queues of a member from @first on. */
 static void place_member(struct sim_gpu *gpu, struct sim_process *p, struct sim_member *m,
 			 size_t first)
@@ -124,6 +174,7 @@ static void place_member(struct sim_gpu *gpu, struct sim_process *p, struct sim_
 		m->queues[i].program = p->program;
 		m->queues[i].process = p->index;
 		m->queues[i].online = p->job->online;
+		m->queues[i].slice_ns = slice_of(p->world, p, gpu->index);
 		gpu->streams[first + i] = &p->streams[i];
 		gpu->members[first + i] = m;
 	}
@@ -156,6 +207,7 @@ static int make_gpu(struct sim_world *w, struct sim_gpu *gpu, uint32_t index)
 	r = sim_machine_init(&gpu->machine, w->options->mode, w->chip, n);
 	if (r < 0)
 		return r;
+	gpu->machine.change_ns = sim_takes_turns(w) ? w->costs.change_ns : 0;
 	gpu->streams = calloc(n + 1, sizeof(struct sim_stream *));
 	gpu->members = calloc(n + 1, sizeof(struct sim_member *));
 	gpu->waits = calloc(n + 1, sizeof(*gpu->waits));

@@ -102,6 +102,10 @@ const struct sim_key sim_costs_keys[] = {
 	YES_NO("counts-progress", S, counts_progress),
 	NUMBER("save", S, save_bytes, UNIT_BYTES, 0, 1ull << 40),
 	NUMBER("host", S, host_bytes_per_s, UNIT_BYTES_PER_S, 0, 1000000000000000),
+	DURATION("change", S, change_ns),
+	DURATION("slice", S, slice_ns),
+	DURATION("short-slice", S, short_slice_ns),
+	DURATION("long-slice", S, long_slice_ns),
 	{ 0 },
 };
 #undef S

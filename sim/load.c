@@ -56,12 +56,12 @@ static struct sim_scenario *new_scenario(const char *file)
 	if (len > strlen(".ini") && !strcmp(s->name + len - strlen(".ini"), ".ini"))
 		s->name[len - strlen(".ini")] = '\0';
 	snprintf(s->chip, sizeof(s->chip), "mi100");
-	snprintf(s->policy, sizeof(s->policy), "priority");
 	snprintf(s->costs, sizeof(s->costs), "kfd-stock");
 	s->gpus = 1;
 	s->duration_ns = 10 * NSEC_PER_SEC;
 	s->kernel_permille = 1000;
 	s->params = gpol_params_default;
+	s->params.turn_ns = 0;
 	return s;
 }
 

@@ -52,6 +52,7 @@ int sim_machine_init(struct sim_machine *m, enum sim_mode mode, const struct mod
 		.on = steal_ptr(&on),
 		.scratch = steal_ptr(&scratch),
 		.n = n_queues,
+		.turn = UINT32_MAX,
 		.slots_stale = true,
 	};
 	return 0;
@@ -115,6 +116,8 @@ uint64_t sim_machine_next_ns(const struct sim_machine *m)
 
 	if (m->now_ns < m->still_until_ns)
 		return MIN(next, m->still_until_ns);
+	if (m->contested)
+		next = MIN(next, m->slice_ends_ns);
 	for (size_t i = 0; i < m->n_on; i++) {
 		if (m->on[i]->has_work)
 			next = MIN(next, done_ns(m, m->on[i]));
@@ -125,6 +128,8 @@ uint64_t sim_machine_next_ns(const struct sim_machine *m)
 void sim_machine_update(struct sim_machine *m)
 {
 	sim_slots_update(m);
+	if (m->change_ns)
+		sim_turns_update(m);
 	sim_share(m);
 }
 

@@ -50,6 +50,7 @@ struct sim_queue {
 	const struct sim_program *program;
 	uint32_t process; /* whose address space */
 	bool online;
+	uint64_t slice_ns; /* where processes take turns */
 	bool has_work;
 	bool has_slot;
 	uint8_t place; /* enum sim_place */
@@ -73,6 +74,11 @@ struct sim_machine {
 	uint64_t still_until_ns; /* nobody gets on before */
 	uint64_t next_order;
 	struct sim_queue *holder; /* SIM_SEQUENTIAL: whose request it is */
+	/* turns, where change_ns is not 0 */
+	uint64_t change_ns; /* from one process to the next */
+	uint32_t turn; /* whose it is */
+	bool contested; /* somebody else has work: it ends with the slice */
+	uint64_t slice_ends_ns;
 	/* slots */
 	bool crowded; /* more queues or processes than fit: they take turns */
 	bool slots_stale;
@@ -116,6 +122,9 @@ uint64_t sim_move_ns(uint64_t bytes, uint64_t bytes_per_s);
 /* slots.c */
 void sim_slots_update(struct sim_machine *m); /* part of sim_machine_update */
 void sim_slots_end(struct sim_machine *m); /* waits that are not over count up to now */
+
+/* turns.c: whose turn it is; part of sim_machine_update. */
+void sim_turns_update(struct sim_machine *m);
 
 /* share.c: sets room and speed of all queues, and inverted. */
 void sim_share(struct sim_machine *m);

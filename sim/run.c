@@ -192,8 +192,8 @@ static int judge(struct sim_world *w, struct sim_result *ret)
 		.cycles = w->cycles,
 		.engine_steps = w->steps,
 		.n_jobs = w->n_processes,
-		.slot_ns = w->s->duration_ns * w->s->gpus * w->chip->n_cp_queues,
 	};
+	bool has_slots = !sim_takes_turns(w);
 
 	r.jobs = calloc(w->n_processes + 1, sizeof(*r.jobs));
 	if (!r.jobs)
@@ -201,7 +201,8 @@ static int judge(struct sim_world *w, struct sim_result *ret)
 	for (uint32_t i = 0; i < w->s->gpus; i++) {
 		const struct sim_machine *m = &w->gpus[i].machine;
 
-		r.slot_used_ns += m->slot_used_ns;
+		r.slot_ns += has_slots ? w->s->duration_ns * w->chip->n_cp_queues : 0;
+		r.slot_used_ns += has_slots ? m->slot_used_ns : 0;
 		r.online_slot_wait_max_ns =
 			MAX(r.online_slot_wait_max_ns, m->online_slot_wait_max_ns);
 	}

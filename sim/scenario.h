@@ -40,6 +40,11 @@ struct sim_costs {
 	bool counts_progress; /* pending work can be seen from outside */
 	uint64_t save_bytes; /* of a full GPU; 0: from the chip */
 	uint64_t host_bytes_per_s; /* a save area in host memory; 0: never there */
+	/*
+	 * change_ns 0: all share the GPU. Else processes take turns at it, each for a slice; the
+	 * daemon gives an online one a long slice and what is in its way a short one.
+	 */
+	uint64_t change_ns, slice_ns, short_slice_ns, long_slice_ns;
 };
 
 /*
@@ -92,7 +97,7 @@ struct sim_scenario {
 	char name[SIM_NAME];
 	char title[128];
 	char chip[SIM_NAME]; /* a preset of gpu/model */
-	char policy[SIM_NAME]; /* unless told otherwise */
+	char policy[SIM_NAME]; /* ""; what the daemon takes at such costs */
 	char costs[SIM_NAME];
 	uint32_t gpus;
 	uint64_t duration_ns;
@@ -101,7 +106,7 @@ struct sim_scenario {
 	uint64_t cycle_ns; /* instead of the cost table's; 0: that */
 	uint64_t detect; /* SIM_DETECT_*, or a duration */
 	struct sim_detection detection;
-	struct gpol_params params;
+	struct gpol_params params; /* turn_ns 0: likewise */
 	uint32_t online_permille, offline_permille; /* of slots */
 	struct sim_job *jobs;
 	size_t n_jobs;

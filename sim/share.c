@@ -168,6 +168,22 @@ static void share_in_sequence(struct sim_machine *m)
 		m->holder->room = m->holder->program->room;
 }
 
+/* All of the process whose turn it is. */
+static void share_in_turns(struct sim_machine *m)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < m->n_on; i++) {
+		struct sim_queue *q = m->on[i];
+
+		if (q->process != m->turn || !sim_queue_runs(q))
+			continue;
+		q->room = q->program->room;
+		m->scratch[n++] = q;
+	}
+	deal(m->scratch, n, SIM_ROOM);
+}
+
 static void set_speeds(struct sim_machine *m)
 {
 	bool still = m->now_ns < m->still_until_ns;
@@ -205,6 +221,8 @@ static void deal_anew(struct sim_machine *m)
 		share_by_priority(m);
 	else if (m->mode == SIM_SEQUENTIAL)
 		share_in_sequence(m);
+	else if (m->change_ns)
+		share_in_turns(m);
 	else
 		share_fairly(m);
 }

@@ -67,7 +67,8 @@ struct sim_result {
 	uint64_t preemptions, cycles, engine_steps;
 	uint64_t work_ns; /* what was done of all requests, as it takes alone */
 	uint64_t offline_work_ns;
-	uint64_t slot_ns, slot_used_ns; /* slots times time, and of it with a queue that had work */
+	/* Slots times time, and of it with a queue that had work; both 0: processes take turns. */
+	uint64_t slot_ns, slot_used_ns;
 	uint64_t online_slot_wait_max_ns; /* an online queue with work and no slot */
 	bool overloaded; /* one of the jobs is */
 	uint32_t starved; /* offline jobs past their bound */
@@ -77,6 +78,9 @@ struct sim_result {
 
 /* NULL: the scenario names no such table. */
 const struct sim_costs *sim_costs_of(const struct sim_scenario *s);
+/* Who gets the GPU unless options say otherwise. NULL: no such policy. */
+const struct gpol_ops *sim_scenario_policy(const struct sim_scenario *s);
+
 /* -ENOMEM, -EINVAL: the scenario names no such chip, costs or policy. */
 int sim_run(const struct sim_scenario *s, const struct sim_options *options,
 	    struct sim_result *ret);

@@ -71,7 +71,7 @@ static bool all_fit(const struct sim_machine *m)
 		processes += m->queues[i].process != last;
 		last = m->queues[i].process;
 	}
-	return queues <= m->chip->n_cp_queues && processes <= m->chip->n_vmid;
+	return m->change_ns || (queues <= m->chip->n_cp_queues && processes <= m->chip->n_vmid);
 }
 
 /* Marks who fits from m->first on; where the next turn begins. */

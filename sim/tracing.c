@@ -52,6 +52,8 @@ static void update_slots(struct sim_gpu *gpu, uint64_t now_ns)
 		else
 			slots.offline++;
 	}
+	if (m->change_ns)
+		return; /* processes take turns: there are none */
 	slots.free = m->chip->n_cp_queues - (uint32_t)m->n_on;
 	if (memcmp(&slots, &gpu->traced_slots, sizeof(slots)) == 0)
 		return;

@@ -5,6 +5,8 @@
 #include "sim/world.h"
 #include "util/macros.h"
 
+#define TURN_BETWEEN_SLICES_NS (200 * NSEC_PER_MSEC) /* the daemon's, where it makes slices short */
+
 /* ---- what is to be seen ---- */
 
 /*
@@ -123,8 +125,11 @@ void sim_watcher_look(struct sim_world *w, bool all)
 void sim_watcher_hint(struct sim_process *p, uint64_t at_ns)
 {
 	struct sim_world *w = p->world;
+	/* Where nobody can see that it is done the program has to say how long it takes. */
+	uint64_t for_ns = w->costs.counts_progress ? 0 : p->program->alone_ns;
+
 	for (uint32_t i = 0; w->engine && i < p->n_members; i++)
-		engine_hint(w->engine, w->time.now_ns, p->members[i].engine_job, at_ns, 0);
+		engine_hint(w->engine, w->time.now_ns, p->members[i].engine_job, at_ns, for_ns);
 	sim_watcher_step(w);
 }
 
@@ -150,6 +155,7 @@ static void set_costs(struct sim_world *w)
 		.cycle_ns = c->cycle_ns,
 		.disturbs_all = c->disturbs_all,
 		.counts_progress = c->counts_progress,
+		.suspends_first = c->change_ns != 0,
 	};
 }
 
@@ -158,10 +164,13 @@ static int configure(struct sim_world *w)
 	const struct sim_scenario *s = w->s;
 
 	w->config = engine_config_default;
-	w->config.policy = w->options->policy ? w->options->policy : gpol_find(s->policy);
+	w->config.policy = sim_world_policy(w);
 	if (!w->config.policy)
 		return -EINVAL;
 	w->config.params = s->params;
+	if (!s->params.turn_ns)
+		w->config.params.turn_ns =
+			w->costs.change_ns ? TURN_BETWEEN_SLICES_NS : gpol_params_default.turn_ns;
 	if (s->detect > SIM_DETECT_TRAP) {
 		w->config.interval_ns = s->detect;
 		w->config.critical_interval_ns = MIN(s->detect, w->config.critical_interval_ns);
@@ -222,7 +231,7 @@ static int add_all(struct sim_world *w)
 	int r = 0;
 
 	for (uint32_t i = 0; !r && i < w->s->gpus; i++)
-		r = engine_add_gpu(w->engine, i, w->chip->n_cp_queues);
+		r = engine_add_gpu(w->engine, i, w->costs.change_ns ? 0 : w->chip->n_cp_queues);
 	for (size_t i = 0; !r && i < w->n_processes; i++) {
 		for (uint32_t n = 0; !r && n < w->processes[i].n_members; n++)
 			r = add_member(w, &w->processes[i].members[n]);

@@ -151,9 +151,14 @@ struct sim_world {
 };
 
 /* build.c: a world that could not be made is to be taken down too */
+/* The policy in force; NULL: there is no such. */
+const struct gpol_ops *sim_world_policy(const struct sim_world *w);
 int sim_world_init(struct sim_world *w, const struct sim_scenario *s,
 		   const struct sim_options *options);
 void sim_world_done(struct sim_world *w);
+
+/* Processes have the GPU one at a time, not queues slots. */
+bool sim_takes_turns(const struct sim_world *w);
 
 /* Sets an event; shortage of memory ends the run. */
 void sim_at(struct sim_world *w, struct event *e, uint64_t at_ns);

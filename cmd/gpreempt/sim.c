@@ -168,7 +168,8 @@ static int prepare(struct cli *cli, const struct arguments *a, struct sim_report
 	}
 	if (a->policy && sim_scenario_set(report->s, "policy", a->policy, &m) < 0)
 		return fail_option(cli, "policy", &m);
-	report->policy = gpol_find(report->s->policy);
+	report->policy = sim_scenario_policy(report->s);
+	snprintf(report->s->policy, sizeof(report->s->policy), "%s", report->policy->name);
 	report->seed = a->seed;
 	return choose_chip(cli, report->s);
 }

@@ -171,7 +171,8 @@ static void add_outcome(struct json_object *object, const struct sim_outcome *o)
 	json_add_uint(object, "engine_steps", ours->engine_steps);
 	json_add_uint(object, "starved", ours->starved);
 	add_bool(object, "overloaded", ours->overloaded);
-	json_add(object, "slots", slots_json(ours));
+	if (ours->slot_ns)
+		json_add(object, "slots", slots_json(ours));
 	json_add(object, "jobs", jobs_json(ours));
 }
 

@@ -106,8 +106,9 @@ static void print_rest(const struct sim_result *r)
 		       (unsigned long long)r->inversion.n,
 		       text_duration(r->inversion.max_ns, longest),
 		       text_duration(r->inversion.p99_ns, p99));
-	printf("slots in use: %.1f %%; an online queue waited at most %s for one\n",
-	       sim_slots_used(r), text_duration(r->online_slot_wait_max_ns, longest));
+	if (r->slot_ns)
+		printf("slots in use: %.1f %%; an online queue waited at most %s for one\n",
+		       sim_slots_used(r), text_duration(r->online_slot_wait_max_ns, longest));
 	printf("starved: %u\n", r->starved);
 	print_overload(r);
 }

@@ -19,7 +19,7 @@ static void check_mistake(const struct inifile_mistake *m)
 static void check_scenario(const struct sim_scenario *s)
 {
 	PROMISE(s->gpus >= 1 && s->gpus <= SIM_MAX_GPUS && s->duration_ns);
-	PROMISE(gpol_find(s->policy));
+	PROMISE(sim_scenario_policy(s));
 	for (size_t i = 0; i < s->n_jobs; i++) {
 		PROMISE(s->jobs[i].model < s->n_models && s->jobs[i].gpu < s->gpus);
 		PROMISE(s->jobs[i].queues >= 1 && s->jobs[i].name[0]);

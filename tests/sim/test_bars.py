@@ -25,7 +25,7 @@ class Bars(unittest.TestCase):
         self.assertEqual({(name, costs, announced) for name, _, costs, announced in keys},
                          {(name, costs, announced) for name in sim_runs.scenarios()
                           for costs in sim_runs.DETECT for announced in sim_runs.ANNOUNCED})
-        self.assertGreater(len(keys), 300)  # with the values of sweeps
+        self.assertGreater(len(keys), 400)  # with the values of sweeps
 
     def test_to_see_work_is_nearly_as_good_as_to_be_told(self):
         self.assertEqual(sim_bars.sight_missed(self.results), [])

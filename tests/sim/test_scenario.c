@@ -73,7 +73,8 @@ static void everything_of_the_scenario_arrives(void **state)
 		      "offline-slots = 80 %\n"
 		      "[policy]\nlinger = 1us\nturn = 50ms\nceiling = 3ms\nmargin = 4us\n"
 		      "[costs mine]\ncall = 1us\ncycle = 2us\ntrap = 3us\ndisturbs-all = yes\n"
-		      "counts-progress = yes\nsave = 1.5KiB\nhost = 32GB/s\n");
+		      "counts-progress = yes\nsave = 1.5KiB\nhost = 32GB/s\n"
+		      "change = 4us\nslice = 5us\nshort-slice = 6us\nlong-slice = 7us\n");
 	const struct sim_costs *c = &s->cost_tables[s->n_cost_tables - 1];
 
 	assert_string_equal(s->name, "text");
@@ -99,6 +100,10 @@ static void everything_of_the_scenario_arrives(void **state)
 	assert_true(c->disturbs_all && c->counts_progress);
 	assert_int_equal(c->save_bytes, 1536);
 	assert_int_equal(c->host_bytes_per_s, 32000000000);
+	assert_int_equal(c->change_ns, 4000);
+	assert_int_equal(c->slice_ns, 5000);
+	assert_int_equal(c->short_slice_ns, 6000);
+	assert_int_equal(c->long_slice_ns, 7000);
 	sim_scenario_free(s);
 }
 
@@ -293,8 +298,8 @@ static void how_work_is_seen_is_a_key_and_an_option(void **state)
 	assert_int_equal(sim_sight(s).begin_ns, 5 * NSEC_PER_MSEC);
 	assert_string_equal(sim_detect_text(s->detect, text, sizeof(text)), "look:5ms");
 	assert_int_equal(sim_scenario_set(s, "costs", "nvrm", &m), 0);
-	assert_string_equal(sim_assumes(s, assumes),
-			    "costs of nvrm; work not seen; nothing announced");
+	assert_string_equal(sim_assumes(s, assumes), "costs of nvrm; work not seen, processes take "
+						     "turns; nothing announced");
 	sim_scenario_free(s);
 }
 
