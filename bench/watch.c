@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * From the moment an online job moves its write pointer until the daemon asks for a suspend, nothing
- * announced, against a bare watchpoint's wake-up in the same run and at the same pace. The daemon is
- * the whole one, in a thread of this process, on the software device; the jobs are processes.
+ * From the moment an online job moves its write pointer until the daemon asks for a suspend,
+ * nothing announced, against a bare watchpoint's wake-up in the same run and at the same pace. The
+ * daemon is the whole one, in a thread of this process, on the software device; the jobs are
+ * processes. Bursts for which the engine tries to hold nobody do not count.
  */
+#include <errno.h>
 #include <linux/hw_breakpoint.h>
 #include <linux/perf_event.h>
 #include <poll.h>
@@ -154,14 +156,26 @@ static uint64_t bare_ns(const struct job *j, int fd, const volatile uint64_t *wr
 
 struct figures {
 	uint64_t decided_ns[ROUNDS], bare_ns[ROUNDS];
+	unsigned int bursts; /* since before, the one it was asked in not counted */
 	struct gpreempt_daemon_status before, after;
 };
 
-static uint64_t work_ns(const struct job *j, int events, const volatile uint64_t *wrote_ns)
+/* 0: nobody was held for it at once; -EIO: it failed. */
+static int64_t work_ns(const struct job *j, int fd, int events, const volatile uint64_t *wrote_ns)
 {
-	if (!tell(j) || !answers(j) || !rig_wait_for_event(events, GPREEMPT_EVENT_LET_GO))
+	static uint64_t preemptions;
+	struct gpreempt_daemon_status s;
+	int64_t ns;
+
+	if (!tell(j) || !answers(j) || !rig_status(fd, &s))
+		return -EIO;
+	if (s.preemptions == preemptions)
 		return 0;
-	return decided_ns < *wrote_ns ? 0 : decided_ns - *wrote_ns;
+	preemptions = s.preemptions;
+	if (!rig_wait_for_event(events, GPREEMPT_EVENT_LET_GO) || decided_ns < *wrote_ns)
+		return -EIO;
+	ns = (int64_t)(decided_ns - *wrote_ns);
+	return ns < (int64_t)WORK_NS / 2 ? ns : 0;
 }
 
 /* Both sleep as long before each. */
@@ -174,16 +188,18 @@ static bool measure(const struct place *p, const struct job *online, const struc
 	    !rig_make_online(fd, online->pid) ||
 	    !rig_wait_for_event(events, GPREEMPT_EVENT_ATTACHED))
 		return false;
-	for (int i = -WARM; i < ROUNDS; i++) {
-		uint64_t ns = work_ns(online, events, &wrote_ns[0]);
+	for (int i = -WARM; i < ROUNDS;) {
+		int64_t ns = work_ns(online, fd, events, &wrote_ns[0]);
 		uint64_t b_ns = bare_ns(bare, point, &wrote_ns[1]);
 
-		if (!ns || !b_ns || (i == 0 && !rig_status(fd, &f->before)))
+		if (ns < 0 || !b_ns || (i == 0 && !f->bursts && !rig_status(fd, &f->before)))
 			return false;
-		if (i < 0)
-			continue;
-		f->decided_ns[i] = ns;
-		f->bare_ns[i] = b_ns;
+		f->bursts += i >= 0;
+		if (ns && i >= 0) {
+			f->decided_ns[i] = (uint64_t)ns;
+			f->bare_ns[i] = b_ns;
+		}
+		i += ns != 0;
 	}
 	return rig_status(fd, &f->after);
 }
@@ -211,7 +227,7 @@ static void print(struct figures *f)
 	       (unsigned long long)p50, (unsigned long long)f->decided_ns[ROUNDS * 99 / 100]);
 	printf("\"bare_p50_ns\": %llu, \"bare_p99_ns\": %llu, ", (unsigned long long)bare,
 	       (unsigned long long)f->bare_ns[ROUNDS * 99 / 100]);
-	printf("\"bursts\": %d, \"traps\": %llu, \"watch\": %llu, \"late\": %llu}\n", ROUNDS - 1,
+	printf("\"bursts\": %u, \"traps\": %llu, \"watch\": %llu, \"late\": %llu}\n", f->bursts - 1,
 	       (unsigned long long)(f->after.traps - f->before.traps),
 	       (unsigned long long)(f->after.seen_by_watch - f->before.seen_by_watch),
 	       (unsigned long long)(f->after.seen_late - f->before.seen_late));
