@@ -129,7 +129,9 @@ static enum way choose(const struct engine *e, struct engine_job *j)
 {
 	enum way way = better_of(e, j);
 
-	if (j->met.late || j->met.spoilt || !is_worth_trying(e, j, way))
+	/* Nothing is tried at the expense of a job that people said is not to wait. */
+	if (j->met.late || j->met.spoilt || (j->config.flags & ENGINE_JOB_CRITICAL) ||
+	    !is_worth_trying(e, j, way))
 		return way;
 	way = other_than(j, way);
 	j->met.tried[way] = true;

@@ -249,6 +249,27 @@ static void the_other_way_is_tried_so_seldom_that_it_hardly_shows(void **state)
 	rig_close(&g.r);
 }
 
+static void nothing_is_tried_with_a_latency_critical_job(void **state)
+{
+	const struct engine_job_config critical = {
+		.gpu = RIG_GPU,
+		.class = JOB_ONLINE,
+		.flags = ENGINE_JOB_CRITICAL,
+	};
+	uint64_t usual_ns, longer = 0;
+	struct gpu g;
+
+	gpu_open(&g, 400 * US, 500, true);
+	assert_int_equal(engine_change_job(g.r.e, g.online, &critical), 0);
+	usual_ns = burst(&g, 3 * MS);
+	for (int i = 0; i < 4000; i++) {
+		pass(&g, 7 * MS);
+		longer += burst(&g, 3 * MS) > usual_ns + 2 * TICK;
+	}
+	assert_int_equal(longer, 0);
+	rig_close(&g.r);
+}
+
 /* Announced, and over between two looks: of these nobody knows how long they took. */
 static void what_teaches_nothing_is_not_tried_more_often(void **state)
 {
@@ -510,6 +531,7 @@ int main(void)
 		cmocka_unit_test(what_looks_cannot_tell_apart_is_no_reason_to_let_work_wait),
 		cmocka_unit_test(a_burst_that_is_over_before_room_is_made_is_let_be),
 		cmocka_unit_test(the_other_way_is_tried_so_seldom_that_it_hardly_shows),
+		cmocka_unit_test(nothing_is_tried_with_a_latency_critical_job),
 		cmocka_unit_test(what_teaches_nothing_is_not_tried_more_often),
 		cmocka_unit_test(what_is_learnt_changes_when_others_come),
 		cmocka_unit_test(a_burst_that_takes_much_longer_than_others_gets_room_after_all),
