@@ -6,7 +6,8 @@ from ctypes import c_char, c_int32, c_uint16, c_uint32, c_uint64
 
 from ._abi import Struct
 
-MAGIC, VERSION, MAX_BYTES, MAX_PENDING = 0x44504d47, 1, 256, 64
+MAGIC, VERSION, MAX_BYTES, MAX_PENDING = 0x44504d47, 2, 256, 64
+PAGES_VA, PAGES_BYTES = 0x7e9000000000, 1 << 22
 HELLO, QUEUE, SUBMIT, STATS = range(1, 5)
 ERROR = 64
 WORK_BARRIER = 1 << 0
@@ -27,7 +28,7 @@ class Welcome(Struct):
 class Queue(Struct):
     c_name = 'device_queue'
     _fields_ = [('h', Header), ('gpu', c_uint32), ('priority', c_uint32), ('queue', c_uint32),
-                ('gpu_id', c_uint32)]
+                ('gpu_id', c_uint32), ('write_ptr', c_uint64)]
 
 
 class Submit(Struct):

@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import ctypes
 import errno
+import mmap
 import os
 import socket
+import threading
 from dataclasses import dataclass
-from typing import Optional, Type, TypeVar
+from typing import Dict, Optional, Type, TypeVar
 
 from . import _device_abi as abi
 from ._abi import Struct
@@ -42,6 +44,32 @@ class Done:
     saves: int  # how often some of it was taken off the GPU and came back
 
 
+class _Pages:
+    """Where the device wants the pointers of this process's queues. Its connections share them."""
+    FIXED, FIXED_NOREPLACE, DONTFORK = 0x10, 0x100000, 10  # as in <sys/mman.h>
+
+    def __init__(self) -> None:
+        self.mapped = False  # maybe those of an earlier connection
+
+    def map(self, file: int) -> None:
+        """Where they cannot be mapped, the device is told of work and moves the pointers itself."""
+        libc = ctypes.CDLL(None)
+        libc.mmap.restype = ctypes.c_void_p
+        how = mmap.MAP_SHARED | (self.FIXED if self.mapped else self.FIXED_NOREPLACE)
+        at, size = ctypes.c_void_p(abi.PAGES_VA), ctypes.c_size_t(abi.PAGES_BYTES)
+        got = libc.mmap(at, size, mmap.PROT_READ | mmap.PROT_WRITE, how, file, ctypes.c_long(0))
+        if got == abi.PAGES_VA:
+            libc.madvise(at, size, self.DONTFORK)
+            self.mapped = True
+
+    def pointer(self, va: int) -> Optional[ctypes.c_uint64]:
+        inside = abi.PAGES_VA <= va < abi.PAGES_VA + abi.PAGES_BYTES and va % 8 == 0
+        return ctypes.c_uint64.from_address(va) if self.mapped and inside else None
+
+
+_pages = _Pages()
+
+
 class SoftwareGpu:
     """AbsentError where there is no software device."""
 
@@ -49,6 +77,8 @@ class SoftwareGpu:
         self.path = path or device_socket()
         self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         self._seq = 0
+        self._lock = threading.Lock()
+        self._write_pointers: Dict[int, ctypes.c_uint64] = {}
         try:
             self._socket.connect(self.path)
         except OSError as e:
@@ -57,7 +87,7 @@ class SoftwareGpu:
                 f'there is no software device at {self.path}: {os.strerror(e.errno or 0)}',
                 'start one: gpreemptd --device model --run-dir DIR', e.errno or 0) from None
         try:
-            hello = self._ask(abi.Header(), abi.HELLO, abi.Welcome)
+            hello = self._hello()
         except BaseException:
             self.close()
             raise
@@ -80,7 +110,11 @@ class SoftwareGpu:
         """Its id; to be called before anything is submitted."""
         request = abi.Queue(gpu=check_number('a GPU', gpu, 0, self.gpus - 1),
                             priority=check_number('a priority', priority, 0, 15))
-        return int(self._ask(request, abi.QUEUE, abi.Queue).queue)
+        made = self._ask(request, abi.QUEUE, abi.Queue)
+        pointer = _pages.pointer(made.write_ptr)
+        if pointer is not None:
+            self._write_pointers[made.queue] = pointer
+        return int(made.queue)
 
     def submit(self, queue: int, each_ns: int, workgroups: Optional[int] = None,
                seq: int = 0) -> None:
@@ -88,7 +122,11 @@ class SoftwareGpu:
         packet = abi.Submit(queue=queue, flags=abi.WORK_BARRIER,
                             workgroups=workgroups or self.cus,
                             wg_ns=check_number('a workgroup', each_ns, 1, 60 * 10**9))
-        self._send(packet, abi.SUBMIT, seq)
+        pointer = self._write_pointers.get(queue)
+        with self._lock:
+            if pointer is not None:
+                pointer.value += 1
+            self._send(packet, abi.SUBMIT, seq)
 
     def next(self) -> Done:
         """Waits for the next piece of work to be done."""
@@ -112,6 +150,9 @@ class SoftwareGpu:
             data = self._socket.recv(abi.MAX_BYTES)
         except OSError as e:
             raise _lost(e.errno or 0) from None
+        return self._understand(data, kind, answer)
+
+    def _understand(self, data: bytes, kind: int, answer: Type[C]) -> C:
         if len(data) < ctypes.sizeof(abi.Header):
             raise _lost(errno.ECONNRESET)
         header = abi.Header.from_buffer_copy(data)
@@ -126,6 +167,19 @@ class SoftwareGpu:
             raise _lost(errno.EPROTO)
         found: C = answer.from_buffer_copy(data)
         return found
+
+    def _hello(self) -> abi.Welcome:
+        """The answer to it brings a file of pages."""
+        self._send(abi.Header(), abi.HELLO, 0)
+        try:
+            data, files, _, _ = socket.recv_fds(self._socket, abi.MAX_BYTES, 1,
+                                                   socket.MSG_CMSG_CLOEXEC)
+        except OSError as e:
+            raise _lost(e.errno or 0) from None
+        for file in files:
+            _pages.map(file)
+            os.close(file)
+        return self._understand(data, abi.HELLO, abi.Welcome)
 
     def _ask(self, packet: Struct, kind: int, answer: Type[C]) -> C:
         self._seq += 1
