@@ -4,9 +4,12 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/queue.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -232,4 +235,49 @@ bool helper_bury(struct helper *h)
 	closep(&h->pidfd);
 	*h = HELPER_NONE;
 	return true;
+}
+
+/* ---- whose owner has ended ---- */
+
+struct left {
+	SLIST_ENTRY(left) link;
+	struct helper helper;
+};
+static SLIST_HEAD(, left) all_left = SLIST_HEAD_INITIALIZER(all_left);
+static pthread_mutex_t left_lock = PTHREAD_MUTEX_INITIALIZER;
+
+/* Without memory to remember it by, init buries it when this process has ended. */
+void helper_leave(struct helper *h)
+{
+	struct left *l = helper_bury(h) ? NULL : malloc(sizeof(*l));
+
+	if (l)
+		l->helper = (struct helper){ .pid = h->pid, .pidfd = -1, .socket = -1 };
+	closep(&h->pidfd);
+	*h = HELPER_NONE;
+	if (!l)
+		return;
+	pthread_mutex_lock(&left_lock);
+	SLIST_INSERT_HEAD(&all_left, l, link);
+	pthread_mutex_unlock(&left_lock);
+}
+
+/* Another thread that is at it will do. */
+void helper_bury_left(void)
+{
+	struct left **at, *l;
+
+	if (!__atomic_load_n(&all_left.slh_first, __ATOMIC_RELAXED) ||
+	    pthread_mutex_trylock(&left_lock) != 0)
+		return;
+	at = &all_left.slh_first;
+	while ((l = *at)) {
+		if (!helper_bury(&l->helper)) {
+			at = &l->link.sle_next;
+			continue;
+		}
+		__atomic_store_n(at, l->link.sle_next, __ATOMIC_RELAXED);
+		free(l);
+	}
+	pthread_mutex_unlock(&left_lock);
 }

@@ -53,8 +53,13 @@ bool helper_is_blocked(const struct helper *h);
 void helper_hang_up(struct helper *h, struct drops *sockets, uid_t user);
 bool helper_may_close(const char *release); /* the kernel's, as uname(2) has it */
 
-/* Kills it and hangs up. Call helper_bury() now and then until it returns true. */
+/*
+ * Kills it and hangs up. Call helper_bury() now and then until it returns true; who ends before
+ * leaves it to the next owner of helpers in this process, who calls helper_bury_left().
+ */
 void helper_abandon(struct helper *h, struct drops *sockets, uid_t user);
 bool helper_bury(struct helper *h); /* does not wait; true: it is gone, or there is none */
+void helper_leave(struct helper *h);
+void helper_bury_left(void);
 
 #endif

@@ -592,10 +592,9 @@ void readers_free(struct readers *r)
 		return;
 	while (!LIST_EMPTY(&r->crews))
 		crew_free(r, LIST_FIRST(&r->crews));
-	bury_lost(r);
-	while ((l = LIST_FIRST(&r->lost))) { /* init buries them */
+	while ((l = LIST_FIRST(&r->lost))) {
 		LIST_REMOVE(l, link);
-		closep(&l->helper.pidfd);
+		helper_leave(&l->helper);
 		free(l);
 	}
 	drop_now(&r->drops); /* else the end of this process does it */
@@ -660,6 +659,7 @@ void readers_see(struct readers *r)
 	}
 	if (!LIST_EMPTY(&r->lost))
 		bury_lost(r);
+	helper_bury_left();
 }
 
 void readers_run(struct readers *r)

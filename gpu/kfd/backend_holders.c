@@ -385,10 +385,9 @@ void holders_free(struct backend *b)
 {
 	struct former *f;
 
-	bury_former(b);
-	while ((f = LIST_FIRST(&b->former))) { /* init buries them */
+	while ((f = LIST_FIRST(&b->former))) {
 		LIST_REMOVE(f, link);
-		closep(&f->helper.pidfd);
+		helper_leave(&f->helper);
 		free(f);
 	}
 	drop_now(&b->sockets); /* else the end of this process does it */

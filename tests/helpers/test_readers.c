@@ -266,6 +266,29 @@ static void readers_end_while_some_hang(void **state)
 	readers_free(r);
 }
 
+/* The owner may be a part of a program that goes on, as a device that is let go of for a while. */
+static void those_left_behind_are_buried_by_the_next(void **state)
+{
+	struct readers_options options = { .patience_ns = PATIENCE_NS };
+	struct readers *r;
+	struct question q;
+	siginfo_t info;
+	pid_t stuck;
+
+	assert_int_equal(readers_new(&options, &r), 0);
+	stuck = hang_for_ever(r, &q, false, 1);
+	readers_free(r);
+	let_it_end(stuck);
+	do
+		assert_int_equal(waitid(P_PID, (id_t)stuck, &info, WEXITED | WNOWAIT | __WALL), 0);
+	while (info.si_code != CLD_KILLED);
+	assert_int_equal(readers_new(&options, &r), 0);
+	readers_see(r);
+	assert_int_equal(waitid(P_PID, (id_t)stuck, &info, WEXITED | WNOWAIT | __WALL), -1);
+	assert_int_equal(errno, ECHILD);
+	readers_free(r);
+}
+
 /* What is known of a process by the kernel is not waited for behind its memory, and vice versa. */
 static void a_user_has_two_readers_that_do_not_wait_for_each_other(void **state)
 {
@@ -605,6 +628,7 @@ int main(void)
 		T(a_process_that_hung_one_is_left_alone_for_a_while),
 		cmocka_unit_test(so_many_may_hang_and_no_more),
 		cmocka_unit_test(readers_end_while_some_hang),
+		cmocka_unit_test(those_left_behind_are_buried_by_the_next),
 		cmocka_unit_test(a_user_has_two_readers_that_do_not_wait_for_each_other),
 		cmocka_unit_test(so_many_run_and_no_more),
 		T(one_that_crashes_is_replaced),
