@@ -11,6 +11,7 @@
 #include "gpu/kfd/look.h"
 #include "gpu/nvrm/transport.h"
 #include "gpu/watchpoints/points.h"
+#include "util/resident.h"
 
 struct reader {
 	struct gkfd *k;
@@ -61,8 +62,10 @@ int main(void)
 		},
 		.user = &r,
 	};
-	void *data = gkfd_syscall_new(NULL);
+	void *data;
 
+	stay_in_memory();
+	data = gkfd_syscall_new(NULL);
 	r.nvrm = nvrm_syscall_new(NULL);
 	if (!data || !r.nvrm)
 		return EXIT_FAILURE;

@@ -3,8 +3,6 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/mman.h>
-#include <sys/resource.h>
 #include <sys/socket.h>
 #include <systemd/sd-daemon.h>
 
@@ -13,6 +11,7 @@
 #include "gpu/freezer.h"
 #include "util/advice.h"
 #include "util/clock.h"
+#include "util/resident.h"
 
 #define SOCKET_NAME "control.sock"
 #define JOURNAL_NAME "journal"
@@ -269,19 +268,12 @@ static enum status make_control(struct daemon *d)
 	return check(r, "give another --run-dir", "listen at ", path);
 }
 
-/*
- * Swapped out we would come too late, so what was touched once stays; not a thread's stack as a
- * whole. Where there is a limit of locked memory, later allocations would fail by it.
- */
-static void stay_in_memory(const struct daemon *d)
+static void stay_resident(const struct daemon *d)
 {
-	const struct rlimit none = { .rlim_cur = RLIM_INFINITY, .rlim_max = RLIM_INFINITY };
+	int r = d->guard ? stay_in_memory() : 0;
 
-	if (!d->guard)
-		return;
-	if (setrlimit(RLIMIT_MEMLOCK, &none) < 0 ||
-	    mlockall(MCL_CURRENT | MCL_FUTURE | MCL_ONFAULT) < 0)
-		log_line(LOG_LEVEL_DEBUG, "may be swapped out: %s", strerror(errno));
+	if (r < 0)
+		log_line(LOG_LEVEL_DEBUG, "may be swapped out: %s", strerror(-r));
 }
 
 /* Threads that others start inherit it: signals come to the loop only. */
@@ -381,7 +373,7 @@ enum status daemon_run(const struct daemon_options *options)
 	block_signals();
 	status = start(&d);
 	if (status == STATUS_DONE) {
-		stay_in_memory(&d);
+		stay_resident(&d);
 		tell_start(&d);
 		notify_tell(d.notify, "READY=1");
 		r = sd_event_loop(d.loop);

@@ -5,15 +5,14 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/prctl.h>
-#include <sys/resource.h>
 #include <sys/signalfd.h>
 #include <sys/socket.h>
 
 #include "gpu/helpers/helper.h"
 #include "gpu/kfd/release.h"
 #include "util/macros.h"
+#include "util/resident.h"
 
 struct holder {
 	struct gkfd_target *target;
@@ -144,15 +143,6 @@ static int catch_signals(struct holder *h)
 	sigprocmask(SIG_BLOCK, &set, NULL);
 	h->signals = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
 	return h->signals < 0 ? -errno : 0;
-}
-
-/* Swapped out it would come too late. */
-static void stay_in_memory(void)
-{
-	const struct rlimit none = { .rlim_cur = RLIM_INFINITY, .rlim_max = RLIM_INFINITY };
-
-	if (setrlimit(RLIMIT_MEMLOCK, &none) == 0)
-		mlockall(MCL_CURRENT | MCL_FUTURE | MCL_ONFAULT);
 }
 
 static int start_guard(struct holder *h, const struct holder_order *o)
