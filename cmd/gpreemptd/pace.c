@@ -90,10 +90,21 @@ static bool is_alert(struct scheduler *s, struct process *p)
 	const char *why = NULL;
 	int r = p->alert ? ops(s)->is_alert(p->watch, &why) : 0;
 
-	p->unwatched = r < 0;
-	if (r < 0)
+	if (r < 0 && p->unwatched != why)
 		tell_unwatched(s, p, why);
+	p->unwatched = r < 0 ? why : NULL;
 	return r > 0;
+}
+
+const char *pace_unwatched(const struct scheduler *s)
+{
+	if (!s->config->watch)
+		return "the configuration has [look] watch = no";
+	for_each_process(s, p) {
+		if (p->unwatched)
+			return p->unwatched;
+	}
+	return "";
 }
 
 void pace_count(struct scheduler *s)
@@ -115,6 +126,8 @@ void pace_count(struct scheduler *s)
 		if (p->alert != alert)
 			ops(s)->alert(p->watch, alert);
 		p->alert = alert;
+		if (!alert)
+			p->unwatched = NULL;
 	}
 }
 

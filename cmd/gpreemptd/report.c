@@ -67,10 +67,7 @@ void scheduler_status(struct scheduler *s, struct gpreempt_daemon_status *ret)
 	ret->resume = latency(&f->resume);
 	wire_text_set(ret->policy, sizeof(ret->policy), s->engine_config.policy->name);
 	wire_text_set(ret->blind, sizeof(ret->blind), s->blind);
-	for_each_process(s, p) {
-		if (p->unwatched)
-			wire_text_set(ret->unwatched, sizeof(ret->unwatched), s->unwatched);
-	}
+	wire_text_set(ret->unwatched, sizeof(ret->unwatched), pace_unwatched(s));
 }
 
 size_t scheduler_gpus(struct scheduler *s, uint64_t from, struct gpreempt_daemon_gpu *ret,

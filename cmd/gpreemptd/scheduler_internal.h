@@ -131,7 +131,7 @@ struct process {
 	bool alert; /* its next work is to be told at once; */
 	bool armed; /* it would be, at the last look, */
 	bool struck; /* it was told, and not taken yet */
-	bool unwatched; /* and it cannot be */
+	const char *unwatched; /* why it cannot be; NULL: it can, or need not */
 	uint64_t net_ns; /* the next interval while it is */
 	struct job self; /* stands for it while it has no jobs */
 	struct siblings jobs;
@@ -432,6 +432,8 @@ void pace_count(struct scheduler *s);
 /* When it is to be looked at next: where a look tells nothing, and after one that did. */
 uint64_t pace_at_least(const struct scheduler *s, const struct process *p);
 uint64_t pace_next(struct scheduler *s, struct process *p);
+/* Why work of some online job is not told at once, or would not be; empty: it is. */
+const char *pace_unwatched(const struct scheduler *s);
 void pace_begin(struct scheduler *s); /* a turn */
 void pace_end(struct scheduler *s);
 

@@ -209,7 +209,9 @@ static void nobody_is_watched_while_paused_or_where_people_say_so(void **state)
 	rig_run(r, 10 * MS);
 	assert_true(fake_is_held(offline));
 	assert_int_equal(status_of(r).seen_by_look, 1);
+	assert_string_equal(status_of(r).unwatched, "the configuration has [look] watch = no");
 	scheduler_configure(r->s, &r->config);
+	assert_string_equal(status_of(r).unwatched, "");
 	rig_end(r);
 }
 

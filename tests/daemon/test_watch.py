@@ -1,0 +1,126 @@
+# SPDX-License-Identifier: MIT
+"""What real jobs on the software device submit after being idle is told at once, by watchpoints."""
+import os
+import select
+import time
+import unittest
+
+import rig
+from rig import OFFLINE, ONLINE
+
+BURST_NS = 5 * 10 ** 6
+BURSTS = 20
+
+
+def config(watch):
+    return (f'[look]\nwatch = {watch}\nscan = 10ms\n[hold]\nattach_age = 0ms\n'
+            '[control]\nrequests_per_second = 100000\n')
+
+
+def children(pid):
+    """Names of the children of a process, by pid."""
+    found = {}
+    for entry in filter(str.isdigit, os.listdir('/proc')):
+        try:
+            with open(f'/proc/{entry}/stat', encoding='utf-8', errors='replace') as f:
+                name, _, rest = f.read().partition('(')[2].rpartition(')')
+        except OSError:
+            continue
+        if int(rest.split()[1]) == pid:
+            found[int(entry)] = name
+    return found
+
+
+def wait_for_end(pid):
+    try:
+        fd = os.pidfd_open(pid)
+    except ProcessLookupError:
+        return
+    try:
+        assert select.select([fd], [], [], rig.WAIT_S)[0], pid
+    finally:
+        os.close(fd)
+
+
+@unittest.skipIf(rig.watchpoints(), 'no hardware watchpoints here')
+class Watch(rig.Case):
+    def setUp(self):
+        self.d = self.daemon(config('yes'))
+        self.alone = children(self.d.process.pid)
+        self.c = self.d.client()
+        self.addCleanup(self.c.socket.close)
+        self.begin_jobs()
+
+    def begin_jobs(self):
+        self.online, self.offline = self.job(self.d), self.job(self.d)
+        self.until(lambda: len(self.c.jobs()) == 2)
+        self.c.set_class(self.online.pid, ONLINE)
+        self.c.set_class(self.offline.pid, OFFLINE)
+
+    def end_jobs(self):
+        self.online.close()
+        self.offline.close()
+        self.until(lambda: not self.c.jobs())
+
+    def readers(self):
+        return [pid for pid, name in children(self.d.process.pid).items()
+                if name == 'gpreempt-reader']
+
+    def until(self, so):
+        end = time.monotonic() + rig.WAIT_S
+        while not so():
+            self.assertLess(time.monotonic(), end, (self.c.status(), self.c.jobs()))
+
+    def record(self):
+        return next(j for j in self.c.jobs() if j.pid == self.online.pid)
+
+    def burst(self, ready, seen):
+        """One after being idle; how often, by what, work was seen since."""
+        self.until(lambda: ready(self.record()) and not self.record().working)
+        before = self.c.status()
+        self.online.submit(BURST_NS)
+        self.until(lambda: getattr(self.c.status(), seen) > getattr(before, seen))
+        after = self.c.status()
+        return [getattr(after, by) - getattr(before, by)
+                for by in ('seen_by_watch', 'seen_by_look', 'seen_by_hint', 'seen_late')]
+
+    def watched_burst(self):
+        self.assertEqual(self.burst(lambda j: j.watched, 'seen_by_watch'), [1, 0, 0, 0])
+
+    def looked_at_burst(self):
+        self.assertEqual(self.burst(lambda j: not j.watched, 'seen_by_look'), [0, 1, 0, 0])
+
+    def test_work_after_being_idle_is_told_at_once(self):
+        for _ in range(BURSTS):
+            self.watched_burst()
+        s = self.c.status()
+        self.assertEqual(s.unwatched, '')
+        self.until(lambda: self.c.status().traps == BURSTS)  # counted with the next look
+
+    def test_the_configuration_switches_it_off_and_on(self):
+        for _ in range(3):
+            self.watched_burst()
+            self.d.configure(config('no'))
+            self.d.reload()
+            self.assertIn('[look]', self.c.status().unwatched)
+            self.looked_at_burst()
+            self.assertFalse(self.record().watched)
+            self.d.configure(config('yes'))
+            self.d.reload()
+            self.assertEqual(self.c.status().unwatched, '')
+
+    def test_one_reader_arms_for_all_jobs_of_a_user_and_ends_after_them(self):
+        self.watched_burst()
+        reader, = self.readers()
+        for _ in range(5):
+            self.end_jobs()
+            self.begin_jobs()
+            self.watched_burst()
+            self.assertEqual(self.readers(), [reader])
+        self.end_jobs()
+        wait_for_end(reader)  # it is kept a while for the next
+        self.until(lambda: children(self.d.process.pid) == self.alone)
+
+
+if __name__ == '__main__':
+    unittest.main()
