@@ -178,6 +178,31 @@ class TheUnits(unittest.TestCase):
         level = re.search(r'exposure level for gpreemptd.service: (\d+\.\d)', out).group(1)
         self.assertLessEqual(float(level), SECURITY_AT_MOST / 10)
 
+    def calls(self, words):
+        """What is in the sets and names of a SystemCallFilter."""
+        found = set()
+        for word in words:
+            if word.startswith('@'):
+                code, out, err = self.analyze('syscall-filter', '--no-pager', word)
+                self.assertEqual(code, 0, err)
+                lines = [line.strip() for line in out.splitlines()[1:]]
+                found |= self.calls(line for line in lines if line and line[0] != '#')
+            else:
+                found.add(word)
+        return found
+
+    def test_it_may_call_what_it_needs_and_little_else(self):
+        filters = re.findall(r'(?m)^SystemCallFilter=(~?)(.*)$', read(self.service))
+        self.assertEqual(filters[0][0], '')  # else all is allowed that is not denied
+        allowed = set()
+        for denies, words in filters:
+            change = allowed.difference_update if denies else allowed.update
+            change(self.calls(words.split()))
+        needed = {'ptrace', 'pidfd_getfd', 'process_vm_readv', 'perf_event_open', 'signalfd4',
+                  'ioctl'}
+        self.assertEqual(needed - allowed, set())
+        self.assertEqual({'mount', 'init_module', 'bpf', 'setuid', 'reboot'} & allowed, set())
+
     def test_what_it_must_see_is_not_hidden_from_it(self):
         unit = read(self.service)
         for hidden in ('PrivateUsers=', 'ProtectProc=', 'ProcSubset=', 'PrivateDevices=',
