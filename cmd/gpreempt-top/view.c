@@ -37,6 +37,8 @@ static void add_title(struct lines *l, const struct gpreempt_daemon_status *s)
 			 "PAUSED: nothing is held; take up again with: gpreempt continue");
 	if (s->blind[0])
 		line_say(l, VIEW_ALARM, "BLIND: work goes unseen: %s", s->blind);
+	if (s->unwatched[0])
+		line_say(l, VIEW_PLAIN, "unwatched: %s", s->unwatched);
 	if (!s->guarded && !s->modelled && !s->paused)
 		line_say(l, VIEW_ALARM, "no guard stands beside the daemon");
 }
@@ -50,6 +52,9 @@ static void add_figures(struct lines *l, const struct gpreempt_daemon_status *s)
 	}
 	line_add(l, "; %u held, %u attached; %llu preemptions, %llu trips", s->held, s->attached,
 		 (unsigned long long)s->preemptions, (unsigned long long)s->trips);
+	line_say(l, VIEW_PLAIN, "seen: %llu watch, %llu look, %llu hint, %llu late",
+		 (unsigned long long)s->seen_by_watch, (unsigned long long)s->seen_by_look,
+		 (unsigned long long)s->seen_by_hint, (unsigned long long)s->seen_late);
 	line_say(l, VIEW_PLAIN, "p50/p99 ");
 	add_latency(l, "detect", &s->detection);
 	add_latency(l, ", suspend", &s->suspend);
@@ -177,6 +182,7 @@ static const char *const help_lines[] = {
 	"MAX WAIT   the longest its work has waited",
 	"SHARE      of the last second it was on the GPU with work; the bar shows the",
 	"           seconds before, the newest at the right",
+	"seen       how often online work came, by what told of it (late: a rare look)",
 	"p50/p99    of the time from work seen to the decision (detect), and from then",
 	"           until the other is off the GPU (suspend) or on it again (resume)",
 	"",

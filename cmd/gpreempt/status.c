@@ -24,6 +24,8 @@ static void print_head(struct cli *cli, const struct gpreempt_daemon_status *s)
 	printf("  running   %u online and %u offline process%s with %u queue%s on %u GPU%s\n",
 	       s->online, s->offline, s->online + s->offline == 1 ? "" : "es", s->queues,
 	       s->queues == 1 ? "" : "s", s->gpus, s->gpus == 1 ? "" : "s");
+	if (s->unwatched[0])
+		printf("  unwatched %s\n", s->unwatched);
 	if (!s->privileged)
 		return;
 	printf("  now       %u held, %u attached\n", s->held, s->attached);
@@ -34,6 +36,9 @@ static void print_head(struct cli *cli, const struct gpreempt_daemon_status *s)
 	       (unsigned long long)s->inversions, s->inversions == 1 ? "" : "s",
 	       (unsigned long long)s->resolved, (unsigned long long)s->hints,
 	       s->hints == 1 ? "" : "s", (unsigned long long)s->hints_refused);
+	printf("  seen      %llu by watch, %llu by look, %llu by hint, %llu late\n",
+	       (unsigned long long)s->seen_by_watch, (unsigned long long)s->seen_by_look,
+	       (unsigned long long)s->seen_by_hint, (unsigned long long)s->seen_late);
 }
 
 static void latency_row(struct libscols_table *t, const char *what,
@@ -241,6 +246,7 @@ int cmd_status(struct cli *cli, int argc, char **argv)
 	if (snapshot_read(&s, cli->socket, &cli->daemon) < 0)
 		return daemon_fail_error(cli, &s.error);
 	text_clean(s.status.blind);
+	text_clean(s.status.unwatched);
 	for (size_t i = 0; i < s.n_gpus; i++)
 		text_clean(s.gpus[i].tripped_by);
 	qsort(s.gpus, s.n_gpus, sizeof(*s.gpus), tripped_first);

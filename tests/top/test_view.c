@@ -74,6 +74,7 @@ static int busy_machine(void **state)
 			.detection = { 123, 210 * NSEC_PER_USEC, 1040 * NSEC_PER_USEC, 0 },
 			.suspend = { 123, 95 * NSEC_PER_USEC, 400 * NSEC_PER_USEC, 0 },
 			.started_ns = NSEC_PER_SEC, .now_ns = 7300 * NSEC_PER_SEC,
+			.seen_by_watch = 118, .seen_by_look = 2, .seen_by_hint = 3,
 			.policy = "wait", .backend = "model", .version = "0.1.0",
 		},
 	};
@@ -179,8 +180,8 @@ static void scrolling_ends_at_the_end(void **state)
 	struct view v;
 
 	assert_int_equal(view_make(&snapshot, &far, &v), 0);
-	assert_int_equal(v.scroll, 4);
-	assert_int_equal(v.page, 3);
+	assert_int_equal(v.scroll, 5);
+	assert_int_equal(v.page, 2);
 	view_done(&v);
 }
 
@@ -190,6 +191,8 @@ static void a_tripped_gpu_comes_first_and_says_why(void **state)
 	snprintf(gpus[2].tripped_by, sizeof(gpus[2].tripped_by),
 		 "queue 3 of process 9 could not be taken off");
 	snapshot.status.paused = true;
+	snprintf(snapshot.status.unwatched, sizeof(snapshot.status.unwatched),
+		 "its debug registers are taken");
 	expect("tripped", &(struct view_options){ .width = 100, .utf8 = true });
 }
 
@@ -295,7 +298,7 @@ static void a_job_on_a_gpu_nobody_told_of_is_shown(void **state)
 
 	snapshot.n_gpus = 0;
 	assert_int_equal(view_make(&snapshot, &options, &v), 0);
-	assert_int_equal(v.n, 4 + 1 + ARRAY_SIZE(jobs));
+	assert_int_equal(v.n, 5 + 1 + ARRAY_SIZE(jobs));
 	view_done(&v);
 }
 
