@@ -2,6 +2,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "cmd/gpreempt/doctor.h"
 #include "cmd/gpreempt/table.h"
 
 #define MAX_LEVELS 8
@@ -176,13 +177,25 @@ static struct json_object *device_to_json(const struct findings *f)
 	return device;
 }
 
-static int print_json(struct cli *cli, const struct findings *f, size_t n)
+static struct json_object *watch_to_json(const struct doctor_watch *w)
 {
-	struct json_object *devices = json_object_new_array();
+	struct json_object *watch = json_of("reason", json_object_new_string(w->reason));
+
+	if (w->known)
+		json_add(watch, "available", json_object_new_boolean(w->available));
+	return watch;
+}
+
+static int print_json(struct cli *cli, const struct findings *f, size_t n,
+		      const struct doctor_watch *w)
+{
+	struct json_object *answer, *devices = json_object_new_array();
 
 	for (size_t i = 0; i < n; i++)
 		json_object_array_add(devices, device_to_json(&f[i]));
-	return cli_print_json(cli, json_of("devices", devices));
+	answer = json_of("devices", devices);
+	json_add(answer, "watch", watch_to_json(w));
+	return cli_print_json(cli, answer);
 }
 
 static void print_remarks(const struct findings *f)
@@ -238,13 +251,19 @@ static bool print_device(struct cli *cli, const struct findings *f)
 	return able;
 }
 
-static int print_text(struct cli *cli, const struct findings *f, size_t n, const char *hint)
+static int print_text(struct cli *cli, const struct findings *f, size_t n,
+		      const struct doctor_watch *w, const char *hint)
 {
 	bool able = false;
 	char buf[64];
 
 	for (size_t i = 0; i < n; i++)
 		able |= print_device(cli, &f[i]);
+	printf("watchpoints: %s: %s\n",
+	       !w->known     ? "unknown" :
+	       w->available ? "yes" :
+			      "no, online work is looked for instead",
+	       w->reason);
 	printf("%s: %s\n", bold(cli, able ? "ready" : "not ready", buf, sizeof(buf)),
 	       able ? "see what uses the GPU with: gpreempt list" : hint);
 	return EXIT_DONE;
@@ -270,6 +289,7 @@ int cmd_doctor(struct cli *cli, int argc, char **argv)
 	const struct command_option options[] = { { "self-test", 0, NULL, &test } };
 	_cleanup_free_ struct findings *f = calloc(VENDORS, sizeof(*f));
 	struct gpreempt_error e = { .size = sizeof(e), .hint = "the reasons are above" };
+	struct doctor_watch watch;
 	size_t n = 1;
 	int status;
 
@@ -293,5 +313,6 @@ int cmd_doctor(struct cli *cli, int argc, char **argv)
 	}
 	if (status != EXIT_DONE)
 		return status;
-	return cli->json ? print_json(cli, f, n) : print_text(cli, f, n, e.hint);
+	doctor_watch(cli, &watch);
+	return cli->json ? print_json(cli, f, n, &watch) : print_text(cli, f, n, &watch, e.hint);
 }

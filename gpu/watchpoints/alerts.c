@@ -455,9 +455,11 @@ const char *alert_why(int error)
 {
 	switch (error) {
 	case -EACCES:
+		return "there is no right to watch it: kernel.perf_event_paranoid is above 2 "
+		       "(set it to 2), or a security module refuses";
 	case -EPERM:
-		return "there is no right to watch it: kernel.perf_event_paranoid is above 2, or a "
-		       "security module refuses";
+		return "a seccomp filter refuses perf_event_open (docker run --cap-add=PERFMON "
+		       "allows it)";
 	case -ENOSPC:
 		return "its debug registers are taken, by a debugger or by more than there are";
 	case -ENOENT:

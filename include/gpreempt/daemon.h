@@ -240,6 +240,13 @@ int gpreempt_daemon_set_class(struct gpreempt_daemon *d, const char *selector,
 /* Whether a selector makes sense: -EINVAL, -ENAMETOOLONG. @ret_error may be NULL. Since: 0.1 */
 int gpreempt_check_selector(const char *selector, struct gpreempt_error *ret_error);
 /*
+ * Whether a daemon could be told at once of work that nobody announces: a hardware watchpoint is
+ * tried on the caller, with no more rights to it than @daemon has, a pid, or, where that is 0, than
+ * its unit gives. -errno: it could not, and *ret_error, which may be NULL, says why; -ENODATA: the
+ * caller has fewer rights, and cannot tell. Since: 0.1
+ */
+int gpreempt_check_watch(pid_t daemon, struct gpreempt_error *ret_error);
+/*
  * Work of @pid (0: of the caller) comes in @ahead_ns (0: now) and takes @for_ns (0: not known).
  * Since: 0.1
  */

@@ -165,6 +165,12 @@ class OddPeers(Talking):
         self.assertEqual(result.status, FAILED)
         self.assertIn('makes no sense', result.err)
 
+    def test_a_daemon_that_makes_no_sense_is_not_taken_for_one_that_watches(self):
+        self.peer(b'x' * 1000)
+        watch = self.ask_json('doctor')['watch']
+        self.assertNotIn('available', watch)
+        self.assertIn('makes no sense', watch['reason'])
+
     def test_a_refusal_that_would_move_the_cursor(self):
         self.peer(rig.packet(rig.ERROR, rig.ERROR_BODY.pack(1, REFUSED, b'no\n\033[2J\xff', b'x')))
         result = self.ask('--json', 'status')
@@ -227,6 +233,17 @@ class WithDaemon(Talking):
         text = self.ok(self.ask('status'))
         self.assertIn('all times are modelled', text)
         self.assertIn('no process uses a GPU', text)
+
+    def test_why_work_is_not_told_at_once(self):
+        self.assertIs(self.ask_json('doctor')['watch']['available'], not rig.watchpoints())
+        for text in (self.ok(self.ask('status')), self.top('--once')):
+            self.assertNotIn('unwatched', text)
+        self.daemon.configure('[look]\nwatch = no\n')
+        self.daemon.reload()
+        why = 'the configuration has [look] watch = no'
+        self.assertEqual(self.ask_json('doctor')['watch'], {'reason': why, 'available': False})
+        self.assertIn(f'\n  unwatched {why}\n', self.ok(self.ask('status')))
+        self.assertIn(f'\nunwatched: {why}\n', self.top('--once'))
 
     def test_policy(self):
         before = self.ask_json('policy')
@@ -373,10 +390,11 @@ class WithDaemon(Talking):
 
     def test_a_daemon_that_hangs_does_not_hang_us(self):
         self.daemon.process.send_signal(signal.SIGSTOP)
-        result = self.ask('status')
+        result, doctor = self.ask('status'), self.ask('doctor')
         self.daemon.process.send_signal(signal.SIGCONT)
         self.assertEqual(result.status, FAILED)
         self.assertIn('does not answer', result.err)
+        self.assertRegex(doctor.out, '(?m)^watchpoints: unknown: .*does not answer')
 
     @unittest.skipIf(os.geteuid() != 0, 'needs root to be somebody else')
     def test_a_stranger_sees_little_and_may_little(self):

@@ -1,7 +1,15 @@
 # SPDX-License-Identifier: MIT
 """doctor, list, queues, monitor, hqd on the software device."""
+import ctypes
+import errno
 import json
+import os
+import struct
+import sys
 import unittest
+
+sys.path.insert(0, os.path.join(os.path.dirname(__file__), '..', 'daemon'))
+import rig
 
 from run import ABSENT, DONE, REFUSED, USAGE, Case, model, run
 
@@ -51,6 +59,47 @@ class Doctor(Case):
         result = run('--json', 'doctor')
         self.assertEqual(result.status, DONE)
         self.assertTrue(json.loads(result.out)['devices'])
+
+
+def refusing(error):
+    """What runs in a child, in which perf_event_open then fails so."""
+    load, equal, ret = 0x20, 0x15, 0x06
+    code = b''.join(struct.pack('<HBBI', *step) for step in (
+        (load, 0, 0, 0), (equal, 0, 1, rig.PERF_EVENT_OPEN), (ret, 0, 0, 0x50000 | error),
+        (ret, 0, 0, 0x7fff0000)))
+    room = ctypes.create_string_buffer(code, len(code))
+    program = struct.pack('@HP', len(code) // 8, ctypes.addressof(room))
+    prctl = ctypes.CDLL(None, use_errno=True).prctl
+
+    def load_filter(_keep=room):
+        if prctl(38, 1, 0, 0, 0) or prctl(22, 2, program):
+            raise OSError(ctypes.get_errno(), 'seccomp')
+    return load_filter
+
+
+class Watchpoints(Case):
+    """Where no daemon runs; test_daemon.py has the rest."""
+    env = dict(os.environ, GPREEMPT_SOCKET='/nowhere/control.sock')
+
+    def found(self, **kwargs):
+        watch = self.json_of('doctor', env=self.env, **kwargs)['watch']
+        said = 'yes' if watch['available'] else 'no, online work is looked for instead'
+        self.assertIn(f"\nwatchpoints: {said}: {watch['reason']}\n",
+                      self.ok(model('doctor', env=self.env, **kwargs)))
+        return watch
+
+    @unittest.skipIf(os.geteuid(), 'only root knows what a daemon may')
+    def test_they_are_tried(self):
+        self.assertEqual(self.found()['available'], not rig.watchpoints())
+
+    def test_why_there_are_none_and_what_to_do(self):
+        for error, says in ((errno.EPERM, 'seccomp'), (errno.EACCES, 'perf_event_paranoid'),
+                            (errno.ENOSYS, 'no hardware watchpoints'),
+                            (errno.ENODEV, 'no hardware watchpoints'),
+                            (errno.ENOSPC, 'taken')):
+            watch = self.found(preexec_fn=refusing(error))
+            self.assertIs(watch['available'], False)
+            self.assertIn(says, watch['reason'])
 
 
 class List(Case):

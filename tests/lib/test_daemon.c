@@ -345,6 +345,34 @@ static void selectors_that_make_no_sense_are_not_sent(void **state)
 	heard_nothing(p);
 }
 
+static void read_rights(char *ret, size_t size)
+{
+	FILE *f = fopen("/proc/thread-self/status", "re");
+	char line[128];
+
+	assert_non_null(f);
+	ret[0] = '\0';
+	while (fgets(line, sizeof(line), f)) {
+		if (strncmp(line, "Cap", 3) == 0)
+			strncat(ret, line, size - strlen(ret) - 1);
+	}
+	fclose(f);
+}
+
+static void trying_a_watchpoint_takes_no_rights_away_for_good(void **state)
+{
+	struct gpreempt_error e = { .size = sizeof(e) };
+	char before[512], after[512];
+	int r;
+
+	read_rights(before, sizeof(before));
+	r = gpreempt_check_watch(0, &e);
+	read_rights(after, sizeof(after));
+	assert_string_equal(before, after);
+	assert_true(r == 0 || (r < 0 && e.kind == GPREEMPT_ERROR_REFUSED && e.message[0]));
+	assert_int_equal(gpreempt_check_watch(0, NULL), r);
+}
+
 static void priorities_beyond_the_range_are_not_sent(void **state)
 {
 	struct gpreempt_class_request request = { .size = sizeof(request), .priority = 256 };
@@ -700,6 +728,7 @@ int main(void)
 		PAIR_TEST(selectors_become_what_the_daemon_matches),
 		PAIR_TEST(what_is_withdrawn_says_nothing_else),
 		PAIR_TEST(selectors_that_make_no_sense_are_not_sent),
+		PAIR_TEST(trying_a_watchpoint_takes_no_rights_away_for_good),
 		PAIR_TEST(priorities_beyond_the_range_are_not_sent),
 		PAIR_TEST(names_of_policies_that_cannot_be_are_not_sent),
 		PAIR_TEST(nonsense_is_refused),
