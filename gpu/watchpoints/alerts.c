@@ -28,11 +28,20 @@ struct sender { /* a reader, by its signal */
 	size_t n, room;
 };
 
+/* A reader may be at something else when an alert ends: it is told later to remove the points. */
+struct farewell {
+	LIST_ENTRY(farewell) link;
+	struct alerts *all;
+	struct readers_task task;
+	uint32_t id;
+};
+
 struct alerts {
 	struct readers *readers;
 	int signals;
 	pid_t tid;
 	LIST_HEAD(, alert) list;
+	LIST_HEAD(, farewell) farewells;
 	TAILQ_HEAD(, alert) hit;
 	struct sender senders[SIGNALS];
 	bool ids[POINTS_IDS];
@@ -314,15 +323,55 @@ void alert_disarm(struct alert *a)
 
 /* ---- beginning and end ---- */
 
-static bool user_has_others(const struct alert *a)
+static bool user_has_any(const struct alerts *all, uid_t user)
 {
-	const struct alert *other;
+	const struct alert *a;
 
-	LIST_FOREACH(other, &a->all->list, link) {
-		if (other != a && other->task.user == a->task.user)
+	LIST_FOREACH(a, &all->list, link) {
+		if (a->task.user == user)
 			return true;
 	}
 	return false;
+}
+
+static size_t write_farewell(struct readers_task *t, uint32_t reader, void *to, size_t max)
+{
+	const struct farewell *f = container_of(t, struct farewell, task);
+	const struct points_request q = { .id = f->id };
+
+	if (max < sizeof(q))
+		return SIZE_MAX;
+	memcpy(to, &q, sizeof(q));
+	return sizeof(q);
+}
+
+static void farewell_done(struct readers_task *t, struct readers_answer *answer)
+{
+	struct farewell *f = container_of(t, struct farewell, task);
+
+	f->all->ids[f->id] = false;
+	LIST_REMOVE(f, link);
+	free(f);
+}
+
+/* Until it has been told, the id is not another's. Without memory it is, and takes its points. */
+static void say_farewell(const struct alert *a)
+{
+	struct alerts *all = a->all;
+	struct farewell *f = a->reader ? calloc(1, sizeof(*f)) : NULL;
+
+	if (!f) {
+		all->ids[a->id] = false;
+		return;
+	}
+	*f = (struct farewell){
+		.all = all,
+		.task = { .service = READER_POINTS, .pid = a->pid, .user = a->task.user,
+			  .write = write_farewell, .done = farewell_done },
+		.id = a->id,
+	};
+	LIST_INSERT_HEAD(&all->farewells, f, link);
+	readers_post(all->readers, &f->task);
 }
 
 int alert_begin(struct alerts *all, struct alert *a, pid_t pid)
@@ -349,21 +398,19 @@ int alert_begin(struct alerts *all, struct alert *a, pid_t pid)
 	return 0;
 }
 
-/* Where the reader is at something else its points stay until it has the next of that id. */
 void alert_end(struct alert *a)
 {
 	struct alerts *all = a->all;
 
-	alert_disarm(a);
-	readers_see(all->readers);
 	readers_cancel(all->readers, &a->task);
-	if (!user_has_others(a))
+	LIST_REMOVE(a, link);
+	say_farewell(a);
+	readers_see(all->readers);
+	if (!user_has_any(all, a->task.user))
 		readers_let_end(all->readers, a->task.user);
 	forget_places(a);
 	if (a->is_hit)
 		TAILQ_REMOVE(&all->hit, a, hit);
-	LIST_REMOVE(a, link);
-	all->ids[a->id] = false;
 	free(a->told);
 }
 
@@ -412,9 +459,15 @@ int alerts_new(struct alerts **ret)
 
 void alerts_free(struct alerts *all)
 {
+	struct farewell *f;
+
 	if (!all)
 		return;
 	readers_free(all->readers);
+	while ((f = LIST_FIRST(&all->farewells))) {
+		LIST_REMOVE(f, link);
+		free(f);
+	}
 	closep(&all->signals);
 	for (size_t i = 0; i < SIGNALS; i++)
 		free(all->senders[i].places);

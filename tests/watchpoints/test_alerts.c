@@ -29,8 +29,8 @@
 
 struct rig {
 	struct alerts *all;
-	struct actor actor;
-	struct alert alert;
+	struct actor actor, other; /* the other where a test starts it */
+	struct alert alert, of_other;
 };
 
 static uint64_t word_at(uint32_t word)
@@ -107,6 +107,10 @@ static int teardown(void **state)
 
 	alert_end(&r->alert);
 	actor_end(&r->actor);
+	if (r->of_other.all)
+		alert_end(&r->of_other);
+	if (r->other.pid)
+		actor_end(&r->other);
 	alerts_free(r->all);
 	free(r);
 	while (waitpid(-1, NULL, __WALL) > 0) /* readers that were told to end */
@@ -385,22 +389,19 @@ static void a_reader_that_is_killed_is_missed_at_once(void **state)
 static void a_process_that_keeps_the_lock_is_not_waited_for(void **state)
 {
 	struct rig *r = *state;
-	struct actor hostile;
-	struct alert of_hostile;
 	const uint64_t address = word_at(0);
 	uint64_t began_ns, longest_ns = 0;
 
-	actor_start(&hostile);
-	if (actor_keep_lock(&hostile) < 0) {
+	actor_start(&r->other);
+	if (actor_keep_lock(&r->other) < 0) {
 		print_message("# no userfaultfd here: nobody can keep that lock\n");
-		actor_end(&hostile);
 		return;
 	}
-	assert_int_equal(alert_begin(r->all, &of_hostile, hostile.pid), 0);
+	assert_int_equal(alert_begin(r->all, &r->of_other, r->other.pid), 0);
 	arm(r);
 	began_ns = monotonic_ns();
-	alert_arm(&of_hostile, &address, NULL, 1);
-	while (of_hostile.state == ALERT_ARMING) {
+	alert_arm(&r->of_other, &address, NULL, 1);
+	while (r->of_other.state == ALERT_ARMING) {
 		struct pollfd p = { .fd = alerts_readers_fd(r->all), .events = POLLIN };
 		uint64_t at_ns;
 
@@ -410,14 +411,12 @@ static void a_process_that_keeps_the_lock_is_not_waited_for(void **state)
 		longest_ns = MAX(longest_ns, monotonic_ns() - at_ns);
 		assert_true(at_ns - began_ns < LONG_NS);
 	}
-	assert_int_equal(of_hostile.error, -ETIMEDOUT);
+	assert_int_equal(r->of_other.error, -ETIMEDOUT);
 	print_message("# abandoned after %llu ms, no call took longer than %llu us\n",
 		      (monotonic_ns() - began_ns) / 1000000ull, longest_ns / 1000ull);
 	arm(r);
 	actor_write(&r->actor, 0, 0, 1);
 	assert_told(r, 1);
-	alert_end(&of_hostile);
-	actor_end(&hostile);
 }
 
 static void nothing_grows_with_the_rounds(void **state)
@@ -459,26 +458,47 @@ static void what_is_disarmed_traps_no_more(void **state)
 static void others_are_watched_by_the_same_reader(void **state)
 {
 	struct rig *r = *state;
-	struct actor other;
-	struct alert of_other;
 	const uint64_t address = word_at(0);
 	struct pollfd p = { .fd = alerts_fd(r->all), .events = POLLIN };
 	uint32_t written;
 
-	actor_start(&other);
-	assert_int_equal(alert_begin(r->all, &of_other, other.pid), 0);
+	actor_start(&r->other);
+	assert_int_equal(alert_begin(r->all, &r->of_other, r->other.pid), 0);
 	arm(r);
-	alert_arm(&of_other, &address, NULL, 1);
-	AWAIT(r->all, of_other.state == ALERT_ARMED);
-	actor_write(&other, 0, 0, 1);
+	alert_arm(&r->of_other, &address, NULL, 1);
+	AWAIT(r->all, r->of_other.state == ALERT_ARMED);
+	actor_write(&r->other, 0, 0, 1);
 	assert_int_equal(poll(&p, 1, LONG_MS), 1);
-	assert_ptr_equal(alerts_next(r->all, &written), &of_other);
+	assert_ptr_equal(alerts_next(r->all, &written), &r->of_other);
 	assert_not_told(r);
 	assert_int_equal(r->alert.state, ALERT_ARMED);
 	actor_write(&r->actor, 0, 0, 1);
 	assert_told(r, 1);
-	alert_end(&of_other);
-	actor_end(&other);
+}
+
+/* When all end at once the reader is told of one after the other; they begin again meanwhile. */
+static void registers_are_free_when_watching_has_ended(void **state)
+{
+	struct rig *r = *state;
+	uint64_t addresses[POINTS_ADDRESSES];
+
+	for (uint32_t i = 0; i < POINTS_ADDRESSES; i++)
+		addresses[i] = word_at(i);
+	actor_start(&r->other);
+	assert_int_equal(alert_begin(r->all, &r->of_other, r->other.pid), 0);
+	arm_words(r, 0, POINTS_ADDRESSES);
+	alert_arm(&r->of_other, addresses, NULL, POINTS_ADDRESSES);
+	AWAIT(r->all, r->of_other.state == ALERT_ARMED);
+	alert_end(&r->alert);
+	alert_end(&r->of_other);
+
+	assert_int_equal(alert_begin(r->all, &r->of_other, r->other.pid), 0);
+	assert_int_equal(alert_begin(r->all, &r->alert, r->actor.pid), 0);
+	alert_arm(&r->of_other, addresses, NULL, POINTS_ADDRESSES);
+	AWAIT(r->all, r->of_other.state != ALERT_ARMING);
+	assert_int_equal(r->of_other.error, 0);
+	arm_words(r, 0, POINTS_ADDRESSES);
+	assert_int_equal(r->alert.error, 0);
 }
 
 #define CASE(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
@@ -503,6 +523,7 @@ int main(void)
 		CASE(nothing_grows_with_the_rounds),
 		CASE(what_is_disarmed_traps_no_more),
 		CASE(others_are_watched_by_the_same_reader),
+		CASE(registers_are_free_when_watching_has_ended),
 	};
 	int r = points_try();
 
