@@ -21,7 +21,7 @@
 #include "util/bare.h"
 #include "util/macros.h"
 
-#define PROGRAM (HELPER_FILE + 1) /* in the child; closed by executing it */
+#define PROGRAM (HELPER_FILE + HELPER_FILES) /* in the child; closed by executing it */
 #define FIRST_FREE 10 /* descriptors are moved up here, out of the way of those a helper gets */
 
 /*
@@ -103,7 +103,7 @@ int helper_open(const char *name)
 struct start {
 	int program;
 	const char *const *argv;
-	int socket, file;
+	int socket, files[HELPER_FILES];
 	bool ends_with_us;
 	pid_t parent;
 };
@@ -113,15 +113,20 @@ BARE static void arrange_files(const struct start *s)
 {
 	long null = bare_call(SYS_openat, AT_FDCWD, "/dev/null", O_RDWR);
 	long socket = bare_call(SYS_fcntl, s->socket, F_DUPFD, FIRST_FREE);
-	long file = bare_call(SYS_fcntl, s->file, F_DUPFD, FIRST_FREE);
 	long program = bare_call(SYS_fcntl, s->program, F_DUPFD, FIRST_FREE);
+	long files[HELPER_FILES];
+
+	for (int i = 0; i < HELPER_FILES; i++)
+		files[i] = bare_call(SYS_fcntl, s->files[i], F_DUPFD, FIRST_FREE);
 
 	bare_call(SYS_dup3, null, STDIN_FILENO, 0);
 	bare_call(SYS_dup3, null, STDOUT_FILENO, 0);
 	bare_call(SYS_dup3, program, PROGRAM, O_CLOEXEC);
 	bare_call(SYS_dup3, socket, HELPER_SOCKET, 0);
-	bare_call(SYS_close, HELPER_FILE);
-	bare_call(SYS_dup3, file, HELPER_FILE, 0);
+	for (int i = 0; i < HELPER_FILES; i++) {
+		bare_call(SYS_close, HELPER_FILE + i);
+		bare_call(SYS_dup3, files[i], HELPER_FILE + i, 0);
+	}
 	bare_close_from(PROGRAM + 1);
 }
 
@@ -153,11 +158,11 @@ static pid_t start(const struct start *s)
 	return pid < 0 ? -errno : pid;
 }
 
-int helper_start(int program, const char *const *argv, int file, bool ends_with_us,
-		 struct helper *ret)
+int helper_start(int program, const char *const *argv, const int files[HELPER_FILES],
+		 bool ends_with_us, struct helper *ret)
 {
 	_cleanup_close_ int ours = -1, theirs = -1;
-	struct start s = { program, argv, -1, file, ends_with_us, getpid() };
+	struct start s = { program, argv, -1, { -1, -1 }, ends_with_us, getpid() };
 	int ends[2];
 	pid_t pid;
 
@@ -165,6 +170,8 @@ int helper_start(int program, const char *const *argv, int file, bool ends_with_
 		return -errno;
 	ours = ends[0];
 	s.socket = theirs = ends[1];
+	for (int i = 0; files && i < HELPER_FILES; i++)
+		s.files[i] = files[i];
 	if (fcntl(ours, F_SETFL, O_NONBLOCK) < 0)
 		return -errno;
 	pid = start(&s);

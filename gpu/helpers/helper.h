@@ -17,7 +17,8 @@
 
 /* What a helper finds at these descriptors; beyond them nothing is open but standard error. */
 #define HELPER_SOCKET 3
-#define HELPER_FILE 4
+#define HELPER_FILE 4 /* and those that follow */
+#define HELPER_FILES 2
 
 struct helper {
 	pid_t pid; /* 0: none */
@@ -34,12 +35,12 @@ struct helper {
 int helper_open(const char *name);
 
 /*
- * Starts it, in a session of its own. @argv: its name and arguments, ended by NULL. @file: what it
- * finds at HELPER_FILE, -1: nothing. @ends_with_us: the kernel kills it when the calling thread
- * ends.
+ * Starts it, in a session of its own. @argv: its name and arguments, ended by NULL. @files: what it
+ * finds from HELPER_FILE on, -1: nothing there; NULL: nothing at all. @ends_with_us: the kernel
+ * kills it when the calling thread ends.
  */
-int helper_start(int program, const char *const *argv, int file, bool ends_with_us,
-		 struct helper *ret);
+int helper_start(int program, const char *const *argv, const int files[HELPER_FILES],
+		 bool ends_with_us, struct helper *ret);
 
 /* Is it blocked, and not just waiting for a processor? Also true once it has ended. */
 bool helper_is_blocked(const struct helper *h);

@@ -14,6 +14,8 @@
 
 #define ALIGN 8u
 
+_Static_assert(READER_FILE == HELPER_FILE + 1, "the first is the memory that both have");
+
 int reader_put(struct reader_room *room, const void *data, size_t len)
 {
 	if (len > room->max - room->len)

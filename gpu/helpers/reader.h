@@ -18,6 +18,7 @@
 #define READER_REQUEST_BYTES (1u << 20)
 #define READER_ANSWER_BYTES (4u << 20)
 #define READER_FDS 16u /* with one answer */
+#define READER_FILE 5 /* of its owner's, if any */
 
 enum reader_service {
 	READER_PROC_FILES, /* gpu/helpers/proc_files.h */

@@ -194,12 +194,13 @@ static int start(struct readers *r, struct crew *c, uint64_t now_ns)
 {
 	struct epoll_event e = { .events = EPOLLIN, .data.ptr = c };
 	_cleanup_close_ int fd = make_shared(&c->shared);
+	const int files[HELPER_FILES] = { fd, r->options.file ? r->options.file : -1 };
 	const char *const argv[] = { READER_PROGRAM, NULL };
 	int error;
 
 	if (fd < 0)
 		return fd;
-	error = helper_start(r->program, argv, fd, true, &c->helper);
+	error = helper_start(r->program, argv, files, true, &c->helper);
 	if (error < 0) {
 		forget_shared(c);
 		return error;

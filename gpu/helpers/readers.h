@@ -38,6 +38,7 @@ struct readers_options {
 	 */
 	void (*ended)(void *user, uint32_t reader);
 	void *user;
+	int file; /* that each finds at READER_FILE; 0: none. There until readers_free() */
 };
 
 struct readers_answer {

@@ -275,9 +275,10 @@ static unsigned int count_left(const struct backend *b, uid_t user)
 static int start_helper(const struct backend *b, struct helper *ret)
 {
 	_cleanup_close_ int us = (int)syscall(SYS_pidfd_open, getpid(), 0);
+	const int files[HELPER_FILES] = { us, -1 };
 	const char *const argv[] = { HOLDER_PROGRAM, NULL };
 
-	return helper_start(b->holder_program, argv, us, false, ret);
+	return helper_start(b->holder_program, argv, files, false, ret);
 }
 
 static int holders_begin(struct gpu_target *t, const struct gpu_attach *request)

@@ -77,7 +77,7 @@ int softgpu_start(const char *preset, const char *path, struct softgpu_child **r
 		return fail(-ENOMEM, strerror(ENOMEM), ret_why, size);
 	c->helper = HELPER_NONE;
 	c->path = strdup(path);
-	r = c->path ? helper_start(program, argv, -1, true, &c->helper) : -ENOMEM;
+	r = c->path ? helper_start(program, argv, NULL, true, &c->helper) : -ENOMEM;
 	if (r < 0)
 		fail(r, strerror(-r), ret_why, size);
 	else
