@@ -135,6 +135,12 @@ struct gpu_ops {
 	int (*nodes)(struct gpu_backend *b, struct gpu_node *ret, size_t max);
 	/* Pids of processes that use the GPUs, ascending; the same. Cheap: asked every scan. */
 	int (*processes)(struct gpu_backend *b, pid_t *ret, size_t max);
+	/*
+	 * Whether processes() may tell of others than it did last: 1 or 0, for next to nothing, so
+	 * that it can be asked at every turn. fd() is readable when it may have become so. -errno:
+	 * nobody tells, only processes() does. NULL: the same.
+	 */
+	int (*came)(struct gpu_backend *b);
 	/* The effective user of a process. -ESRCH. */
 	int (*owner)(struct gpu_backend *b, pid_t pid, uid_t *ret);
 	/*

@@ -53,6 +53,7 @@ void newcomer_came(struct scheduler *s, pid_t pid, uid_t uid)
 	c->uid = uid;
 	c->pidfd = ops(s)->pidfd(s->b, pid);
 	TAILQ_INSERT_TAIL(&s->newcomers, c, link);
+	s->scan_ns = MIN(s->scan_ns, s->now_ns + s->config->scan_ns);
 	newcomer_meet(s, c);
 }
 

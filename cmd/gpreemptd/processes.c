@@ -399,6 +399,21 @@ static void meet(struct scheduler *s, pid_t pid)
 		newcomer_came(s, pid, uid);
 }
 
+void processes_meet(struct scheduler *s)
+{
+	int n = ops(s)->processes(s->b, s->pids, SCHEDULER_MAX_LISTED);
+	uid_t uid;
+
+	for (int i = 0; i < MIN(n, SCHEDULER_MAX_LISTED); i++) {
+		pid_t pid = s->pids[i];
+
+		if (!process_find(s, pid) && !newcomer_find(s, pid) &&
+		    shares_admit_between(s, pid, &uid))
+			newcomer_came(s, pid, uid);
+	}
+	processes_take_answers(s);
+}
+
 void processes_scan(struct scheduler *s)
 {
 	int n = ops(s)->processes(s->b, s->pids, SCHEDULER_MAX_LISTED);

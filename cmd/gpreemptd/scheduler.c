@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 #include <errno.h>
+#include <string.h>
 #include <sys/epoll.h>
 
 #include "cmd/gpreemptd/scheduler_internal.h"
 
 #define FREE_NS (60 * NSEC_PER_SEC) /* after people ended a hold */
+#define SCAN_ALONE_NS (4 * NSEC_PER_SEC) /* with nobody there, who would be told of */
 #define SLICED_TURN_NS (200 * NSEC_PER_MSEC)
 /* Whoever was told to make room does so first: a look would only be in the way. */
 #define ROOM_NS (200 * NSEC_PER_USEC)
@@ -133,15 +135,44 @@ static bool take_events(struct scheduler *s)
 	return n == 1 && events[0].data.u64 == THE_ALERTS;
 }
 
-static void look_and_act(struct scheduler *s)
+static void tell_deaf(struct scheduler *s, int error)
+{
+	s->deaf_told = true;
+	log_line(LOG_LEVEL_WARNING,
+		 "nobody tells when a GPU is opened (%s): new processes are looked for every "
+		 "%llu ms",
+		 strerror(-error), (unsigned long long)(s->config->scan_ns / NSEC_PER_MSEC));
+}
+
+static bool has_come(struct scheduler *s)
+{
+	int r = ops(s)->came ? ops(s)->came(s->b) : -ENOSYS;
+
+	s->deaf = r < 0;
+	if (r < 0 && ops(s)->came && !s->deaf_told)
+		tell_deaf(s, r);
+	return r > 0;
+}
+
+/* Who is there is looked at again, too. */
+static uint64_t until_scan(const struct scheduler *s)
+{
+	bool alone = !s->n_processes && TAILQ_EMPTY(&s->newcomers);
+
+	return alone && !s->deaf ? MAX(s->config->scan_ns, SCAN_ALONE_NS) : s->config->scan_ns;
+}
+
+static void look_and_act(struct scheduler *s, bool came)
 {
 	bool all = s->now_ns >= s->scan_ns, complete;
 	size_t n;
 
 	if (all) {
-		s->scan_ns = s->now_ns + s->config->scan_ns;
 		processes_scan(s);
+		s->scan_ns = s->now_ns + until_scan(s);
 		gpus_settle(s);
+	} else if (came) {
+		processes_meet(s);
 	}
 	native_follow(s);
 	if (s->gpus_due)
@@ -178,12 +209,14 @@ static uint64_t next_turn(struct scheduler *s)
 
 static void whole_turn(struct scheduler *s)
 {
+	bool came = has_come(s); /* also where it is of no use, or it is told on and on */
+
 	act_take_done(s);
 	processes_take_answers(s);
 	if (is_guard_dead(s))
 		scheduler_fail(s, -EOWNERDEAD, "the guard is dead");
 	if (!s->paused && !s->failed)
-		look_and_act(s);
+		look_and_act(s, came);
 	submit(s);
 }
 

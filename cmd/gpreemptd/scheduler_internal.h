@@ -242,6 +242,8 @@ struct scheduler {
 	uint64_t request_numbers;
 
 	uint64_t scan_ns, tick_ns; /* when, and when it was last */
+	bool deaf; /* nobody tells when somebody comes */
+	bool deaf_told;
 	uint64_t cgroups_ns; /* when it is to be seen which of those of requests are gone */
 	uint64_t wake_ns; /* of the engine */
 	char blind[sizeof(
@@ -310,6 +312,8 @@ void scheduler_fail(struct scheduler *s, int error, const char *why);
 
 struct process *process_find(const struct scheduler *s, pid_t pid);
 void processes_scan(struct scheduler *s);
+/* Between two scans: only those who are new. */
+void processes_meet(struct scheduler *s);
 /* Class and figures anew, after a request or another configuration. */
 void process_judge(struct scheduler *s, struct process *p);
 void processes_judge(struct scheduler *s);
@@ -348,6 +352,7 @@ void newcomers_forget(struct scheduler *s, bool all); /* or those that the scan 
 void shares_begin(struct scheduler *s); /* a scan, in which pids ascend */
 /* May this process, which is nobody's that is known, be asked who it is? Whose it is now. */
 bool shares_admit(struct scheduler *s, pid_t pid, uid_t *ret_uid);
+bool shares_admit_between(struct scheduler *s, pid_t pid, uid_t *ret_uid); /* two scans */
 /* For one more process of that user; false: it has its share. */
 bool shares_make_room(struct scheduler *s, uid_t uid);
 /* For @n queues of that process instead of those it has. */

@@ -146,6 +146,31 @@ bool shares_admit(struct scheduler *s, pid_t pid, uid_t *ret_uid)
 	return false;
 }
 
+/* Who found no room in the last scan waits for the next. */
+static bool is_refused(const struct refused *r, pid_t pid)
+{
+	const pid_t *last = r->pids[r->now];
+	size_t low = 0, high = r->n;
+
+	while (low < high) {
+		size_t middle = (low + high) / 2;
+
+		if (last[middle] < pid)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low < r->n && last[low] == pid;
+}
+
+bool shares_admit_between(struct scheduler *s, pid_t pid, uid_t *ret_uid)
+{
+	struct refused *r = &s->refused;
+
+	return !is_refused(r, pid) && r->asked++ < NEW_AT_ONCE &&
+	       ops(s)->owner(s->b, pid, ret_uid) >= 0 && may_come(s, *ret_uid);
+}
+
 void shares_begin(struct scheduler *s)
 {
 	struct refused *r = &s->refused;

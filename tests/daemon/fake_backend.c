@@ -148,6 +148,8 @@ static int fake_processes(struct gpu_backend *b, pid_t *ret, size_t max)
 	struct fake *f = fake_of(b);
 	size_t n = 0;
 
+	f->lists++;
+	f->came = MIN(f->came, 0);
 	if (f->processes_result < 0)
 		return f->processes_result;
 	for (size_t i = 0; i < f->max_processes; i++) {
@@ -659,6 +661,23 @@ void fake_give_alerts(struct fake *f)
 	static struct gpu_ops ops;
 
 	ops = ops_with_alerts();
+	f->base.ops = &ops;
+}
+
+static int fake_came(struct gpu_backend *b)
+{
+	struct fake *f = fake_of(b);
+
+	f->came_asked++;
+	return f->came;
+}
+
+void fake_give_news(struct fake *f)
+{
+	static struct gpu_ops ops;
+
+	ops = *f->base.ops;
+	ops.came = fake_came;
 	f->base.ops = &ops;
 }
 

@@ -112,6 +112,9 @@ struct fake {
 	uint32_t kept; /* calls since the last submit */
 	uint64_t looks;
 	uint64_t look_cost_ns, spent_ns; /* of helpers */
+	uint32_t lists; /* of processes */
+	int came; /* what it tells until it lists them; -errno: nobody tells */
+	uint32_t came_asked;
 };
 
 extern const struct gpu_native_ops fake_native_ops;
@@ -119,6 +122,8 @@ extern const struct gpu_native_ops fake_native_ops;
 void fake_init(struct fake *f, size_t max_processes);
 /* From now on it tells at once of work. */
 void fake_give_alerts(struct fake *f);
+/* From now on it tells when somebody has come. */
+void fake_give_news(struct fake *f);
 /* From now on contexts are all it has: no progress, slices, and holds that outlive us. */
 void fake_make_contexts(struct fake *f);
 void fake_done(struct fake *f);
