@@ -145,6 +145,15 @@ void client_leave(struct connection *c)
 	free(client);
 }
 
+static int open_device(struct call *k)
+{
+	int r = model_kfd_open(k->m, k->task);
+
+	if (r >= 0)
+		softgpu_opened(k->c->s);
+	return r;
+}
+
 /* ---- ioctls ---- */
 
 /* Nobody reads those any more. */
@@ -358,7 +367,7 @@ static int run(struct call *k)
 	case DEVICE_OP_JOIN:
 		return join(k);
 	case DEVICE_OP_OPEN:
-		return model_kfd_open(k->m, k->task);
+		return open_device(k);
 	case DEVICE_OP_IOCTL:
 	case DEVICE_OP_EXT:
 		return call_driver(k);

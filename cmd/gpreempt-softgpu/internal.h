@@ -65,6 +65,8 @@ struct softgpu {
 
 /* ---- server.c ---- */
 
+/* Somebody has opened the device: who watches its socket (inotify(7), IN_ATTRIB) is told. */
+void softgpu_opened(const struct softgpu *s);
 /* It is on the device from now on. -EEXIST: its pid is an invented process's. */
 int process_arrive(struct process *p);
 /* 0; -EAGAIN: its socket is full; other errors: it is gone. */

@@ -69,6 +69,8 @@ static int arrive(struct process *p)
 
 	if (r >= 0)
 		r = model_kfd_open(m, task);
+	if (r >= 0)
+		softgpu_opened(p->s);
 	for (uint32_t i = 0; r >= 0 && i < model_n_gpus(m); i++)
 		r = model_vm_acquire(m, p->pid, i);
 	if (r < 0)

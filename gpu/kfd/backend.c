@@ -23,6 +23,7 @@ static void backend_free(struct backend *b)
 	ext_free(b->ext);
 	alerts_free(b->alerts);
 	mqds_done(b);
+	follow_end(b);
 	acting_done(&b->base);
 	gkfd_look_room_free(b->room);
 	gkfd_free(b->k);
@@ -87,8 +88,11 @@ static int backend_processes(struct gpu_backend *base, pid_t *ret, size_t max)
 	_cleanup_free_ pid_t *pids = NULL;
 	struct backend *b = backend_of(base);
 	size_t n = 0, others = 0;
-	int r = gkfd_proc_list(b->k, &pids, &n);
+	int r;
 
+	if (max > 0)
+		follow_listed(b); /* before: who comes meanwhile is asked for again */
+	r = gkfd_proc_list(b->k, &pids, &n);
 	if (r < 0)
 		return r;
 	for (size_t i = 0; i < n; i++) {
@@ -179,7 +183,8 @@ static const char *backend_problem(struct gpu_backend *base)
 /* clang-format off */
 #define SAME \
 	.close = backend_close, .now_ns = backend_now_ns, .nodes = backend_nodes, \
-	.processes = backend_processes, .owner = acting_owner, .ask = acting_ask, \
+	.processes = backend_processes, .came = follow_came, .owner = acting_owner, \
+	.ask = acting_ask, \
 	.answer = acting_answer, .pidfd = backend_pidfd, .watch = watch_new, \
 	.unwatch = watch_free, .refresh = watch_refresh, .queues = watch_queues, \
 	.look = look_at, .looked = look_result, .blind = look_blind, \
@@ -363,7 +368,8 @@ int gkfd_backend_open(struct gkfd *k, const struct gkfd_backend_options *options
 	b->k = k;
 	b->way = options->way;
 	b->guard = options->guard;
-	b->base.fd = b->holder_program = b->holders_fd = b->base.done.fd = -1;
+	b->base.fd = b->holder_program = b->holders_fd = b->base.done.fd = b->opens = -1;
+	b->deaf = -ENOSYS;
 	b->own_pid = options->by_holders ? 0 : own_pid(k);
 	r = open_readers(b, options);
 	if (r >= 0)
@@ -372,6 +378,8 @@ int gkfd_backend_open(struct gkfd *k, const struct gkfd_backend_options *options
 		r = begin(b, options);
 	if (r < 0)
 		return r;
+	if (options->follows)
+		follow_begin(b);
 	choose_acting(b);
 	b->base.base.caps = caps_of(b);
 	*ret = &steal_ptr(&b)->base.base;

@@ -29,6 +29,7 @@ struct gkfd_backend_options {
 	bool by_holders; /* targets have processes of their own; else threads, as on a model */
 	struct guard *guard; /* borrowed; of threads only, on a model maybe NULL */
 	bool named_only; /* nobody asks who there is: pids may be those of a namespace */
+	bool follows; /* it tells when somebody comes: ops->came */
 	struct gpu_why *why; /* it fails, or an extension is there but of no use; may be NULL */
 };
 

@@ -14,6 +14,7 @@
 #include "gpu/kfd/debugfs.h"
 #include "gpu/kfd/look.h"
 #include "gpu/kfd/tracer.h"
+#include "gpu/scout.h"
 #include "gpu/watchpoints/alerts.h"
 
 struct mqds { /* every process's, as they were read last */
@@ -35,6 +36,13 @@ struct backend {
 	pid_t own_pid; /* as the device knows this process */
 	LIST_HEAD(, gpu_watch) watches;
 
+	/* new processes */
+	struct scout *scout; /* NULL: nobody tells of them */
+	int deaf; /* and why */
+	int opens; /* -1: nobody tells */
+	uint64_t stamp; /* the scout's */
+	bool came; /* since processes were listed last */
+
 	int holder_program; /* -1: targets have threads of ours */
 	int holders_fd;
 	LIST_HEAD(, former) former; /* holders */
@@ -50,7 +58,14 @@ struct backend {
 };
 
 /* Who else has something to say, in the owner's descriptor. */
-enum part { PART_MQDS = ACTING_OTHERS, PART_HOLDERS, PART_ALERTS, PARTS };
+enum part { PART_MQDS = ACTING_OTHERS, PART_HOLDERS, PART_SCOUT, PART_ALERTS, PARTS };
+
+/* ---- backend_follow.c: new processes at once ---- */
+
+void follow_begin(struct backend *b); /* where that is possible */
+void follow_end(struct backend *b);
+int follow_came(struct gpu_backend *base);
+void follow_listed(struct backend *b); /* processes were */
 
 /* ---- backend_mqds.c: where queues have their pointers ---- */
 

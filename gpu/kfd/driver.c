@@ -60,6 +60,7 @@ int gkfd_driver_act(void *data, const struct gpu_way *way, struct gpu_backend **
 		.by_holders = by_helpers,
 		.guard = way->guard,
 		.named_only = !way->serves,
+		.follows = way->serves,
 		.why = ret_why,
 	};
 

@@ -90,6 +90,17 @@ struct gkfd_transport {
 	int (*ext)(void *data, unsigned long request, void *arg);
 
 	/*
+	 * A descriptor that turns readable when somebody opens the device, by the node it has for
+	 * this program; read it to empty it, and close it. NULL: nobody tells.
+	 */
+	int (*opens)(void *data);
+	/*
+	 * A number that is another one when other processes use the driver, told without a lock.
+	 * NULL: nobody tells.
+	 */
+	int (*stamp)(void *data, uint64_t *ret);
+
+	/*
 	 * A descriptor that turns readable, and one to name in KFD_IOC_DBG_TRAP_ENABLE for it.
 	 * NULL: a pipe of one's own will do.
 	 */

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* The transport to the kernel: device, file trees and clock. Memory: mem_syscall.c. */
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
+#include <sys/inotify.h>
 #include <sys/ioctl.h>
 #include <sys/stat.h>
 #include <time.h>
@@ -19,6 +21,7 @@ struct kernel {
 	int kfd; /* negative: not open, as the next */
 	int ext; /* any thread opens it */
 	bool expendable;
+	DIR *procs; /* one thread's; NULL: not open */
 };
 
 void *gkfd_syscall_new(const char *root)
@@ -50,6 +53,8 @@ static void kernel_close(void *data)
 
 	closep(&k->kfd);
 	closep(&k->ext); /* lets go of all that is held through it */
+	if (k->procs)
+		closedir(k->procs);
 	free(k->root);
 	free(k);
 }
@@ -139,6 +144,21 @@ static int kernel_borrow(void *data, pid_t pid, unsigned int nth)
 	return r < 0 ? r : (k->expendable ? borrow_here : borrow)(pid, device, nth);
 }
 
+static int kernel_opens(void *data)
+{
+	const struct kernel *k = data;
+	_cleanup_close_ int fd = inotify_init1(IN_NONBLOCK | IN_CLOEXEC);
+	_cleanup_free_ char *path = NULL;
+
+	if (fd < 0)
+		return -errno;
+	if (asprintf(&path, "%s/dev/kfd", k->root) < 0) {
+		path = NULL; /* asprintf leaves it undefined */
+		return -ENOMEM;
+	}
+	return inotify_add_watch(fd, path, IN_OPEN) < 0 ? -errno : steal_fd(&fd);
+}
+
 /* Of a file in a tree; in one piece, as the kernel walks it faster than in two. */
 static int full_path(const struct kernel *k, enum gkfd_tree tree, const char *path, char **ret)
 {
@@ -191,6 +211,36 @@ static int kernel_list_dir(void *data, enum gkfd_tree tree, const char *path, ch
 	return r < 0 ? r : files_list(AT_FDCWD, full, ret_names);
 }
 
+/* The folder is kept open: to walk to it costs more than to read it. */
+static int open_procs(struct kernel *k)
+{
+	_cleanup_free_ char *full = NULL;
+	int r = k->procs ? 0 : full_path(k, GKFD_TREE_SYSFS, "proc", &full);
+
+	if (r < 0 || k->procs)
+		return r;
+	k->procs = opendir(full);
+	return k->procs ? 0 : -errno;
+}
+
+/* FNV-1a, over the folders that processes are while they use the driver. */
+static int kernel_stamp(void *data, uint64_t *ret)
+{
+	uint64_t stamp = 0xcbf29ce484222325;
+	struct kernel *k = data;
+	const struct dirent *e;
+	int r = open_procs(k);
+
+	if (r < 0)
+		return r;
+	rewinddir(k->procs);
+	while ((e = readdir(k->procs)))
+		for (const char *c = e->d_name; c == e->d_name || c[-1]; c++)
+			stamp = (stamp ^ (unsigned char)*c) * 0x100000001b3;
+	*ret = stamp;
+	return 0;
+}
+
 uint64_t gkfd_syscall_now_ns(void *data)
 {
 	return monotonic_ns();
@@ -233,6 +283,8 @@ const struct gkfd_transport gkfd_transport_syscall = {
 	.close = kernel_close,
 	.ioctl = kernel_ioctl,
 	.ext = kernel_ext,
+	.opens = kernel_opens,
+	.stamp = kernel_stamp,
 	.borrow = kernel_borrow,
 	.ioctl_on = kernel_ioctl_on,
 	.read_file = kernel_read_file,

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
+#include <sys/inotify.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 
@@ -65,6 +66,17 @@ int soft_new(const char *socket, void **ret_data)
 static int soft_open(void *data)
 {
 	return call(data, DEVICE_OP_OPEN, 0, 0, NULL);
+}
+
+/* Of a socket nobody tells that it was opened: the device changes its times. */
+static int soft_opens(void *data)
+{
+	const struct soft *s = data;
+	_cleanup_close_ int fd = inotify_init1(IN_NONBLOCK | IN_CLOEXEC);
+
+	if (fd < 0)
+		return -errno;
+	return inotify_add_watch(fd, s->link.addr.sun_path, IN_ATTRIB) < 0 ? -errno : steal_fd(&fd);
 }
 
 /* ---- ioctls ---- */
@@ -443,6 +455,7 @@ const struct gkfd_transport gkfd_transport_soft = {
 	.close = soft_close,
 	.ioctl = soft_ioctl,
 	.ext = soft_ext,
+	.opens = soft_opens,
 	.events = soft_events,
 	.borrow = soft_borrow,
 	.ioctl_on = soft_ioctl_on,

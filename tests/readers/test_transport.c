@@ -97,6 +97,41 @@ static void a_file_beyond_the_limit_is_efbig(void **state)
 	assert_null(text);
 }
 
+static uint64_t stamp_of(const struct root *r)
+{
+	uint64_t stamp = 0;
+
+	assert_int_equal(r->k->transport->stamp(r->k->data, &stamp), 0);
+	return stamp;
+}
+
+/* Also where one process has gone and another has come. */
+static void the_stamp_is_another_one_for_other_processes(void **state)
+{
+	static const char *const levels[] = { "class", "kfd", "kfd", "proc" };
+	const struct root *r = *state;
+	char procs[128], one[160], two[160];
+	int len = snprintf(procs, sizeof(procs), "%s/sys", r->path);
+	uint64_t none, first;
+
+	assert_int_equal(r->k->transport->stamp(r->k->data, &none), -ENOENT);
+	for (size_t i = 0; i < ARRAY_SIZE(levels); i++) {
+		len += snprintf(procs + len, sizeof(procs) - (size_t)len, "/%s", levels[i]);
+		assert_int_equal(mkdir(procs, 0700), 0);
+	}
+	snprintf(one, sizeof(one), "%s/4711", procs);
+	snprintf(two, sizeof(two), "%s/4712", procs);
+	none = stamp_of(r);
+	assert_int_equal(mkdir(one, 0700), 0);
+	first = stamp_of(r);
+	assert_true(first != none);
+	assert_true(stamp_of(r) == first);
+	assert_int_equal(rename(one, two), 0);
+	assert_true(stamp_of(r) != first);
+	assert_int_equal(rmdir(two), 0);
+	assert_true(stamp_of(r) == none);
+}
+
 static void files_without_a_size_are_read(void **state)
 {
 	_cleanup_gkfd_ struct gkfd *k = NULL;
@@ -241,6 +276,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		ROOT_TEST(files_of_any_size_are_read_whole),
 		ROOT_TEST(a_file_beyond_the_limit_is_efbig),
+		ROOT_TEST(the_stamp_is_another_one_for_other_processes),
 		cmocka_unit_test(files_without_a_size_are_read),
 		cmocka_unit_test(a_namespace_link_reads_as_its_target),
 		ROOT_TEST(paths_cannot_leave_their_tree),
