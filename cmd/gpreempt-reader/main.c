@@ -69,6 +69,7 @@ int main(void)
 	r.nvrm = nvrm_syscall_new(NULL);
 	if (!data || !r.nvrm)
 		return EXIT_FAILURE;
+	nvrm_syscall_watch_by(r.nvrm, READER_FILE);
 	gkfd_syscall_may_hang(data);
 	if (gkfd_new(&gkfd_transport_syscall, data, &r.k) < 0 ||
 	    gkfd_lookers_new(r.k, &r.lookers) < 0 || points_all_new(&r.points) < 0)

@@ -20,6 +20,7 @@ static void backend_free(struct backend *b)
 	acting_forget(&b->kept);
 	acting_forget(&b->orders);
 	nvrm_watch_free_all(b);
+	nvrm_follow_end(b);
 	nvrm_finder_free(b->finder);
 	nvrm_free(b->finder_n);
 	acting_done(&b->base);
@@ -63,27 +64,6 @@ static int backend_nodes(struct gpu_backend *base, struct gpu_node *ret, size_t 
 		whole++;
 	}
 	return (int)whole;
-}
-
-static int backend_processes(struct gpu_backend *base, pid_t *ret, size_t max)
-{
-	struct nvrm_finder *finder = backend_of(base)->finder;
-	int r = nvrm_finder_look(finder);
-
-	return r < 0 ? r : nvrm_finder_list(finder, ret, max);
-}
-
-static const char *backend_problem(struct gpu_backend *base)
-{
-	struct backend *b = backend_of(base);
-	size_t n = nvrm_finder_unseen(b->finder);
-
-	if (n == 0)
-		return NULL;
-	snprintf(b->problem, sizeof(b->problem),
-		 "%zu process%s cannot be looked at: nobody knows whether %s a GPU open", n,
-		 n == 1 ? "" : "es", n == 1 ? "it has" : "they have");
-	return b->problem;
 }
 
 static int read_proc(void *user, const char *path, char **ret_text, size_t *ret_len)
@@ -176,7 +156,8 @@ static const struct gpu_ops ops = {
 	.close = backend_close,
 	.now_ns = backend_now_ns,
 	.nodes = backend_nodes,
-	.processes = backend_processes,
+	.processes = nvrm_follow_processes,
+	.came = nvrm_follow_came,
 	.owner = acting_owner,
 	.ask = acting_ask,
 	.answer = acting_answer,
@@ -188,7 +169,7 @@ static const struct gpu_ops ops = {
 	.look = nvrm_watch_look,
 	.looked = nvrm_watch_looked,
 	.blind = nvrm_watch_blind,
-	.problem = backend_problem,
+	.problem = nvrm_follow_problem,
 	.attach = acting_attach,
 	.suspend = acting_suspend,
 	.resume = acting_resume,
@@ -266,6 +247,8 @@ static int backend_init(struct backend *b, const struct nvrm_backend_options *op
 	if (b->wake_fd < 0)
 		return gpu_why_fail(options->why, -errno, NULL);
 	r = nvrm_finder_new(b->finder_n ? b->finder_n : b->n, &b->finder);
+	if (r >= 0)
+		r = nvrm_follow_begin(b);
 	if (r >= 0)
 		r = nvrm_work_start(b);
 	return r < 0 ? gpu_why_fail(options->why, r, NULL) : 0;

@@ -114,7 +114,11 @@ struct backend {
 
 	/* the owner's */
 	struct nvrm *finder_n; /* NULL: the same as the worker's, which then asks nobody */
-	struct nvrm_finder *finder;
+	struct nvrm_finder *finder; /* its thread's, where that follows */
+	struct follow *follow; /* NULL: nobody tells of newcomers */
+	int deaf; /* and why */
+	int blind; /* -errno: so that some may be seen late */
+	bool came; /* somebody, since they were listed */
 	char problem[192];
 	struct order_list kept; /* of this turn, until they are submitted */
 	pthread_t thread;
@@ -143,6 +147,14 @@ struct backend {
 	int slot; /* of the guard; -1: nobody is attached */
 	bool guard_died;
 };
+
+/* ---- backend_follow.c ---- */
+
+int nvrm_follow_begin(struct backend *b); /* where that is possible */
+void nvrm_follow_end(struct backend *b);
+int nvrm_follow_came(struct gpu_backend *base);
+int nvrm_follow_processes(struct gpu_backend *base, pid_t *ret, size_t max);
+const char *nvrm_follow_problem(struct gpu_backend *base);
 
 /* ---- backend_work.c ---- */
 

@@ -34,12 +34,14 @@ static void driver_close(void *data)
 }
 
 /* What it asks of processes readers ask, its own and on one thread. */
-static int open_by_readers(struct nvrm **ret, struct gpu_why *ret_why)
+static int open_by_readers(bool watches, struct nvrm **ret, struct gpu_why *ret_why)
 {
 	_cleanup_(nvrm_freep) struct nvrm *n = NULL;
 	void *data = nvrm_syscall_new(NULL);
 	int r = data ? nvrm_new(&nvrm_transport_syscall, data, &n) : -ENOMEM;
 
+	if (r >= 0 && watches)
+		nvrm_syscall_watch(data);
 	if (r >= 0)
 		r = nvrm_syscall_by_readers(data);
 	if (r < 0)
@@ -61,10 +63,10 @@ static int serve(struct nvrm *n, const struct gpu_way *way, struct gpu_backend *
 		.why = ret_why,
 	};
 	struct nvrm_version version = { 0 };
-	int r = open_by_readers(&worker, ret_why);
+	int r = open_by_readers(false, &worker, ret_why);
 
 	if (r >= 0)
-		r = open_by_readers(&options.finder, ret_why);
+		r = open_by_readers(true, &options.finder, ret_why);
 	if (r < 0)
 		return r;
 	if (nvrm_read_version(n, &version) >= 0)

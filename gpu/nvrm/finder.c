@@ -6,25 +6,25 @@
  *
  * Who is there and whose it is the kernel tells. What descriptors are is a question (question.h),
  * which may be answered later or, where the process sees to that, never.
+ *
+ * Who is told of births and of openings (nvrm_finder_follow) need not look again and again at
+ * processes that do not use a GPU: those are asked when somebody has opened one.
  */
 #include <errno.h>
 #include <limits.h>
 #include <poll.h>
-#include <string.h>
-#include <sys/queue.h>
 
-#include "gpu/nvrm/machine.h"
+#include "gpu/nvrm/finder_internal.h"
 #include "util/array.h"
 #include "util/clock.h"
 
 #define PAGE 1024u /* processes listed at once */
-#define CHUNK 64u /* descriptors read before it is another user's turn */
-#define CHUNK_OF_OTHERS 2048u /* the same, of a reader: some milliseconds */
-#define BUCKETS 4096u
+#define LIST_NS (10 * NSEC_PER_SEC) /* between two lists, where births are told */
 
-/* Who has no GPU open is looked at again ever more seldom. */
-#define AGAIN_FIRST_NS (NSEC_PER_SEC / 4)
-#define AGAIN_LAST_NS (30 * NSEC_PER_SEC)
+/* To be gone on with where nothing is told: somebody is young, uses a GPU, nobody does. */
+#define AGAIN_SOON_NS (40 * NSEC_PER_MSEC)
+#define AGAIN_NS (250 * NSEC_PER_MSEC)
+#define AGAIN_ALONE_NS NSEC_PER_SEC
 
 /*
  * Of one look. A link that nobody has read before takes 5 to 20 us, so these are some milliseconds,
@@ -38,46 +38,6 @@ static const struct nvrm_finder_budget no_limit = { UINT_MAX, UINT_MAX };
 #define FIRST_LOOKS 8u
 /* For answers: readers that are there have them in less. What comes later counts the next time. */
 #define WAIT_NS (2 * NSEC_PER_MSEC)
-
-struct user;
-
-struct seen { /* a process */
-	LIST_ENTRY(seen) of_bucket;
-	TAILQ_ENTRY(seen) of_user;
-	struct user *user;
-	pid_t pid;
-	uint64_t round; /* of listing, in which it was there */
-	bool uses_gpu;
-	uint32_t gpu_fd; /* by which that is known */
-	uint64_t position; /* of the look that is under way; 0: none is */
-	uint64_t step; /* in which a look began last */
-	uint64_t wait_ns, due_ns; /* it is looked at again then */
-	LIST_ENTRY(seen) of_asked;
-	struct nvrm_question *question; /* that is under way, or NULL */
-	bool unseen; /* nothing came of the last one */
-};
-
-struct user {
-	TAILQ_ENTRY(user) link;
-	TAILQ_HEAD(, seen) processes; /* whose turn it is next first */
-	uid_t uid;
-	size_t n, n_gpu;
-	uint64_t step; /* in which all its processes have been looked at */
-};
-
-struct nvrm_finder {
-	struct nvrm *n;
-	LIST_HEAD(, seen) asked;
-	size_t n_unseen;
-	LIST_HEAD(, seen) buckets[BUCKETS];
-	TAILQ_HEAD(, user) users; /* the same */
-	size_t n_users, n_gpu;
-	uint64_t round, position; /* of listing */
-	uint64_t step;
-	bool listed; /* to the end, in this step */
-	unsigned int left; /* of the budget */
-	unsigned int looks;
-};
 
 /* ---- users ---- */
 
@@ -120,13 +80,14 @@ static void leave(struct nvrm_finder *f, struct seen *x)
 	free(u);
 }
 
-static void set_uses_gpu(struct nvrm_finder *f, struct seen *x, bool uses)
+void finder_set_uses_gpu(struct nvrm_finder *f, struct seen *x, bool uses)
 {
 	size_t before = x->uses_gpu, now = uses;
 
 	f->n_gpu = f->n_gpu - before + now;
 	x->user->n_gpu = x->user->n_gpu - before + now;
 	x->uses_gpu = uses;
+	f->changed |= before != now;
 }
 
 /* ---- processes ---- */
@@ -134,6 +95,30 @@ static void set_uses_gpu(struct nvrm_finder *f, struct seen *x, bool uses)
 static int owner(const struct nvrm_finder *f, pid_t pid, uid_t *ret)
 {
 	return f->n->transport->owner(f->n->data, pid, ret);
+}
+
+/* Nothing is asked about it now. */
+bool finder_follow_owner(struct nvrm_finder *f, struct seen *x)
+{
+	struct user *u;
+	uid_t uid;
+	int r = owner(f, x->pid, &uid);
+
+	if (r < 0 || uid == x->user->uid)
+		return r != -ENOENT;
+	u = user_of(f, uid);
+	if (!u)
+		return true;
+	leave(f, x);
+	join(x, u);
+	return true;
+}
+
+bool finder_is_gone(const struct nvrm_finder *f, const struct seen *x)
+{
+	uid_t uid;
+
+	return owner(f, x->pid, &uid) == -ENOENT;
 }
 
 static struct seen *find(struct nvrm_finder *f, pid_t pid)
@@ -146,7 +131,7 @@ static struct seen *find(struct nvrm_finder *f, pid_t pid)
 	return NULL;
 }
 
-static int meet(struct nvrm_finder *f, pid_t pid)
+static int meet(struct nvrm_finder *f, pid_t pid, uint64_t now_ns)
 {
 	struct seen *x = find(f, pid);
 	struct user *u;
@@ -166,24 +151,21 @@ static int meet(struct nvrm_finder *f, pid_t pid)
 	}
 	x->pid = pid;
 	x->round = f->round;
+	x->met_ns = now_ns;
+	f->young_ns = now_ns ? now_ns + YOUNG_NS : f->young_ns;
 	LIST_INSERT_HEAD(&f->buckets[(unsigned int)pid % BUCKETS], x, of_bucket);
 	join(x, u);
 	return 0;
 }
 
-static void end_question(struct nvrm_finder *f, struct seen *x)
-{
-	nvrm_forget(f->n, x->question);
-	LIST_REMOVE(x, of_asked);
-	free(steal_ptr(&x->question));
-}
-
 static void forget(struct nvrm_finder *f, struct seen *x)
 {
+	finder_take_out(f, x);
 	if (x->question)
-		end_question(f, x);
+		finder_end_question(f, x);
 	f->n_unseen -= x->unseen;
 	f->n_gpu -= x->uses_gpu;
+	f->changed |= x->uses_gpu;
 	LIST_REMOVE(x, of_bucket);
 	leave(f, x);
 	free(x);
@@ -203,8 +185,9 @@ static void forget_all_but(struct nvrm_finder *f, uint64_t round)
 }
 
 /* Who is in a list that was read to its end is there, and nobody else. */
-static int list_processes(struct nvrm_finder *f, unsigned int left)
+static int list_processes(struct nvrm_finder *f, unsigned int left, uint64_t now_ns)
 {
+	uint64_t met_ns = f->follows && f->list_ns ? now_ns : 0;
 	uint32_t pids[PAGE];
 
 	while (left > 0) {
@@ -213,7 +196,8 @@ static int list_processes(struct nvrm_finder *f, unsigned int left)
 		int r = 0;
 
 		for (int i = 0; i < n && r >= 0; i++)
-			r = pids[i] > 0 && pids[i] <= INT32_MAX ? meet(f, (pid_t)pids[i]) : 0;
+			r = pids[i] > 0 && pids[i] <= INT32_MAX ? meet(f, (pid_t)pids[i], met_ns) :
+								  0;
 		if (n < 0 || r < 0) {
 			f->position = 0;
 			return n < 0 ? n : r;
@@ -222,6 +206,7 @@ static int list_processes(struct nvrm_finder *f, unsigned int left)
 			forget_all_but(f, f->round++);
 			f->position = 0;
 			f->listed = true;
+			f->list_ns = now_ns + LIST_NS;
 			return 0;
 		}
 		left -= (unsigned int)n;
@@ -231,149 +216,23 @@ static int list_processes(struct nvrm_finder *f, unsigned int left)
 
 /* ---- looking ---- */
 
-/* It may have become another user's since. */
-static void follow_owner(struct nvrm_finder *f, struct seen *x)
-{
-	struct user *u;
-	uid_t uid;
-
-	if (owner(f, x->pid, &uid) < 0 || uid == x->user->uid)
-		return;
-	u = user_of(f, uid);
-	if (!u)
-		return;
-	leave(f, x);
-	join(x, u);
-}
-
-/* Others read for us: what they have read is not of our budget. */
-static bool by_others(const struct nvrm_finder *f)
-{
-	return nvrm_answers_fd(f->n) >= 0;
-}
-
-static void take(struct nvrm_finder *f, struct seen *x, int r, uint64_t now_ns)
-{
-	const struct nvrm_words *w = &x->question->words;
-
-	f->n_unseen -= x->unseen;
-	x->unseen = r < 0; /* what the process itself is the reason of is no error */
-	f->n_unseen += x->unseen;
-	x->position = r == 0 && w->position != NVRM_LIST_END ? w->position : 0;
-	if (x->position)
-		return;
-	if (r >= 0) /* else we are short of something: it is not known */
-		set_uses_gpu(f, x, r > 0);
-	if (r > 0)
-		x->gpu_fd = w->numbers[0];
-	x->wait_ns = x->wait_ns ? MIN(x->wait_ns * 2, AGAIN_LAST_NS) : AGAIN_FIRST_NS;
-	if (r > 0)
-		x->wait_ns = 0;
-	x->due_ns = now_ns + x->wait_ns;
-}
-
-static int ask(struct nvrm_finder *f, struct seen *x)
-{
-	struct nvrm_question *q = calloc(1, sizeof(*q));
-
-	if (!q)
-		return -ENOMEM;
-	q->asker = q->blamed = x->pid;
-	q->user = x->user->uid;
-	q->words = (struct nvrm_words){
-		.what = NVRM_ASK_GPU,
-		.pid = x->pid,
-		.position = x->position,
-		.left = by_others(f) ? CHUNK_OF_OTHERS : MIN(f->left, CHUNK),
-		.n = x->uses_gpu,
-		.numbers = { x->gpu_fd },
-	};
-	x->question = q;
-	LIST_INSERT_HEAD(&f->asked, x, of_asked);
-	return nvrm_ask(f->n, q);
-}
-
-static void look(struct nvrm_finder *f, struct seen *x, uint64_t now_ns)
-{
-	int r;
-
-	f->left--;
-	x->step = f->step;
-	if (!x->position)
-		follow_owner(f, x);
-	r = ask(f, x);
-	if (r == -EINPROGRESS || !x->question)
-		return;
-	if (!by_others(f))
-		f->left -= MIN(f->left, CHUNK) - x->question->words.left;
-	take(f, x, r, now_ns);
-	end_question(f, x);
-}
-
-/* What was answered since. How many questions are under way. */
-static size_t take_answers(struct nvrm_finder *f, uint64_t now_ns)
-{
-	struct seen *x = LIST_FIRST(&f->asked), *next;
-	size_t n = 0;
-
-	for (; x; x = next) {
-		int r = nvrm_ask(f->n, x->question);
-
-		next = LIST_NEXT(x, of_asked);
-		n += r == -EINPROGRESS;
-		if (r == -EINPROGRESS)
-			continue;
-		take(f, x, r, now_ns);
-		end_question(f, x);
-	}
-	return n;
-}
-
 size_t nvrm_finder_unseen(const struct nvrm_finder *f)
 {
 	return f->n_unseen;
 }
 
-static bool is_due(const struct nvrm_finder *f, const struct seen *x, uint64_t now_ns)
+/* True: there is more to look at. */
+static bool look_around(struct nvrm_finder *f, unsigned int budget, uint64_t now_ns)
 {
-	if (x->question)
-		return false;
-	if (x->position)
-		return true;
-	return x->step != f->step && (x->uses_gpu || now_ns >= x->due_ns);
-}
+	bool urgent, more;
 
-/* The next one of the user that is to be looked at. False: there is none in this step. */
-static bool visit(struct nvrm_finder *f, struct user *u, uint64_t now_ns)
-{
-	for (size_t i = 0; i < u->n && u->step != f->step; i++) {
-		struct seen *x = TAILQ_FIRST(&u->processes);
-
-		TAILQ_REMOVE(&u->processes, x, of_user);
-		TAILQ_INSERT_TAIL(&u->processes, x, of_user);
-		if (!is_due(f, x, now_ns))
-			continue;
-		look(f, x, now_ns);
-		return true;
-	}
-	u->step = f->step;
-	return false;
-}
-
-/* One look of each user after the other. True: there is more to look at. */
-static bool look_around(struct nvrm_finder *f, uint64_t now_ns)
-{
-	size_t idle = 0;
-
-	f->step++;
-	while (f->left > 1 && idle < f->n_users) { /* with less nothing could be read */
-		struct user *u = TAILQ_FIRST(&f->users);
-
-		TAILQ_REMOVE(&f->users, u, link);
-		TAILQ_INSERT_TAIL(&f->users, u, link);
-		idle = visit(f, u, now_ns) ? 0 : idle + 1;
-	}
-	return idle < f->n_users;
+	f->left = budget;
+	finder_hear_nodes(f, now_ns);
+	do {
+		urgent = finder_look_around(f, true, now_ns);
+		more = finder_look_around(f, false, now_ns);
+	} while (finder_search(f, now_ns, !urgent, !more) && f->left > 1);
+	return more;
 }
 
 int nvrm_finder_step(struct nvrm_finder *f, const struct nvrm_finder_budget *budget)
@@ -381,13 +240,20 @@ int nvrm_finder_step(struct nvrm_finder *f, const struct nvrm_finder_budget *bud
 	uint64_t now_ns = nvrm_now_ns(f->n);
 	int r;
 
-	take_answers(f, now_ns);
+	finder_take_answers(f, now_ns);
 	f->listed = false;
-	r = list_processes(f, budget->processes);
+	r = list_processes(f, budget->processes, now_ns);
 	if (r < 0)
 		return r;
-	f->left = budget->descriptors;
-	return look_around(f, now_ns) || !f->listed;
+	return look_around(f, budget->descriptors, now_ns) || !f->listed;
+}
+
+static const struct nvrm_finder_budget *next_budget(struct nvrm_finder *f)
+{
+	bool first = f->looks < FIRST_LOOKS;
+
+	f->looks += first;
+	return first ? &first_look : &one_look;
 }
 
 static void wait_for_answers(struct nvrm_finder *f)
@@ -400,7 +266,8 @@ static void wait_for_answers(struct nvrm_finder *f)
 	if (p.fd < 0)
 		return;
 	t->hear(f->n->data);
-	while (take_answers(f, nvrm_now_ns(f->n)) > 0 && (at_ns = monotonic_ns()) < until_ns) {
+	while (finder_take_answers(f, nvrm_now_ns(f->n)) > 0 &&
+	       (at_ns = monotonic_ns()) < until_ns) {
 		struct timespec left = { .tv_nsec = (long)(until_ns - at_ns) };
 
 		ppoll(&p, 1, &left, NULL);
@@ -410,11 +277,8 @@ static void wait_for_answers(struct nvrm_finder *f)
 
 int nvrm_finder_look(struct nvrm_finder *f)
 {
-	bool first = f->looks < FIRST_LOOKS;
-	int r;
+	int r = nvrm_finder_step(f, next_budget(f));
 
-	f->looks += first;
-	r = nvrm_finder_step(f, first ? &first_look : &one_look);
 	wait_for_answers(f);
 	return r;
 }
@@ -422,6 +286,69 @@ int nvrm_finder_look(struct nvrm_finder *f)
 int nvrm_finder_look_at_all(struct nvrm_finder *f)
 {
 	return nvrm_finder_step(f, &no_limit);
+}
+
+/* ---- following ---- */
+
+void nvrm_finder_follow(struct nvrm_finder *f)
+{
+	f->follows = true;
+}
+
+void nvrm_finder_born(struct nvrm_finder *f, const pid_t *pids, size_t n)
+{
+	uint64_t now_ns = nvrm_now_ns(f->n);
+
+	for (size_t i = 0; i < n; i++)
+		if (meet(f, pids[i], now_ns) < 0)
+			nvrm_finder_list_again(f);
+}
+
+void nvrm_finder_list_again(struct nvrm_finder *f)
+{
+	f->list_ns = MIN(f->list_ns, 1);
+}
+
+static void hear(struct nvrm_finder *f)
+{
+	if (f->n->transport->hear)
+		f->n->transport->hear(f->n->data);
+}
+
+/* Who is due at some time or other waits for somebody else, but for a second at most. */
+static uint64_t next_ns(const struct nvrm_finder *f, uint64_t now_ns, bool more)
+{
+	uint64_t next = now_ns + (f->n_gpu ? AGAIN_NS : AGAIN_ALONE_NS);
+
+	if (more || now_ns < f->young_ns)
+		next = now_ns + AGAIN_SOON_NS;
+	return MIN(next, finder_next_search(f));
+}
+
+int nvrm_finder_go_on(struct nvrm_finder *f, uint64_t *ret_wait_ns)
+{
+	const struct nvrm_finder_budget *budget = next_budget(f);
+	uint64_t now_ns = nvrm_now_ns(f->n);
+	bool more;
+	int r = 0;
+
+	hear(f);
+	finder_take_answers(f, now_ns);
+	if (now_ns >= f->list_ns)
+		r = list_processes(f, budget->processes, now_ns);
+	if (r < 0)
+		return r;
+	more = look_around(f, budget->descriptors, now_ns);
+	if (!LIST_EMPTY(&f->asked) || finder_places_ask(f))
+		hear(f); /* it sends what was asked */
+	*ret_wait_ns = next_ns(f, now_ns, more);
+	*ret_wait_ns = *ret_wait_ns > now_ns ? *ret_wait_ns - now_ns : 0;
+	return 0;
+}
+
+bool nvrm_finder_has_changed(const struct nvrm_finder *f)
+{
+	return f->changed;
 }
 
 /* ---- telling ---- */
@@ -456,7 +383,7 @@ static size_t list_user(const struct user *u, pid_t *all, size_t share)
 	return MIN(n, share);
 }
 
-int nvrm_finder_list(const struct nvrm_finder *f, pid_t *ret, size_t max)
+int nvrm_finder_list(struct nvrm_finder *f, pid_t *ret, size_t max)
 {
 	_cleanup_free_ pid_t *all = calloc(f->n_gpu + 1, sizeof(*all));
 	size_t share = share_of(f, max), n = 0;
@@ -470,6 +397,8 @@ int nvrm_finder_list(const struct nvrm_finder *f, pid_t *ret, size_t max)
 		qsort(all, n, sizeof(*all), compare_u32);
 		memcpy(ret, all, MIN(n, max) * sizeof(*all));
 	}
+	if (max > 0)
+		f->changed = false;
 	return (int)f->n_gpu;
 }
 
@@ -493,5 +422,6 @@ void nvrm_finder_free(struct nvrm_finder *f)
 	if (!f)
 		return;
 	forget_all_but(f, 0);
+	finder_free_places(f);
 	free(f);
 }

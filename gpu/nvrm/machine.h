@@ -57,10 +57,27 @@ int nvrm_finder_look(struct nvrm_finder *f);
 int nvrm_finder_look_at_all(struct nvrm_finder *f);
 /* Processes of which nobody could find out, the last time, whether they have one open. */
 size_t nvrm_finder_unseen(const struct nvrm_finder *f);
+
+/* ---- for who hears of births, and has a transport that tells of openings ---- */
+
+/* From now on, before anybody is looked for: instead of steps and looks there are these. */
+void nvrm_finder_follow(struct nvrm_finder *f);
+void nvrm_finder_born(struct nvrm_finder *f, const pid_t *pids, size_t n); /* some maybe known */
+void nvrm_finder_list_again(struct nvrm_finder *f); /* too many, or nobody knows */
+/*
+ * Does what is due, and takes what was answered. To be called when something is told or heard, and
+ * after the time it says.
+ */
+int nvrm_finder_go_on(struct nvrm_finder *f, uint64_t *ret_wait_ns);
+/* Others are known to use a GPU than were listed last. */
+bool nvrm_finder_has_changed(const struct nvrm_finder *f);
+/* -errno: why some nodes are not watched, so that who opens one is seen late. 0: all are. */
+int nvrm_finder_blind(const struct nvrm_finder *f);
+
 /*
  * The pids that are known by now, ascending: how many, of which @max at most are written. Where
  * these are not all, no user has more than another who has some left out. -ENOMEM.
  */
-int nvrm_finder_list(const struct nvrm_finder *f, pid_t *ret, size_t max);
+int nvrm_finder_list(struct nvrm_finder *f, pid_t *ret, size_t max);
 
 #endif

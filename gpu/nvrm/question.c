@@ -9,6 +9,7 @@
 #include "util/macros.h"
 
 #define CHUNK 64u /* descriptors listed at once */
+#define SINCE_MOST 64u /* new ones that are looked at */
 
 /* ---- asking ---- */
 
@@ -74,30 +75,40 @@ static int copy(struct nvrm *n, struct nvrm_words *w)
 	return r;
 }
 
-static bool is_gpu(const char *path)
+enum kind { OF_NONE, OF_OTHER, OF_DRIVER, OF_GPU };
+
+/* /dev/nvidia[0-9]+ is a GPU. */
+static enum kind kind_of(const char *path)
 {
 	static const char node[] = "dev/nvidia";
 	const char *number = path + sizeof(node);
 
-	return *path == '/' && !strncmp(path + 1, node, sizeof(node) - 1) && *number &&
-	       number[strspn(number, "0123456789")] == '\0';
+	if (*path != '/' || strncmp(path + 1, node, sizeof(node) - 1) != 0)
+		return OF_OTHER;
+	return *number && number[strspn(number, "0123456789")] == '\0' ? OF_GPU : OF_DRIVER;
 }
 
-static bool is_gpu_fd(struct nvrm *n, pid_t pid, uint32_t fd)
+static enum kind read_kind(struct nvrm *n, struct nvrm_words *w, uint32_t fd)
 {
 	char path[64], target[64];
+	enum kind kind;
 
-	snprintf(path, sizeof(path), "%d/fd/%u", (int)pid, fd);
-	return n->transport->read_link(n->data, path, target, sizeof(target)) >= 0 &&
-	       is_gpu(target);
+	snprintf(path, sizeof(path), "%d/fd/%u", (int)w->pid, fd);
+	if (n->transport->read_link(n->data, path, target, sizeof(target)) < 0)
+		return OF_NONE;
+	kind = kind_of(target);
+	w->uses_driver |= kind >= OF_DRIVER;
+	return kind;
 }
 
-/* /dev/nvidia[0-9]+ is one. -EINPROGRESS: there are more descriptors than may be read. */
+/* -EINPROGRESS: there are more descriptors than may be read. */
 static int find_gpu_fd(struct nvrm *n, struct nvrm_words *w)
 {
 	uint32_t fds[CHUNK];
 	char path[32];
 
+	if (w->position == 0)
+		w->lowest = 0;
 	snprintf(path, sizeof(path), "%d/fd", (int)w->pid);
 	while (w->position != NVRM_LIST_END) {
 		int read;
@@ -110,7 +121,8 @@ static int find_gpu_fd(struct nvrm *n, struct nvrm_words *w)
 			return read;
 		w->left -= (unsigned int)read;
 		for (int i = 0; i < read; i++) {
-			if (!is_gpu_fd(n, w->pid, fds[i]))
+			w->lowest += fds[i] == w->lowest; /* they ascend */
+			if (read_kind(n, w, fds[i]) != OF_GPU)
 				continue;
 			w->numbers[0] = fds[i];
 			return 1;
@@ -125,17 +137,73 @@ static bool is_hidden(int r)
 	return r == -ENOENT || r == -ESRCH || r == -EACCES || r == -EPERM;
 }
 
+/* "mnt:[4026531841]"; 0: it has ended, or may not be asked. */
+static uint64_t read_place(struct nvrm *n, pid_t pid)
+{
+	char path[32], target[64];
+	unsigned long long place;
+
+	snprintf(path, sizeof(path), "%d/ns/mnt", (int)pid);
+	if (n->transport->read_link(n->data, path, target, sizeof(target)) < 0 ||
+	    sscanf(target, "mnt:[%llu]", &place) != 1)
+		return 0;
+	return place;
+}
+
 static int find_gpu(struct nvrm *n, struct nvrm_words *w)
 {
 	bool tried = w->n > 0 && w->position == 0;
 	int r;
 
-	if (tried && is_gpu_fd(n, w->pid, w->numbers[0]))
+	if (w->wants_place)
+		w->place = read_place(n, w->pid);
+	if (tried && read_kind(n, w, w->numbers[0]) == OF_GPU)
 		return 1;
 	r = find_gpu_fd(n, w);
 	if (is_hidden(r))
 		w->position = NVRM_LIST_END;
 	return r == -EINPROGRESS || is_hidden(r) ? 0 : r;
+}
+
+/* It may have closed lower ones before; then it is seen at the next look at all of them. */
+static int find_since(struct nvrm *n, struct nvrm_words *w)
+{
+	bool found = false;
+
+	for (w->opened = 0; w->opened < SINCE_MOST; w->opened++) {
+		uint32_t fd = w->lowest + w->opened;
+		enum kind kind = read_kind(n, w, fd);
+
+		if (kind == OF_NONE)
+			break;
+		if (kind == OF_GPU && !found)
+			w->numbers[0] = fd;
+		found |= kind == OF_GPU;
+	}
+	return found;
+}
+
+static int find_place(struct nvrm *n, struct nvrm_words *w)
+{
+	w->place = read_place(n, w->pid);
+	return w->place ? 0 : -ESRCH;
+}
+
+static int watch_nodes(struct nvrm *n, struct nvrm_words *w)
+{
+	uint64_t place = read_place(n, w->pid);
+	int r = n->transport->watch_nodes ?
+			n->transport->watch_nodes(n->data, w->pid, w->device, w->numbers,
+						  NVRM_ASKED_PIDS, &w->unwatched) :
+			-ENOSYS;
+
+	if (r < 0)
+		return r;
+	w->n = (uint32_t)r;
+	w->place = read_place(n, w->pid);
+	if (w->place != place)
+		w->place = 0; /* they are of the one or the other */
+	return 0;
 }
 
 int nvrm_read_stat(struct nvrm *n, pid_t pid, struct proc_stat *ret)
@@ -189,6 +257,12 @@ int nvrm_answer(struct nvrm *n, struct nvrm_words *w)
 		return copy(n, w);
 	case NVRM_ASK_GPU:
 		return find_gpu(n, w);
+	case NVRM_ASK_SINCE:
+		return find_since(n, w);
+	case NVRM_ASK_PLACE:
+		return find_place(n, w);
+	case NVRM_ASK_NODES:
+		return watch_nodes(n, w);
 	case NVRM_ASK_PARENT:
 		return find_parent(n, w);
 	case NVRM_ASK_LINKS:

@@ -23,8 +23,21 @@
 enum nvrm_what {
 	/* Copies of its descriptors of the control device. */
 	NVRM_ASK_COPIES,
-	/* Whether it has a GPU open, and as which descriptor; numbers[0] is tried first, if any. */
+	/*
+	 * Whether it has a GPU open, and as which descriptor; numbers[0] is tried first, if any.
+	 * And, if it is looked at to the end, the lowest number that stands for none, and its place
+	 * if that is wanted.
+	 */
 	NVRM_ASK_GPU,
+	/*
+	 * Whether it has opened one since: who opens gets the lowest number. How many it has opened
+	 * from that one on.
+	 */
+	NVRM_ASK_SINCE,
+	/* Its place: the mount namespace that it is in. */
+	NVRM_ASK_PLACE,
+	/* The same, and the numbers of nodes there, which are watched from now on. */
+	NVRM_ASK_NODES,
 	/* The same, and its parent. */
 	NVRM_ASK_PARENT,
 	/* What some of its descriptors point to. */
@@ -37,13 +50,19 @@ enum nvrm_what {
 struct nvrm_words {
 	uint32_t what;
 	int32_t pid;
-	uint64_t device; /* with NVRM_ASK_COPIES; the transport's */
+	uint64_t device; /* with copies and nodes; the transport's */
 	uint64_t position; /* among its descriptors, where to go on; NVRM_LIST_END: at the end */
 	uint32_t left; /* that may be read; what was not used */
 	uint32_t n; /* numbers, or copies */
-	uint32_t numbers[NVRM_ASKED_PIDS]; /* of a descriptor or of processes */
+	uint32_t numbers[NVRM_ASKED_PIDS]; /* of a descriptor, of processes or of nodes */
+	uint32_t lowest; /* that stands for no descriptor */
+	bool wants_place;
 
 	/* the answer's */
+	bool uses_driver; /* some descriptor is the driver's, if not a GPU's */
+	uint64_t place; /* 0: not known, or another one by now */
+	int32_t unwatched; /* -errno: why some nodes are not watched */
+	uint32_t opened; /* from the lowest number on */
 	uint32_t missed; /* a descriptor was closed as it was copied */
 	int32_t parent; /* 0: not known */
 	uint64_t servers; /* a bit for each */

@@ -5,7 +5,7 @@
  * of the same table take, and nothing else.
  *
  * All calls return 0 or a count, or -errno. They may come from several threads at once, but ask(),
- * forget(), hear() and drop_fd() from one only.
+ * forget(), hear(), drop_fd() and opened() from one only.
  */
 #ifndef GPREEMPT_GPU_NVRM_TRANSPORT_H
 #define GPREEMPT_GPU_NVRM_TRANSPORT_H
@@ -67,6 +67,22 @@ struct nvrm_transport {
 	uint64_t (*now_ns)(void *data); /* CLOCK_MONOTONIC */
 
 	/*
+	 * Has opened() tell when somebody opens a node of the driver's in the /dev that a process
+	 * sees: their numbers, up to @max; how many. *@ret_error: why it does not of others, or 0.
+	 * It is a reader that does it.
+	 */
+	int (*watch_nodes)(void *data, pid_t pid, uint64_t device, uint32_t *ret, size_t max,
+			   int *ret_error);
+	/* It need not tell of that node any more. */
+	void (*unwatch_node)(void *data, uint32_t node);
+	/*
+	 * What was told since, as nodes_opened(), of which opened_fd() is readable; -1: it never
+	 * is. -errno: nothing can be told. These four may be NULL: the same.
+	 */
+	int (*opened)(void *data, uint32_t *ret, size_t max);
+	int (*opened_fd)(void *data);
+
+	/*
 	 * Has a question answered, at once or until hear() was called. NULL: all four are, and
 	 * questions are answered here (nvrm_ask).
 	 */
@@ -83,6 +99,10 @@ struct nvrm_transport {
 /* The kernel. Files are looked up below @root ("" or NULL: the real ones); NULL on ENOMEM. */
 extern const struct nvrm_transport nvrm_transport_syscall;
 void *nvrm_syscall_new(const char *root);
+/* It is told when nodes are opened, where that is possible; before it has readers. */
+void nvrm_syscall_watch(void *data);
+/* In a reader: what is to be watched, its owner is told of by this descriptor. */
+void nvrm_syscall_watch_by(void *data, int inotify);
 /*
  * Has questions answered by readers and copies closed by children, from now on; else they are seen
  * to here. -ENOPKG: the program is not installed.

@@ -4,11 +4,13 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <string.h>
+#include <sys/inotify.h>
 #include <sys/ioctl.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 
 #include "gpu/files.h"
+#include "gpu/nvrm/nodes.h"
 #include "gpu/nvrm/rm.h"
 #include "util/clock.h"
 #include "util/macros.h"
@@ -22,6 +24,7 @@
 
 struct kernel {
 	char *device, *proc; /* paths */
+	int nodes; /* that tells when they are opened; or -errno */
 	struct readers *readers; /* NULL: none */
 	uid_t *users; /* whose file each descriptor is a copy of, by its number */
 	uint32_t n_users;
@@ -33,6 +36,7 @@ static void kernel_close(void *data)
 	struct kernel *k = data;
 
 	readers_free(k->readers);
+	closep(&k->nodes);
 	free(k->users);
 	free(k->device);
 	free(k->proc);
@@ -45,6 +49,7 @@ void *nvrm_syscall_new(const char *root)
 
 	if (!k)
 		return NULL;
+	k->nodes = -ENOSYS;
 	if (asprintf(&k->device, "%s/dev/nvidiactl", root ? root : "") < 0)
 		k->device = NULL; /* asprintf leaves it undefined */
 	if (asprintf(&k->proc, "%s/proc", root ? root : "") < 0)
@@ -55,11 +60,28 @@ void *nvrm_syscall_new(const char *root)
 	return NULL;
 }
 
-int nvrm_syscall_by_readers(void *data)
+void nvrm_syscall_watch(void *data)
 {
 	struct kernel *k = data;
 
-	return readers_new(&(struct readers_options){ 0 }, &k->readers);
+	k->nodes = inotify_init1(IN_NONBLOCK | IN_CLOEXEC);
+	if (k->nodes < 0)
+		k->nodes = -errno;
+}
+
+void nvrm_syscall_watch_by(void *data, int inotify)
+{
+	struct kernel *k = data;
+
+	k->nodes = inotify;
+}
+
+int nvrm_syscall_by_readers(void *data)
+{
+	struct kernel *k = data;
+	const struct readers_options options = { .file = MAX(k->nodes, 0) };
+
+	return readers_new(&options, &k->readers);
 }
 
 static int kernel_open(void *data)
@@ -199,7 +221,8 @@ static void kernel_ask(void *data, struct nvrm_question *q)
 	struct nvrm n = { .transport = &nvrm_transport_syscall, .data = data };
 	struct kernel *k = data;
 	bool copies = q->words.what == NVRM_ASK_COPIES;
-	int r = copies ? find_device(k, &q->words.device) : 0;
+	bool device = copies || q->words.what == NVRM_ASK_NODES;
+	int r = device ? find_device(k, &q->words.device) : 0;
 
 	if (r >= 0 && copies && k->readers &&
 	    drop_count(readers_drops(k->readers), q->user) >= DROPS_MAX)
@@ -370,6 +393,44 @@ static int kernel_owner(void *data, pid_t pid, uid_t *ret)
 	return 0;
 }
 
+/* ---- nodes ---- */
+
+static int kernel_watch_nodes(void *data, pid_t pid, uint64_t device, uint32_t *ret, size_t max,
+			      int *ret_error)
+{
+	const struct kernel *k = data;
+	char path[32], full[PATH_MAX];
+
+	if (k->nodes < 0)
+		return k->nodes;
+	snprintf(path, sizeof(path), "%d/root/dev", (int)pid);
+	if (!proc_path(k, path, full))
+		return -ENAMETOOLONG;
+	return nodes_watch(k->nodes, full, (dev_t)device, ret, max, ret_error);
+}
+
+static void kernel_unwatch_node(void *data, uint32_t node)
+{
+	const struct kernel *k = data;
+
+	if (k->nodes >= 0)
+		inotify_rm_watch(k->nodes, (int)node);
+}
+
+static int kernel_opened(void *data, uint32_t *ret, size_t max)
+{
+	const struct kernel *k = data;
+
+	return k->nodes < 0 ? k->nodes : nodes_opened(k->nodes, ret, max);
+}
+
+static int kernel_opened_fd(void *data)
+{
+	const struct kernel *k = data;
+
+	return MAX(k->nodes, -1);
+}
+
 static uint64_t kernel_now_ns(void *data)
 {
 	return monotonic_ns();
@@ -389,6 +450,10 @@ const struct nvrm_transport nvrm_transport_syscall = {
 	.read_link = kernel_read_link,
 	.owner = kernel_owner,
 	.now_ns = kernel_now_ns,
+	.watch_nodes = kernel_watch_nodes,
+	.unwatch_node = kernel_unwatch_node,
+	.opened = kernel_opened,
+	.opened_fd = kernel_opened_fd,
 	.ask = kernel_ask,
 	.forget = kernel_forget,
 	.answers_fd = kernel_answers_fd,
