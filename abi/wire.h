@@ -30,7 +30,8 @@ enum wire_type {
 	WIRE_POLICY, /* wire_policy, name empty: only ask -> wire_list of one policy */
 	WIRE_CLASS, /* wire_class -> wire_answer.count: processes classed now */
 	WIRE_HINT, /* wire_hint -> wire_answer */
-	WIRE_HINT_PAGE, /* wire_hint -> wire_answer and a descriptor: a page of wire_hint_page */
+	WIRE_HINT_PAGE, /* wire_hint -> wire_answer and a descriptor: a page of wire_hint_page, at
+			 * once or, where it is waited for, when the process is online */
 	WIRE_SUBSCRIBE, /* wire_request -> wire_answer, then wire_list of one event */
 	WIRE_METRICS, /* wire_request.from: an offset -> wire_list of bytes of text */
 	WIRE_PAUSE, /* wire_request -> wire_answer when every device is let go of */
@@ -113,6 +114,8 @@ struct wire_hint {
 	uint32_t pad;
 	uint64_t ahead_ns; /* work comes in so long; 0: now */
 	uint64_t for_ns; /* and takes so long; 0: not known */
+	/* For a page: how long to wait until the process is known and online; 0: not at all. */
+	uint64_t wait_ns;
 };
 
 /*
@@ -123,7 +126,7 @@ struct wire_hint {
 #define WIRE_HINT_VERSION 1 /* of its own: it stays when the protocol changes */
 struct wire_hint_page {
 	uint32_t magic;
-	uint16_t version; /* of the daemon */
+	uint16_t version; /* of the daemon; 0: it does not look at this page any more */
 	uint16_t since; /* the oldest that may write here */
 	uint64_t at_ns;
 	uint32_t calls;

@@ -114,7 +114,7 @@ static const char *check_hint(const struct wire_hint *h)
 {
 	if (h->pid < 0)
 		return "pids are positive";
-	if (h->pad)
+	if (h->pad || (h->wait_ns && h->h.type != WIRE_HINT_PAGE))
 		return "bytes that mean nothing are not zero";
 	return NULL;
 }

@@ -46,9 +46,12 @@ void control_be_patient(struct control *c)
 {
 	uint64_t until_ns = UINT64_MAX;
 
-	for_each_client(c, client)
+	for_each_client(c, client) {
 		if (client->waits)
 			until_ns = MIN(until_ns, client->waits_until_ns);
+		if (client->page_pid)
+			until_ns = MIN(until_ns, client->page_until_ns);
+	}
 	if (until_ns != UINT64_MAX)
 		timer_set(c->patience, until_ns);
 }
@@ -58,9 +61,12 @@ static int on_patience(sd_event_source *source, uint64_t usec, void *user)
 	struct control *c = user;
 	uint64_t now_ns = monotonic_ns();
 
-	for_each_client(c, client)
+	for_each_client(c, client) {
 		if (client->waits && client->waits_until_ns <= now_ns)
 			request_end_wait(client, -ETIMEDOUT);
+		if (client->page_pid)
+			request_page_again(client, now_ns);
+	}
 	control_be_patient(c);
 	return 0;
 }
@@ -148,9 +154,12 @@ static void on_event(void *user, const struct gpreempt_event *event)
 {
 	struct control *c = user;
 
-	for_each_client(c, client)
+	for_each_client(c, client) {
 		if (client->subscribed && rights_sees_event(client, event))
 			client_send_event(client, event);
+		if (client->page_pid && client->page_pid == event->pid)
+			timer_set(c->patience, 0); /* not in the middle of whatever happens */
+	}
 }
 
 /* ---- making it ---- */

@@ -15,6 +15,7 @@
 #define USERS_MAX 1024u /* whom tokens are counted for; whoever comes then is refused */
 #define REFILL_NS (50 * NSEC_PER_MSEC) /* who ran out of tokens is looked at no more often */
 #define PAUSE_WAIT_NS (15 * NSEC_PER_SEC) /* longer than the driver waits for its hardware */
+#define PAGE_WAIT_MAX_NS (3600 * NSEC_PER_SEC) /* for a process to be online */
 #define ANSWER_BUFFER 65536 /* bytes of a client's socket; what it may leave unread */
 #define ENDED_MAX 2048u /* connections still to be dropped; nobody new is let in then */
 
@@ -43,6 +44,9 @@ struct client {
 	bool waits; /* for a pause to be done */
 	uint32_t waits_seq;
 	uint64_t waits_until_ns;
+	pid_t page_pid; /* whose page of hints it waits for; 0: nobody's */
+	uint32_t page_seq;
+	uint64_t page_until_ns;
 	uint64_t missed; /* events since its buffer was full */
 	char *metrics; /* what it reads page by page */
 	size_t metrics_len;
@@ -69,7 +73,7 @@ struct control {
 /* ---- control.c ---- */
 
 void control_refill_later(struct control *c); /* looks again at who ran out of tokens */
-void control_be_patient(struct control *c); /* until somebody has waited too long for a pause */
+void control_be_patient(struct control *c); /* until somebody has waited too long */
 
 /* ---- clients.c ---- */
 
@@ -90,6 +94,7 @@ void rights_set_group(struct control *c); /* as configured */
 void rights_find(struct client *client); /* sets what depends on the group, by its socket */
 uid_t rights_sees_whose(const struct client *client); /* that they are there at all */
 bool rights_sees_event(const struct client *client, const struct gpreempt_event *event);
+bool rights_owns(const struct client *client, pid_t pid); /* or may do everything */
 void rights_reduce_status(const struct client *client, struct gpreempt_daemon_status *status);
 void rights_reduce_gpu(const struct client *client, struct gpreempt_daemon_gpu *gpu);
 void rights_reduce_job(const struct client *client, struct gpreempt_daemon_job *job);
@@ -105,5 +110,7 @@ int rights_check(const struct client *client, const union wire_any_request *requ
 int request_answer(struct client *client, const union wire_any_request *request);
 /* As control_let_go(); -ETIMEDOUT. */
 void request_end_wait(struct client *client, int error);
+/* Whose page it waits for may be online now, or offline; or it has waited for too long. */
+void request_page_again(struct client *client, uint64_t now_ns);
 
 #endif

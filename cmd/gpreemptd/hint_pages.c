@@ -103,7 +103,7 @@ int scheduler_hint_page(struct scheduler *s, pid_t pid, int *ret_fd)
 	if (!p)
 		return -ENOENT;
 	if (p->verdict.job_class != JOB_ONLINE)
-		return -EPERM;
+		return p->verdict.job_class == JOB_OFFLINE ? -EPERM : -EAGAIN;
 	if (!p->page) {
 		r = make_page(&p->page_fd, &p->page);
 		if (r < 0)
@@ -124,6 +124,7 @@ void hint_page_close(struct process *p)
 {
 	if (!p->page)
 		return;
+	__atomic_store_n(&p->page->version, 0, __ATOMIC_RELEASE); /* the program asks anew */
 	munmap(p->page, PAGE_BYTES);
 	close(p->page_fd);
 	p->page = NULL;

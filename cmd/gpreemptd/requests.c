@@ -195,6 +195,7 @@ static int hint_error(struct client *client, const struct wire_header *h, pid_t 
 {
 	switch (error) {
 	case -EPERM:
+	case -EAGAIN:
 		return answer_error(client, h->seq, EPERM,
 				    "root makes it online: gpreempt class PID online",
 				    "process %d is not online, so its hints are not heeded", pid);
@@ -229,17 +230,77 @@ static int answer_hint(struct client *client, const union wire_any_request *r)
 	return answer_count(client, &r->h, 0);
 }
 
-static int answer_hint_page(struct client *client, const union wire_any_request *r)
+/* ---- pages of hints, and waiting for them ---- */
+
+static int give_page(struct client *client, uint32_t seq, pid_t pid)
 {
-	pid_t pid = r->hint.pid ? r->hint.pid : client->pid;
-	struct wire_answer a = { .h = wire_header(WIRE_HINT_PAGE, sizeof(a), r->h.seq) };
+	struct wire_answer a = { .h = wire_header(WIRE_HINT_PAGE, sizeof(a), seq) };
 	_cleanup_close_ int fd = -1;
 	int error;
 
 	error = scheduler_hint_page(client->control->parts.scheduler, pid, &fd);
 	if (error < 0)
-		return hint_error(client, &r->h, pid, error);
-	return client_send_fd(client, &a, sizeof(a), fd);
+		return error;
+	client_send_fd(client, &a, sizeof(a), fd); /* who has hung up needs none */
+	return 0;
+}
+
+static bool may_become_online(int error)
+{
+	return error == -ENOENT || error == -EAGAIN;
+}
+
+/* They keep their connections, of which others of the user's need some. */
+static bool may_wait(const struct client *client)
+{
+	const struct control *c = client->control;
+	uint32_t all = 0, own = 0;
+
+	for_each_client(c, other) {
+		all += other->page_pid != 0;
+		own += other->page_pid && other->user == client->user;
+	}
+	return all < MAX(c->config->clients / 2, 1u) &&
+	       own < MAX(c->config->clients_per_uid / 2, 1u);
+}
+
+static int begin_page_wait(struct client *client, const struct wire_hint *r, pid_t pid)
+{
+	if (client->page_pid)
+		return answer_error(client, r->h.seq, EBUSY, NULL, "a page is waited for already");
+	if (!may_wait(client))
+		return answer_error(client, r->h.seq, EBUSY, "it is asked again by and by",
+				    "too many processes wait for a page of hints");
+	client->page_pid = pid;
+	client->page_seq = r->h.seq;
+	client->page_until_ns = monotonic_ns() + MIN(r->wait_ns, PAGE_WAIT_MAX_NS);
+	control_be_patient(client->control);
+	return 0;
+}
+
+static int answer_hint_page(struct client *client, const union wire_any_request *r)
+{
+	pid_t pid = r->hint.pid ? r->hint.pid : client->pid;
+	int error = give_page(client, r->h.seq, pid);
+
+	if (may_become_online(error) && r->hint.wait_ns && pid > 0)
+		return begin_page_wait(client, &r->hint, pid);
+	return error < 0 ? hint_error(client, &r->h, pid, error) : 0;
+}
+
+void request_page_again(struct client *client, uint64_t now_ns)
+{
+	const struct wire_header h = { .seq = client->page_seq };
+	pid_t pid = client->page_pid;
+	int error = -ENOENT;
+
+	if (rights_owns(client, pid))
+		error = give_page(client, h.seq, pid);
+	if (may_become_online(error) && now_ns < client->page_until_ns)
+		return;
+	client->page_pid = 0;
+	if (error < 0)
+		hint_error(client, &h, pid, error);
 }
 
 static int begin_pause(struct client *client, const union wire_any_request *r)

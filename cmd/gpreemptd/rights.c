@@ -114,6 +114,15 @@ static int refuse(const struct client *client, uint32_t seq, const char *what,
 	return -EPERM;
 }
 
+bool rights_owns(const struct client *client, pid_t pid)
+{
+	uid_t uid;
+
+	return client->privileged ||
+	       (scheduler_uid_of(client->control->parts.scheduler, pid, &uid) >= 0 &&
+		uid == client->user->uid);
+}
+
 /* What is not a process's own doing may only be lowered by its owner. */
 static int check_class(const struct client *client, const struct wire_class *want,
 		       struct wire_error *ret)

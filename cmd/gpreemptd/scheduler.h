@@ -94,7 +94,10 @@ int scheduler_class(struct scheduler *s, const struct class_request *request);
 int scheduler_hint(struct scheduler *s, pid_t pid, uint64_t at_ns, uint64_t for_ns);
 /* A step of the engine without looking, and what follows from it: the way of a hint. */
 void scheduler_act(struct scheduler *s);
-/* A page the process may write hints to; the descriptor is the caller's to close. As above. */
+/*
+ * A page the process may write hints to; the descriptor is the caller's to close. -ENOENT: it is
+ * not known, -EAGAIN: it has no class, which both may change; -EPERM: it is offline.
+ */
 int scheduler_hint_page(struct scheduler *s, pid_t pid, int *ret_fd);
 /* Whose it is: for the rights of whoever asks. -ESRCH. */
 int scheduler_uid_of(struct scheduler *s, pid_t pid, uid_t *ret);

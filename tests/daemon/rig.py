@@ -41,7 +41,8 @@ MAGIC, VERSION = 0x54504d47, 4
 REQUEST = struct.Struct('<Q')
 NAMED_POLICY = struct.Struct('<16s')
 CLASS_BODY = struct.Struct('<IiIIIIQ192s')
-HINT_BODY = struct.Struct('<iIQQ')
+HINT_BODY = struct.Struct('<iIQQ')  # as it was before pages could be waited for
+PAGE_BODY = struct.Struct('<iIQQQ')
 ERROR_BODY = struct.Struct('<iI160s160s')
 LIST = struct.Struct('<IIQ')  # how many, of how many, where the next page begins
 LENGTH = struct.Struct('<I')
@@ -324,24 +325,33 @@ class Job:
     SUBMIT = struct.Struct('<4IQ')
     PAGES_AT, PAGES_BYTES, FIXED_NOREPLACE = 0x7e9000000000, 1 << 22, 0x100000
 
-    def __init__(self, daemon, queues=1, uid=None, gpu=0):
-        ready, inside = os.pipe()
+    def __init__(self, daemon, queues=1, uid=None, gpu=0, late=False, later_uid=None):
+        """late: it uses the device from begin() on, as that user where one is named."""
+        self.ready, inside = os.pipe()
         orders, self.orders = os.pipe()
         self.pid = os.fork()
         if self.pid == 0:
             status = 1
             try:
-                os.close(ready)
+                os.close(self.ready)
                 os.close(self.orders)
                 if uid is not None:
-                    become(uid)
+                    become(uid, saved=later_uid)
+                os.read(orders, 1)
+                if later_uid is not None:
+                    os.setresuid(later_uid, later_uid, later_uid)
                 self.live(os.path.join(daemon.run_dir, 'device.sock'), queues, gpu, inside, orders)
                 status = 0
             finally:
                 os._exit(status)
         os.close(inside)
         os.close(orders)
-        with os.fdopen(ready, 'rb') as f:
+        if not late:
+            self.begin()
+
+    def begin(self):
+        os.write(self.orders, b'.')
+        with os.fdopen(self.ready, 'rb') as f:
             if f.read(1) != b'.':
                 raise RuntimeError('no queues on the software device')
 
@@ -414,10 +424,11 @@ def watchpoints():
     return 0
 
 
-def become(uid):
+def become(uid, saved=None):
+    """saved: whom it may become later."""
     os.setgroups([])
     os.setresgid(uid, uid, uid)
-    os.setresuid(uid, uid, uid)
+    os.setresuid(uid, uid, uid if saved is None else saved)
 
 
 def as_stranger(function):

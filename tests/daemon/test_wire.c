@@ -225,6 +225,15 @@ static void a_hint_is_of_a_pid_or_of_the_asker(void **state)
 	h.pid = 1;
 	h.pad = 1;
 	assert_bad(h);
+	h.pad = 0;
+	h.wait_ns = 1; /* of a page only */
+	assert_bad(h);
+	h.h.type = WIRE_HINT_PAGE;
+	assert_taken(h);
+	assert_int_equal(taken.hint.wait_ns, 1);
+	h.h.bytes = offsetof(struct wire_hint, wait_ns); /* as older clients ask */
+	assert_int_equal(judge(&h, h.h.bytes), 0);
+	assert_int_equal(taken.hint.wait_ns, 0);
 }
 
 /* ---- answers ---- */
