@@ -48,7 +48,7 @@ static int fail_connect(struct gpreempt_daemon *d, int error, const char *path)
 	}
 }
 
-static int connect_to(struct gpreempt_daemon *d, const char *path)
+static int connect_to(struct gpreempt_daemon *d, const char *path, bool hurried)
 {
 	const struct timeval longest = { .tv_sec = DAEMON_ANSWER_NS / NSEC_PER_SEC };
 	struct sockaddr_un address = { .sun_family = AF_UNIX };
@@ -58,7 +58,7 @@ static int connect_to(struct gpreempt_daemon *d, const char *path)
 				   "paths of sockets have 1 to 107 bytes",
 				   "'%.100s' cannot be a socket", path);
 	memcpy(address.sun_path, path, strlen(path));
-	d->fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+	d->fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | (hurried ? SOCK_NONBLOCK : 0), 0);
 	if (d->fd < 0)
 		return daemon_fail(d, -errno, GPREEMPT_ERROR_FAILED,
 				   "raise the limit of open files (ulimit -n)",
@@ -72,13 +72,13 @@ static int connect_to(struct gpreempt_daemon *d, const char *path)
 }
 
 /* The daemon of the machine; where there is none, one that the same user runs to try it out. */
-static int connect_somewhere(struct gpreempt_daemon *d)
+static int connect_somewhere(struct gpreempt_daemon *d, bool hurried)
 {
 	const char *folder = secure_getenv("XDG_RUNTIME_DIR");
 	const struct gpreempt_error none = d->last;
 	struct gpreempt_error first;
 	char path[128];
-	int r = connect_to(d, WIRE_SOCKET);
+	int r = connect_to(d, WIRE_SOCKET, hurried);
 
 	if (r != -ENOENT || !folder || geteuid() == 0 ||
 	    snprintf(path, sizeof(path), "%s/gpreempt/control.sock", folder) >= (int)sizeof(path))
@@ -86,14 +86,14 @@ static int connect_somewhere(struct gpreempt_daemon *d)
 	first = d->last;
 	closep(&d->fd);
 	d->last = none;
-	if (connect_to(d, path) >= 0)
+	if (connect_to(d, path, hurried) >= 0)
 		return 0;
 	d->last = first;
 	return r;
 }
 
-EXPORT int gpreempt_daemon_open(const char *path, struct gpreempt_daemon **ret,
-				struct gpreempt_error *ret_error)
+int daemon_open(const char *path, bool hurried, struct gpreempt_daemon **ret,
+		struct gpreempt_error *ret_error)
 {
 	_cleanup_(daemon_closep) struct gpreempt_daemon *d = calloc(1, sizeof(*d));
 	int r;
@@ -104,13 +104,19 @@ EXPORT int gpreempt_daemon_open(const char *path, struct gpreempt_daemon **ret,
 	d->last.size = sizeof(d->last);
 	if (!path)
 		path = secure_getenv("GPREEMPT_SOCKET");
-	r = path ? connect_to(d, path) : connect_somewhere(d);
+	r = path ? connect_to(d, path, hurried) : connect_somewhere(d, hurried);
 	if (r < 0) {
 		gpreempt_daemon_get_error(d, ret_error);
 		return r;
 	}
 	*ret = steal_ptr(&d);
 	return 0;
+}
+
+EXPORT int gpreempt_daemon_open(const char *path, struct gpreempt_daemon **ret,
+				struct gpreempt_error *ret_error)
+{
+	return daemon_open(path, false, ret, ret_error);
 }
 
 EXPORT struct gpreempt_daemon *gpreempt_daemon_close(struct gpreempt_daemon *d)
@@ -246,7 +252,9 @@ static int receive_answer(struct gpreempt_daemon *d, uint64_t until_ns, union wi
 			return r;
 		closep(ret_fd);
 		*ret_fd = -1;
-		if (r > 0 && monotonic_ns() >= until_ns)
+		if (r == 0 && !until_ns)
+			return -EAGAIN;
+		if (r > 0 && until_ns && monotonic_ns() >= until_ns)
 			return fail_silent(d);
 		if (r == 0)
 			r = wait_readable(d, until_ns);
@@ -285,23 +293,23 @@ static uint64_t patience(const struct gpreempt_daemon *d, enum wire_type type)
 	return type == WIRE_PAUSE ? DAEMON_PAUSE_NS : DAEMON_ANSWER_NS;
 }
 
-int daemon_ask(struct gpreempt_daemon *d, enum wire_type type, void *request, size_t bytes,
-	       union wire_packet *ret, int *ret_fd)
+int daemon_send(struct gpreempt_daemon *d, enum wire_type type, void *request, size_t bytes)
 {
-	uint64_t now = monotonic_ns(), wait = patience(d, type);
-	_cleanup_close_ int fd = -1;
-	int r;
-
 	if (d->subscribed)
 		return daemon_fail(d, -EBUSY, GPREEMPT_ERROR_USAGE, "open another for requests",
 				   "this connection is for events");
 	if (++d->seq == 0)
 		d->seq = 1; /* events have 0 */
 	*(struct wire_header *)request = wire_header(type, bytes, d->seq);
-	r = send_request(d, request, bytes);
-	if (r < 0)
-		return r;
-	r = receive_answer(d, wait > UINT64_MAX - now ? UINT64_MAX : now + wait, ret, &fd);
+	return send_request(d, request, bytes);
+}
+
+int daemon_answer(struct gpreempt_daemon *d, enum wire_type type, uint64_t until_ns,
+		  union wire_packet *ret, int *ret_fd)
+{
+	_cleanup_close_ int fd = -1;
+	int r = receive_answer(d, until_ns, ret, &fd);
+
 	if (r < 0)
 		return r;
 	if (ret->h.type == WIRE_ERROR)
@@ -311,4 +319,16 @@ int daemon_ask(struct gpreempt_daemon *d, enum wire_type type, void *request, si
 	if (ret_fd)
 		*ret_fd = steal_fd(&fd);
 	return r;
+}
+
+int daemon_ask(struct gpreempt_daemon *d, enum wire_type type, void *request, size_t bytes,
+	       union wire_packet *ret, int *ret_fd)
+{
+	uint64_t now = monotonic_ns(), wait = patience(d, type);
+	int r = daemon_send(d, type, request, bytes);
+
+	if (r < 0)
+		return r;
+	return daemon_answer(d, type, wait > UINT64_MAX - now ? UINT64_MAX : now + wait, ret,
+			     ret_fd);
 }

@@ -28,11 +28,20 @@ int daemon_fail_nonsense(struct gpreempt_daemon *d); /* -EPROTO */
  */
 int daemon_ask(struct gpreempt_daemon *d, enum wire_type type, void *request, size_t bytes,
 	       union wire_packet *ret, int *ret_fd);
+/* The two halves of that. @until_ns 0: -EAGAIN where there is no answer yet. */
+int daemon_send(struct gpreempt_daemon *d, enum wire_type type, void *request, size_t bytes);
+int daemon_answer(struct gpreempt_daemon *d, enum wire_type type, uint64_t until_ns,
+		  union wire_packet *ret, int *ret_fd);
 /* The next packet without asking: its length; 0: none now. A descriptor with it is closed. */
 int daemon_receive(struct gpreempt_daemon *d, union wire_packet *ret);
 
-/* Asks for a page, and closes the connection. */
-struct gpreempt_hint *hint_from(struct gpreempt_daemon *d, struct gpreempt_error *ret_error);
+/* As gpreempt_daemon_open(), but if @hurried nothing waits: also not for a daemon that hangs. */
+int daemon_open(const char *path, bool hurried, struct gpreempt_daemon **ret,
+		struct gpreempt_error *ret_error);
+
+/* Hints that are asked for on a connection, which it owns; NULL: it opens one. */
+struct gpreempt_hint *hint_from(struct gpreempt_daemon *d, const char *path,
+				struct gpreempt_error *ret_error);
 
 static inline void daemon_closep(struct gpreempt_daemon **d)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Hints: the word shared with the daemon, and the call for processes that have none. */
+/* Hints: the page shared with the daemon, and the call for processes that have none. */
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
@@ -10,9 +10,26 @@
 #include "lib/daemon_internal.h"
 #include "util/clock.h"
 
+/*
+ * Nothing here waits but opening, for a moment: a program opens its hints when it starts, and is
+ * known to the daemon only when it uses a GPU. The daemon answers then, and whoever hints next
+ * takes the page. Until then hints are dropped: work that nobody could make room for is past when
+ * somebody can.
+ */
+#define FIRST_NS (5 * NSEC_PER_MSEC)
+#define WAIT_NS (600 * NSEC_PER_SEC) /* for one answer; it is asked for again */
+#define AGAIN_NS NSEC_PER_SEC /* after a refusal, or where there is no daemon */
+#define LOOK_NS (5 * NSEC_PER_MSEC) /* between two looks for an answer */
+
 struct gpreempt_hint {
-	struct wire_hint_page *page;
+	struct wire_hint_page *page; /* atomic; NULL: it has had none yet. Its place stays */
 	size_t bytes;
+	bool busy; /* atomic: a thread is at what follows */
+	char *path;
+	struct gpreempt_daemon *d; /* that was asked; NULL: it is not */
+	bool impatient; /* that daemon lets nobody wait */
+	uint64_t next_ns; /* when it is asked, or looked, again */
+	struct gpreempt_error why; /* there is no page */
 };
 
 /* One that is too short, or could become so, would end the program when it is touched. */
@@ -27,61 +44,156 @@ static bool stays_long_enough(int fd)
 	return seals >= 0 && (seals & F_SEAL_SHRINK);
 }
 
-static int map_page(struct gpreempt_daemon *d, int fd, struct gpreempt_hint *ret)
+/* A version of 0: the daemon that had it does not look at it any more. */
+static struct wire_hint_page *living_page(const struct gpreempt_hint *hint)
 {
-	struct wire_hint_page *page;
-	size_t bytes = (size_t)sysconf(_SC_PAGESIZE);
+	struct wire_hint_page *page = __atomic_load_n(&hint->page, __ATOMIC_ACQUIRE);
 
-	if (!stays_long_enough(fd))
-		return daemon_fail_nonsense(d);
-	page = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	return page && __atomic_load_n(&page->version, __ATOMIC_RELAXED) ? page : NULL;
+}
+
+static bool is_sound(int fd)
+{
+	struct wire_hint_page page;
+
+	return stays_long_enough(fd) && pread(fd, &page, sizeof(page), 0) == sizeof(page) &&
+	       page.magic == WIRE_MAGIC && page.version >= 1 && page.since <= WIRE_HINT_VERSION;
+}
+
+/* In the place of the one before, if any: other threads may be writing to that. */
+static int map_page(struct gpreempt_hint *hint, int fd)
+{
+	int flags = MAP_SHARED | (hint->page ? MAP_FIXED : 0);
+	void *page;
+
+	if (!is_sound(fd))
+		return daemon_fail_nonsense(hint->d);
+	page = mmap(hint->page, hint->bytes, PROT_READ | PROT_WRITE, flags, fd, 0);
 	if (page == MAP_FAILED)
-		return daemon_fail(d, -errno, GPREEMPT_ERROR_FAILED, NULL,
+		return daemon_fail(hint->d, -errno, GPREEMPT_ERROR_FAILED, NULL,
 				   "cannot map the page of hints: %s", strerror(errno));
-	if (page->magic != WIRE_MAGIC || page->version < 1 || page->since > WIRE_HINT_VERSION) {
-		munmap(page, bytes);
-		return daemon_fail_nonsense(d);
-	}
-	*ret = (struct gpreempt_hint){ page, bytes };
+	__atomic_store_n(&hint->page, page, __ATOMIC_RELEASE);
 	return 0;
 }
 
-static int ask_page(struct gpreempt_daemon *d, struct gpreempt_hint *ret)
-{
-	struct wire_hint request = { 0 };
-	_cleanup_close_ int fd = -1;
-	union wire_packet answer;
-	int r = daemon_ask(d, WIRE_HINT_PAGE, &request, sizeof(request), &answer, &fd);
+/* ---- asking, by one thread at a time ---- */
 
-	return r < 0 ? r : map_page(d, fd, ret);
+static void hang_up(struct gpreempt_hint *hint, uint64_t next_ns)
+{
+	hint->d = gpreempt_daemon_close(hint->d);
+	hint->next_ns = next_ns;
 }
 
-struct gpreempt_hint *hint_from(struct gpreempt_daemon *d, struct gpreempt_error *ret_error)
+static void ask(struct gpreempt_hint *hint, uint64_t now_ns)
 {
-	_cleanup_free_ struct gpreempt_hint *hint = calloc(1, sizeof(*hint));
-	int r = hint ? ask_page(d, hint) :
-		       daemon_fail(d, -ENOMEM, GPREEMPT_ERROR_FAILED, "free some memory",
-				   "out of memory");
+	struct wire_hint request = { .wait_ns = hint->impatient ? 0 : WAIT_NS };
 
-	if (r < 0)
-		gpreempt_daemon_get_error(d, ret_error);
-	gpreempt_daemon_close(d);
-	return r < 0 ? NULL : steal_ptr(&hint);
+	hint->next_ns = now_ns + AGAIN_NS;
+	if (!hint->d && daemon_open(hint->path, true, &hint->d, &hint->why) < 0)
+		return;
+	if (daemon_send(hint->d, WIRE_HINT_PAGE, &request, sizeof(request)) < 0) {
+		hint->why = hint->d->last;
+		hang_up(hint, now_ns + AGAIN_NS);
+		return;
+	}
+	hint->next_ns = now_ns;
+	error_note(&hint->why, -EAGAIN, GPREEMPT_ERROR_ABSENT,
+		   "it is when it uses a GPU and is of the class online",
+		   "gpreemptd does not know this process as an online one yet");
+}
+
+static void take(struct gpreempt_hint *hint, uint64_t now_ns, uint64_t until_ns)
+{
+	_cleanup_close_ int fd = -1;
+	union wire_packet answer;
+	int r = daemon_answer(hint->d, WIRE_HINT_PAGE, until_ns, &answer, &fd);
+
+	hint->next_ns = now_ns + LOOK_NS;
+	if (r == -EAGAIN || r == -ETIMEDOUT)
+		return;
+	if (r >= 0)
+		r = map_page(hint, fd);
+	hint->why = hint->d->last;
+	if (r == -E2BIG) /* it knows no waiting: it is asked as often as it takes */
+		hint->impatient = true;
+	hang_up(hint, now_ns + (r == -E2BIG ? 0 : AGAIN_NS));
+}
+
+static void see_to(struct gpreempt_hint *hint, uint64_t first_ns)
+{
+	uint64_t now_ns = monotonic_ns();
+
+	if (__atomic_exchange_n(&hint->busy, true, __ATOMIC_ACQUIRE))
+		return;
+	if (now_ns >= hint->next_ns) {
+		if (!hint->d || first_ns)
+			ask(hint, now_ns);
+		if (hint->d)
+			take(hint, now_ns, first_ns ? now_ns + first_ns : 0);
+	}
+	__atomic_store_n(&hint->busy, false, __ATOMIC_RELEASE);
+}
+
+/* ---- for programs ---- */
+
+struct gpreempt_hint *hint_from(struct gpreempt_daemon *d, const char *path,
+				struct gpreempt_error *ret_error)
+{
+	struct gpreempt_error none = { .size = sizeof(none) };
+	struct gpreempt_hint *hint = calloc(1, sizeof(*hint));
+	char *copy = path ? strdup(path) : NULL;
+
+	if (!hint || (path && !copy)) {
+		error_note(&none, -ENOMEM, GPREEMPT_ERROR_FAILED, "free some memory",
+			   "out of memory");
+		error_tell(&none, ret_error);
+		gpreempt_daemon_close(d);
+		free(copy);
+		free(hint);
+		return NULL;
+	}
+	hint->bytes = (size_t)sysconf(_SC_PAGESIZE);
+	hint->path = copy;
+	hint->d = d;
+	hint->why.size = sizeof(hint->why);
+	see_to(hint, FIRST_NS);
+	if (hint->impatient)
+		see_to(hint, FIRST_NS);
+	gpreempt_hint_is_active(hint, ret_error);
+	return hint;
 }
 
 EXPORT struct gpreempt_hint *gpreempt_hint_open(const char *path, struct gpreempt_error *ret_error)
 {
-	struct gpreempt_daemon *d = NULL;
+	return hint_from(NULL, path, ret_error);
+}
 
-	return gpreempt_daemon_open(path, &d, ret_error) < 0 ? NULL : hint_from(d, ret_error);
+EXPORT bool gpreempt_hint_is_active(struct gpreempt_hint *hint, struct gpreempt_error *ret_error)
+{
+	const struct gpreempt_error none = { .size = sizeof(none) };
+
+	if (!hint)
+		return false;
+	if (!living_page(hint))
+		see_to(hint, 0);
+	error_tell(living_page(hint) ? &none : &hint->why, ret_error);
+	return living_page(hint);
 }
 
 /* The daemon reads the count first: when it has changed, the times belong to it or are newer. */
 static void store(struct gpreempt_hint *hint, uint64_t at_ns, uint64_t for_ns)
 {
-	__atomic_store_n(&hint->page->at_ns, at_ns, __ATOMIC_RELAXED);
-	__atomic_store_n(&hint->page->for_ns, for_ns, __ATOMIC_RELAXED);
-	__atomic_fetch_add(&hint->page->calls, 1, __ATOMIC_RELEASE);
+	struct wire_hint_page *page = living_page(hint);
+
+	if (!page) {
+		see_to(hint, 0);
+		page = living_page(hint);
+	}
+	if (!page)
+		return;
+	__atomic_store_n(&page->at_ns, at_ns, __ATOMIC_RELAXED);
+	__atomic_store_n(&page->for_ns, for_ns, __ATOMIC_RELAXED);
+	__atomic_fetch_add(&page->calls, 1, __ATOMIC_RELEASE);
 }
 
 EXPORT void gpreempt_hint_now(struct gpreempt_hint *hint)
@@ -109,7 +221,10 @@ EXPORT struct gpreempt_hint *gpreempt_hint_close(struct gpreempt_hint *hint)
 {
 	if (!hint)
 		return NULL;
-	munmap(hint->page, hint->bytes);
+	if (hint->page)
+		munmap(hint->page, hint->bytes);
+	gpreempt_daemon_close(hint->d);
+	free(hint->path);
 	free(hint);
 	return NULL;
 }

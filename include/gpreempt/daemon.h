@@ -22,15 +22,20 @@ struct gpreempt_hint;
 /* ---- hints: two lines in a program whose work must not wait ---- */
 
 /*
- * Once, when the process uses the GPU: a page shared with the daemon. NULL when there is none to
- * be had (no daemon, or the process is not of the class online), which the calls below accept;
- * *ret_error, which may be NULL, says why. @path as in gpreempt_daemon_open(). A daemon started
- * anew does not know the pages of the one before. Since: 0.1
+ * Once, at any time: asks the daemon for a page to share, and returns within some milliseconds,
+ * with the page or without. Where the process is not known or not online yet, or there is no daemon
+ * yet, the page comes by itself when it is so: the calls below see to it, one of them every few
+ * milliseconds at most, and take it. Hints before that are dropped. So it is when a daemon ends and
+ * another one is there. *ret_error is as of gpreempt_hint_is_active(). NULL, which the calls below
+ * accept: there is no memory. @path as in gpreempt_daemon_open(). A forked child opens its own.
+ * Since: 0.1
  */
 struct gpreempt_hint *gpreempt_hint_open(const char *path, struct gpreempt_error *ret_error);
+/* Whether hints reach a daemon; *ret_error, which may be NULL, says why not. Since: 0.1 */
+bool gpreempt_hint_is_active(struct gpreempt_hint *hint, struct gpreempt_error *ret_error);
 /*
- * Just before work is submitted, so that the GPU is free when it arrives. Stores to memory and
- * makes no system call; any thread may call it. Since: 0.1
+ * Just before work is submitted, so that the GPU is free when it arrives. Stores to memory and,
+ * once it is active, makes no system call; any thread may call it. Since: 0.1
  */
 void gpreempt_hint_now(struct gpreempt_hint *hint);
 /* The same for work that comes in @ahead_ns. Since: 0.1 */

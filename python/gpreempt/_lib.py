@@ -68,6 +68,7 @@ PROTOTYPES: Dict[str, Tuple[Any, List[Any]]] = {
     'hint': (c_int, [_handle, _abi.pid_t]),
 
     'hint_open': (_handle, [c_char_p, _error]),
+    'hint_is_active': (c_bool, [_handle, _error]),
     'hint_now': (None, [_handle]),
     'hint_in': (None, [_handle, c_uint64]),
     'hint_for': (None, [_handle, c_uint64, c_uint64]),

@@ -298,23 +298,38 @@ class Events(_Connection):
 class Hint(Owned):
     """A page shared with the daemon, for a program whose work must not wait.
 
-    Made once, when the process uses the GPU. Where there is none to be had (no daemon, or the
-    process is not online) the calls do nothing, active is False and error says why.
+    Made at any time; it takes some milliseconds at most. Where there is no page yet (the process
+    is not known or not online, or there is no daemon) it comes by itself when it is so: calls see
+    to it, and wait for nothing. Until then active is False, error says why, and hints are dropped.
     """
 
     def __init__(self, path: Optional[str] = None) -> None:
-        self.error: Optional[Error] = None
+        self._lock = threading.Lock()
+        self._handle: Optional[int] = None
         info = _abi.Error()
         self._handle = lib().gpreempt_hint_open(_path(path), ctypes.byref(info))
         if self._handle is None:
-            self.error = from_info(info, of_daemon=True)
+            raise from_info(info, of_daemon=True)
+
+    def _look(self, info: _abi.Error) -> bool:
+        with self._lock:  # it may be closed by another thread
+            return bool(lib().gpreempt_hint_is_active(self._handle, ctypes.byref(info)))
 
     @property
     def active(self) -> bool:
-        return self._handle is not None
+        """Whether hints reach a daemon."""
+        return self._look(_abi.Error())
+
+    @property
+    def error(self) -> Optional[Error]:
+        """Why they do not; None: they do, or it is closed."""
+        info = _abi.Error()
+        if self._look(info) or self._handle is None:
+            return None
+        return from_info(info, of_daemon=True)
 
     def now(self) -> None:
-        """Just before work is submitted; makes no system call."""
+        """Just before work is submitted; once it is active, this makes no system call."""
         lib().gpreempt_hint_now(self._handle)
 
     def soon(self, ahead: float, lasts: float = 0) -> None:
@@ -323,9 +338,10 @@ class Hint(Owned):
                                 check_ns('lasts', lasts, _HINT_S))
 
     def close(self) -> None:
-        handle, self._handle = self._handle, None
-        if handle is not None:
-            lib().gpreempt_hint_close(handle)
+        with self._lock:
+            handle, self._handle = self._handle, None
+            if handle is not None:
+                lib().gpreempt_hint_close(handle)
 
 
 def check_selector(selector: str) -> None:

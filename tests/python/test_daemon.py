@@ -145,19 +145,21 @@ class WithDaemon(Case):
 
     def test_a_hint_page_is_for_online_processes(self):
         daemon = self.connect()
+        from gpreempt.software import SoftwareGpu
         with gpreempt.Hint(self.server.socket) as hint:
             self.assertFalse(hint.active)
-            self.assertIsInstance(hint.error, gpreempt.Error)
-        daemon.set_class(os.getpid(), 'online')
-        from gpreempt.software import SoftwareGpu
-        with SoftwareGpu(self.server.device_socket) as gpu:
-            gpu.create_queue()
-            self.wait_for(lambda: any(j.pid == os.getpid() for j in daemon.jobs()), 'our job')
-            before = daemon.status().hints
-            with gpreempt.Hint(self.server.socket) as hint:
-                self.assertTrue(hint.active, hint.error)
+            self.assertIsInstance(hint.error, gpreempt.AbsentError)
+            daemon.set_class(os.getpid(), 'online')
+            with SoftwareGpu(self.server.device_socket) as gpu:
+                gpu.create_queue()
+                self.wait_for(lambda: hint.active, 'the page')
+                self.assertIsNone(hint.error)
+                before = daemon.status().hints
                 hint.now()
                 self.wait_for(lambda: daemon.status().hints > before, 'the hint')
+            hint.close()
+            self.assertEqual((hint.active, hint.error), (False, None))
+            hint.now()
 
 
 class Ends(Case):
