@@ -16,7 +16,7 @@ from typing import Iterable, Optional
 from ._lib import where as library
 from ._version import VERSION
 from .daemon import (Daemon, DaemonGpu, DaemonStatus, Event, Events, Hint, Job, Latency, Policy,
-                     check_selector)
+                     check_selector, check_watch)
 from .device import Device, Hold, Process, QueueMonitor, batch_unmap, fast_remap
 from .errors import (AbsentError, Error, FailedError, NoDaemon, NoLibrary, NotSupported,
                      RefusedError, TimedOut, UsageError)
@@ -66,6 +66,6 @@ __all__ = [
     'ModelGpu', 'ModelPacket', 'ModelQueue', 'NoDaemon', 'NoLibrary', 'NotSupported', 'Policy',
     'Process', 'ProcessInfo', 'Queue', 'QueueMonitor', 'RefusedError', 'SchedulerStatistics',
     'Server', 'SmartQueueScheduler', 'SmartStatistics', 'Snapshot', 'Statistics', 'TimedOut',
-    'Timing', 'UsageError', 'batch_unmap', 'check_selector', 'connect', 'fast_remap', 'hold',
-    'library', 'open', 'snapshot',
+    'Timing', 'UsageError', 'batch_unmap', 'check_selector', 'check_watch', 'connect',
+    'fast_remap', 'hold', 'library', 'open', 'snapshot',
 ]

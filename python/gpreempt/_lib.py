@@ -86,6 +86,7 @@ PROTOTYPES: Dict[str, Tuple[Any, List[Any]]] = {
     'daemon_set_policy': (c_int, [_handle, c_char_p]),
     'daemon_set_class': (c_int, [_handle, c_char_p, _p(_abi.ClassRequest)]),
     'check_selector': (c_int, [c_char_p, _error]),
+    'check_watch': (c_int, [_abi.pid_t, _error]),
     'daemon_hint': (c_int, [_handle, _abi.pid_t, c_uint64, c_uint64]),
     'daemon_pause': (c_int, [_handle]),
     'daemon_continue': (c_int, [_handle]),

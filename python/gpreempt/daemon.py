@@ -352,6 +352,16 @@ def check_selector(selector: str) -> None:
         raise from_info(info, result)
 
 
+def check_watch(daemon: int = 0) -> None:
+    """Error where the daemon, a pid, or else one run by its unit, could not be told at once of work
+    that nobody announces."""
+    info = _abi.Error()
+    pid = check_number('a pid', daemon, 0, 2**31 - 1)
+    result = lib().gpreempt_check_watch(pid, ctypes.byref(info))
+    if result < 0:
+        raise from_info(info, result)
+
+
 def _word(what: str, value: str) -> bytes:
     if not isinstance(value, str):
         raise TypeError(f'{what} is a string, not {value!r}')

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """The daemon's client: without a daemon, with nonsense, and with a real one."""
 import errno
+import json
 import os
 import signal
 import socket
@@ -116,6 +117,18 @@ class WithDaemon(Case):
             self.fails(gpreempt.UsageError, daemon.set_class, 1, 'online', priority=priority)
         self.fails(gpreempt.UsageError, daemon.set_class, 0, 'online')
         self.assertRaises(TypeError, daemon.set_class, None, 'online')
+
+    def test_whether_work_can_be_watched(self):
+        self.fails(gpreempt.UsageError, gpreempt.check_watch, -1)
+        said = json.loads(subprocess.run(
+            [os.environ['GPREEMPT'], '--socket', self.server.socket, '--json', 'doctor'],
+            stdout=subprocess.PIPE, check=False).stdout)['watch']
+        try:
+            gpreempt.check_watch(self.server.pid)
+            self.assertIs(said['available'], True)
+        except gpreempt.RefusedError as e:
+            self.assertIs(said.get('available'), False)
+            self.assertEqual(said['reason'], e.message)
 
     def test_other_requests(self):
         daemon = self.connect()
