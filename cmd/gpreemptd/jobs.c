@@ -97,13 +97,14 @@ void gpus_count(struct scheduler *s)
 	for (uint32_t i = 0; i < s->n_gpus; i++) {
 		struct gpu *g = &s->gpus[i];
 
-		g->online = g->offline = g->tied = g->holdable = 0;
+		g->online = g->untold = g->offline = g->tied = g->holdable = 0;
 		g->online_working = g->offline_running = 0;
 	}
 	TAILQ_FOREACH(j, &s->jobs, link) {
 		if (!j->on || j->engine_job == NO_JOB)
 			continue;
 		j->on->online += is_online(j);
+		j->on->untold += is_online(j) && !j->process->armed;
 		j->on->offline += !is_online(j);
 		j->on->tied += !is_online(j) && j->process->tie == TIE_ATTACHED;
 		j->on->holdable += !is_online(j) && !j->on->tripped && is_holdable(s, j->process);

@@ -14,7 +14,8 @@
 #define BUSY_LEAST_NS (50 * NSEC_PER_USEC)
 #define NET_FIRST_NS (10 * NSEC_PER_MSEC)
 #define NET_LAST_NS NSEC_PER_SEC
-#define RARELY_NS (100 * NSEC_PER_MSEC) /* offline jobs, where nobody has waited for long */
+#define RARELY_NS (100 * NSEC_PER_MSEC) /* offline jobs, where nobody has waited for long, */
+#define SELDOM_NS NSEC_PER_SEC /* and whoever could is watched */
 #define LEARN 8 /* the cost of a look changes by one part in so many */
 
 /* ---- in intervals ---- */
@@ -35,20 +36,20 @@ static bool may_preempt(const struct scheduler *s, const struct process *p)
  * Whether an offline job works matters only to online work, and where there is none all is looked
  * at again as soon as some shows. While one works, online work has somebody in its way and must be
  * seen in time, however long there was none. Where nobody has worked for long a look may come
- * later: each costs a wake-up.
+ * later, each costs a wake-up, and later still where online work is told at once: how often that
+ * is looked for does not depend on it.
  */
 static uint64_t interval_on(const struct engine_config *c, const struct gpu *g, bool online,
 			    uint64_t often_ns)
 {
 	if (!online && g->quiet == QUIET_LONG)
-		return MAX(c->idle_interval_ns, RARELY_NS);
+		return MAX(c->idle_interval_ns, g->untold ? RARELY_NS : SELDOM_NS);
 	if (!g->holdable || (g->quiet && !online))
 		return c->idle_interval_ns;
 	if (g->offline_running || g->quiet < QUIET_LONG || often_ns < c->interval_ns)
 		return often_ns;
 	return c->idle_interval_ns;
 }
-
 
 /* Where nobody could be preempted, seldom or never. */
 static uint64_t interval_of(const struct scheduler *s, const struct process *p)

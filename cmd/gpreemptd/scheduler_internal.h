@@ -172,6 +172,7 @@ TAILQ_HEAD(processes, process);
 struct gpu {
 	struct gpu_node node;
 	uint32_t online, offline; /* jobs */
+	uint32_t untold; /* of the online ones, whose next work is not told at once */
 	uint32_t tied; /* of the offline ones, attached */
 	uint32_t holdable; /* offline jobs that could be preempted now */
 	uint32_t critical; /* online jobs that are looked at more often */
