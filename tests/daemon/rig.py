@@ -323,6 +323,7 @@ class Job:
     DEVICE = struct.Struct('<IHHII')
     QUEUE = struct.Struct('<4IQ')
     SUBMIT = struct.Struct('<4IQ')
+    ORDER = struct.Struct('<QQ')
     PAGES_AT, PAGES_BYTES, FIXED_NOREPLACE = 0x7e9000000000, 1 << 22, 0x100000
 
     def __init__(self, daemon, queues=1, uid=None, gpu=0, late=False, later_uid=None):
@@ -370,19 +371,19 @@ class Job:
             if s in heard and not s.recv(4096):
                 return
             if orders in heard:
-                order = os.read(orders, 8)
+                order = os.read(orders, self.ORDER.size)
                 if not order:
                     return
-                self.work(s, *made[0][2:], *struct.unpack('<Q', order))
+                queue, for_ns = self.ORDER.unpack(order)
+                self.work(s, *made[queue][2:], for_ns)
 
     def work(self, s, queue, _, write_ptr, for_ns):
         """As programs do: the write pointer first, then the doorbell."""
         ctypes.c_uint64.from_address(write_ptr).value += 1
         self.send(s, 3, self.SUBMIT.pack(queue, 0, 1, 0, for_ns))
 
-    def submit(self, for_ns):
-        """Work to its first queue."""
-        os.write(self.orders, struct.pack('<Q', for_ns))
+    def submit(self, for_ns, queue=0):
+        os.write(self.orders, self.ORDER.pack(queue, for_ns))
 
     def send(self, s, kind, body):
         s.send(self.DEVICE.pack(0x44504d47, 2, kind, self.DEVICE.size + len(body), 1) + body)

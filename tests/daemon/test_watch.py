@@ -10,11 +10,13 @@ from rig import OFFLINE, ONLINE
 
 BURST_NS = 5 * 10 ** 6
 LOOKED_AT_NS = 300 * 10 ** 6  # longer than from one look at a quiet GPU to the next
+SLOW_LOOK_NS = 1500 * 10 ** 6  # longer than from one safety net to the next
 BURSTS = 20
+MANY_QUEUES = 5, 20, 100
 
 
-def config(watch):
-    return (f'[look]\nwatch = {watch}\nscan = 10ms\n[hold]\nattach_age = 0ms\n'
+def config(watch, scan='10ms'):
+    return (f'[look]\nwatch = {watch}\nscan = {scan}\n[hold]\nattach_age = 0ms\n'
             '[control]\nrequests_per_second = 100000\n')
 
 
@@ -52,8 +54,8 @@ class Watch(rig.Case):
         self.addCleanup(self.c.socket.close)
         self.begin_jobs()
 
-    def begin_jobs(self):
-        self.online, self.offline = self.job(self.d), self.job(self.d)
+    def begin_jobs(self, queues=1):
+        self.online, self.offline = self.job(self.d, queues), self.job(self.d)
         self.until(lambda: len(self.c.jobs()) == 2)
         self.c.set_class(self.online.pid, ONLINE)
         self.c.set_class(self.offline.pid, OFFLINE)
@@ -62,6 +64,10 @@ class Watch(rig.Case):
         self.online.close()
         self.offline.close()
         self.until(lambda: not self.c.jobs())
+
+    def configure(self, text):
+        self.d.configure(text)
+        self.d.reload()
 
     def readers(self):
         return [pid for pid, name in children(self.d.process.pid).items()
@@ -75,21 +81,23 @@ class Watch(rig.Case):
     def record(self):
         return next(j for j in self.c.jobs() if j.pid == self.online.pid)
 
-    def burst(self, ready, seen, for_ns=BURST_NS):
+    def seen(self):
+        s = self.c.status()
+        return [s.seen_by_watch, s.seen_by_look, s.seen_by_hint, s.seen_late]
+
+    def burst(self, ready, for_ns=BURST_NS, queue=0):
         """One after being idle; how often, by what, work was seen since."""
         self.until(lambda: ready(self.record()) and not self.record().working)
-        before = self.c.status()
-        self.online.submit(for_ns)
-        self.until(lambda: getattr(self.c.status(), seen) > getattr(before, seen))
-        after = self.c.status()
-        return [getattr(after, by) - getattr(before, by)
-                for by in ('seen_by_watch', 'seen_by_look', 'seen_by_hint', 'seen_late')]
+        before = self.seen()
+        self.online.submit(for_ns, queue)
+        self.until(lambda: self.seen() != before)
+        return [b - a for a, b in zip(before, self.seen())]
 
     def watched_burst(self):
-        self.assertEqual(self.burst(lambda j: j.watched, 'seen_by_watch'), [1, 0, 0, 0])
+        self.assertEqual(self.burst(lambda j: j.watched), [1, 0, 0, 0])
 
     def looked_at_burst(self):
-        self.assertEqual(self.burst(lambda j: not j.watched, 'seen_by_look', LOOKED_AT_NS),
+        self.assertEqual(self.burst(lambda j: not j.watched, LOOKED_AT_NS),
                          [0, 1, 0, 0])
 
     def test_work_after_being_idle_is_told_at_once(self):
@@ -102,14 +110,24 @@ class Watch(rig.Case):
     def test_the_configuration_switches_it_off_and_on(self):
         for _ in range(3):
             self.watched_burst()
-            self.d.configure(config('no'))
-            self.d.reload()
+            self.configure(config('no'))
             self.assertIn('[look]', self.c.status().unwatched)
             self.looked_at_burst()
             self.assertFalse(self.record().watched)
-            self.d.configure(config('yes'))
-            self.d.reload()
+            self.configure(config('yes'))
             self.assertEqual(self.c.status().unwatched, '')
+
+    def test_of_more_queues_than_there_are_registers_work_is_seen_all_the_same(self):
+        self.end_jobs()
+        for queues in MANY_QUEUES:
+            self.begin_jobs(queues)
+            self.until(lambda: self.record().queues == queues and self.record().watched)
+            self.configure(config('yes', scan='30s'))  # which would look at them, too
+            self.burst(lambda j: j.watched, SLOW_LOOK_NS, queues - 1)
+            for i in range(5):
+                self.burst(lambda j: True, LOOKED_AT_NS, i * (queues - 1) // 4)
+            self.configure(config('yes'))
+            self.end_jobs()
 
     def test_one_reader_arms_for_all_jobs_of_a_user_and_ends_after_them(self):
         self.watched_burst()
