@@ -248,21 +248,28 @@ static void so_many_may_hang_and_no_more(void **state)
 	readers_free(r);
 }
 
+/* It stays to be buried. */
+static void await_death(pid_t pid)
+{
+	siginfo_t info;
+
+	do
+		assert_int_equal(waitid(P_PID, (id_t)pid, &info, WEXITED | WNOWAIT | __WALL), 0);
+	while (info.si_code != CLD_KILLED);
+}
+
 /* Whoever ends does not wait for those that hang, and has forgotten whose they were. */
 static void readers_end_while_some_hang(void **state)
 {
 	struct readers_options options = { .patience_ns = PATIENCE_NS };
 	struct readers *r;
 	struct question q;
-	siginfo_t info;
 	pid_t stuck;
 
 	assert_int_equal(readers_new(&options, &r), 0);
 	stuck = hang_for_ever(r, &q, false, 1);
 	let_it_end(stuck);
-	do /* until they are looked at a last time */
-		assert_int_equal(waitid(P_PID, (id_t)stuck, &info, WEXITED | WNOWAIT | __WALL), 0);
-	while (info.si_code != CLD_KILLED);
+	await_death(stuck); /* until they are looked at a last time */
 	readers_free(r);
 }
 
@@ -279,9 +286,7 @@ static void those_left_behind_are_buried_by_the_next(void **state)
 	stuck = hang_for_ever(r, &q, false, 1);
 	readers_free(r);
 	let_it_end(stuck);
-	do
-		assert_int_equal(waitid(P_PID, (id_t)stuck, &info, WEXITED | WNOWAIT | __WALL), 0);
-	while (info.si_code != CLD_KILLED);
+	await_death(stuck);
 	assert_int_equal(readers_new(&options, &r), 0);
 	readers_see(r);
 	assert_int_equal(waitid(P_PID, (id_t)stuck, &info, WEXITED | WNOWAIT | __WALL), -1);
