@@ -114,6 +114,7 @@ struct device_stats {
 /* ---- the driver ---- */
 
 #define DEVICE_MAX_CALL_BYTES (160u << 10) /* less than a socket's default buffer */
+#define DEVICE_INLINE_BYTES 4096u /* of a file; what is longer comes as a descriptor */
 #define DEVICE_MAX_SPANS 2048u /* of one call */
 #define DEVICE_MAX_PATH 256u
 
@@ -130,7 +131,8 @@ enum device_op {
 	DEVICE_OP_EXT, /* the same on the extension's device; BIND: what BORROW gave */
 	DEVICE_OP_EVENTS, /* -> a pipe to be read, and its inode, by which ENABLE names it */
 	DEVICE_OP_BORROW, /* @number-th of @pid -> a number, which proves the right to it */
-	DEVICE_OP_READ_FILE, /* tree @number, path -> a descriptor, to be read to its end */
+	/* tree @number, path -> DEVICE_INLINE_BYTES at most, or a descriptor, to be read to its end */
+	DEVICE_OP_READ_FILE,
 	DEVICE_OP_LIST_DIR, /* the same: names, each with a NUL */
 	DEVICE_OP_READ_MEM, /* of @pid: spans -> a byte for each, 1: it could be read; and theirs */
 	DEVICE_OP_SEIZE, /* @pid, by @tid; as the two that follow */

@@ -202,13 +202,29 @@ static bool is_nobodys(const char *path)
 }
 
 /* *ret_text has a NUL after it. -EXDEV: it is the machine's. */
+static int keep_text(const char *bytes, size_t len, char **ret_text, size_t *ret_len)
+{
+	char *text = malloc(len + 1);
+
+	if (!text)
+		return -ENOMEM;
+	memcpy(text, bytes, len);
+	text[len] = '\0';
+	*ret_text = text;
+	*ret_len = len;
+	return 0;
+}
+
 static int ask_file(struct soft *s, enum device_op op, enum gkfd_tree tree, const char *path,
 		    char **ret_text, size_t *ret_len)
 {
+	char bytes[DEVICE_INLINE_BYTES];
 	struct soft_call c = {
 		.call = { .op = op, .number = tree, .n_bytes = (uint32_t)strlen(path) + 1 },
 		.out = { { (void *)path, strlen(path) + 1 } },
 		.n_out = 1,
+		.in = { { bytes, sizeof(bytes) } },
+		.n_in = 1,
 	};
 	_cleanup_close_ int fd = -1;
 	int r;
@@ -221,7 +237,9 @@ static int ask_file(struct soft *s, enum device_op op, enum gkfd_tree tree, cons
 	fd = c.fd;
 	if (r < 0)
 		return r;
-	return fd < 0 ? -ENODEV : files_read_open(fd, GKFD_FILE_MAX_BYTES, ret_text, ret_len);
+	if (fd >= 0)
+		return files_read_open(fd, GKFD_FILE_MAX_BYTES, ret_text, ret_len);
+	return keep_text(bytes, c.answer.n_bytes, ret_text, ret_len);
 }
 
 /* Who traces a process there, nobody on the machine does. */
