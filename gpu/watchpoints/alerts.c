@@ -26,6 +26,7 @@ struct sender { /* a reader, by its signal */
 	uint32_t reader; /* 0: none */
 	struct place *places; /* by the number of the point */
 	size_t n, room;
+	uint64_t ended; /* the last one that had it, as alerts.ends counts */
 };
 
 /* A reader may be at something else when an alert ends: it is told later to remove the points. */
@@ -45,7 +46,7 @@ struct alerts {
 	TAILQ_HEAD(, alert) hit;
 	struct sender senders[SIGNALS];
 	bool ids[POINTS_IDS];
-	uint64_t traps;
+	uint64_t ends, traps;
 };
 
 /* ---- senders ---- */
@@ -59,28 +60,27 @@ static struct sender *sender_of(struct alerts *all, uint32_t reader)
 	return NULL;
 }
 
+/*
+ * The one that has been nobody's for the longest: a reader that was killed has its watchpoints
+ * until it has come to its end, and what they tell meanwhile is not a successor's. NULL: there is
+ * none.
+ */
+static struct sender *free_sender(struct alerts *all)
+{
+	struct sender *best = NULL;
+
+	for (size_t i = 0; i < SIGNALS; i++) {
+		struct sender *s = &all->senders[i];
+
+		if (!s->reader && (!best || s->ended < best->ended))
+			best = s;
+	}
+	return best;
+}
+
 static int signal_of(const struct alerts *all, const struct sender *s)
 {
 	return SIGRTMIN + FIRST_SIGNAL + (int)(s - all->senders);
-}
-
-/* What a reader had is gone with it. */
-static void on_reader_ended(void *user, uint32_t reader)
-{
-	struct alerts *all = user;
-	struct sender *s = sender_of(all, reader);
-	struct alert *a;
-
-	if (!s)
-		return;
-	s->reader = 0;
-	s->n = 0;
-	LIST_FOREACH(a, &all->list, link) {
-		if (a->reader != reader)
-			continue;
-		a->reader = 0;
-		a->state = ALERT_OFF;
-	}
 }
 
 /* Whichever reader had them. */
@@ -174,6 +174,27 @@ static void take_signals(struct alerts *all)
 	} while (n == sizeof(info));
 }
 
+/* What a reader had is gone with it, but for what it has told. */
+static void on_reader_ended(void *user, uint32_t reader)
+{
+	struct alerts *all = user;
+	struct sender *s = sender_of(all, reader);
+	struct alert *a;
+
+	if (!s)
+		return;
+	take_signals(all);
+	s->reader = 0;
+	s->n = 0;
+	s->ended = ++all->ends;
+	LIST_FOREACH(a, &all->list, link) {
+		if (a->reader != reader)
+			continue;
+		a->reader = 0;
+		a->state = ALERT_OFF;
+	}
+}
+
 struct alert *alerts_next(struct alerts *all, uint32_t *ret_written)
 {
 	struct alert *a;
@@ -205,7 +226,7 @@ static size_t write_request(struct readers_task *t, uint32_t reader, void *to, s
 	struct points_request q = { .id = a->id, .is_new = a->reader != reader, .n = a->n };
 
 	if (!s)
-		s = sender_of(a->all, 0); /* no more readers than there are signals */
+		s = free_sender(a->all); /* no more readers than there are signals */
 	if (!s || max < sizeof(q) + bytes)
 		return SIZE_MAX;
 	if (a->reader && a->reader != reader)

@@ -385,6 +385,29 @@ static void a_reader_that_is_killed_is_missed_at_once(void **state)
 	assert_told(r, 1);
 }
 
+/* What it had sent is of whom it watched, not of whom its successor watches. */
+static void what_a_lost_reader_had_told_is_not_taken_for_anothers(void **state)
+{
+	struct rig *r = *state;
+	const uint64_t address = word_at(0);
+	uint32_t which;
+
+	actor_start(&r->other);
+	assert_int_equal(alert_begin(r->all, &r->of_other, r->other.pid), 0);
+	arm(r);
+	actor_write(&r->actor, 0, 0, 1);
+	kill(reader_of_tests(), SIGKILL);
+	AWAIT(r->all, r->alert.reader == 0);
+	alert_arm(&r->of_other, &address, NULL, 1);
+	AWAIT(r->all, r->of_other.state != ALERT_ARMING);
+	assert_int_equal(r->of_other.state, ALERT_ARMED);
+	assert_ptr_equal(alerts_next(r->all, &which), &r->alert);
+	assert_null(alerts_next(r->all, &which));
+	assert_int_equal(r->of_other.state, ALERT_ARMED);
+	actor_write(&r->other, 0, 0, 1);
+	assert_ptr_equal(alerts_next(r->all, &which), &r->of_other);
+}
+
 /* Whoever arms it waits for ever; nobody else does, and of the same user others are watched. */
 static void a_process_that_keeps_the_lock_is_not_waited_for(void **state)
 {
@@ -519,6 +542,7 @@ int main(void)
 		CASE(registers_that_a_debugger_has_are_said_to_be_taken),
 		CASE(with_too_few_registers_it_is_not_armed_but_tells_what_it_sees),
 		CASE(a_reader_that_is_killed_is_missed_at_once),
+		CASE(what_a_lost_reader_had_told_is_not_taken_for_anothers),
 		CASE(a_process_that_keeps_the_lock_is_not_waited_for),
 		CASE(nothing_grows_with_the_rounds),
 		CASE(what_is_disarmed_traps_no_more),
