@@ -258,6 +258,7 @@ struct scheduler {
 	uint64_t turn_cpu_ns; /* processor time before it */
 	uint64_t next_look_ns; /* at anybody, */
 	uint64_t looks_from_ns; /* but not before this */
+	uint64_t quick_until_ns; /* turns may be; 0: the last one was whole */
 	struct gpu_effort effort; /* of the backend, when it was asked last */
 	uint64_t look_cost_ns; /* processor time of a turn with looks; 0: not known yet */
 	char unwatched[128]; /* why work of somebody is not told at once: told last */

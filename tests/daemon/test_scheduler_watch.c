@@ -6,6 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
+#include <sys/eventfd.h>
 
 #include <cmocka.h>
 
@@ -258,6 +259,49 @@ static void what_was_told_counts_though_a_look_is_under_way(void **state)
 	rig_end(r);
 }
 
+static int told_fd;
+
+static int get_told_fd(struct gpu_backend *b)
+{
+	return told_fd;
+}
+
+/* One with hundreds of threads, each of which has a watchpoint. */
+static void who_tells_all_the_time_keeps_nobody_from_being_looked_at(void **state)
+{
+	struct rig *r = rig_new(8);
+	struct fake_process *loud, *quiet, *in_the_way;
+	struct gpu_ops ops;
+	uint64_t until_ns;
+
+	fake_give_alerts(&r->fake);
+	ops = *r->fake.base.ops;
+	ops.alert_fd = get_told_fd;
+	r->fake.base.ops = &ops;
+	told_fd = eventfd(0, EFD_CLOEXEC);
+	scheduler_set_backend(r->s, NULL);
+	scheduler_set_backend(r->s, &r->fake.base);
+	loud = rig_online(r, ONLINE_PID, 2);
+	rig_offline(r, OFFLINE_PID, 2);
+	quiet = rig_online(r, ONLINE_PID + 10, 1);
+	in_the_way = rig_offline(r, OFFLINE_PID + 10, 1);
+	quiet->unwatchable = -ENOSPC;
+	rig_run(r, 5 * S);
+	assert_true(loud->armed);
+	fake_set_work(loud, true);
+	fake_set_work(quiet, true);
+	eventfd_write(told_fd, 1); /* and so it stays */
+	until_ns = r->fake.now_ns + 20 * MS;
+	while (r->fake.now_ns < until_ns && !in_the_way->asked_suspend_ns) {
+		loud->struck = true;
+		rig_turn(r);
+		fake_set_time(&r->fake, r->fake.now_ns + 100 * US);
+	}
+	assert_true(in_the_way->asked_suspend_ns);
+	rig_end(r);
+	close(told_fd);
+}
+
 /* Announced work is not counted as seen by what saw it later. */
 static void announced_work_is_counted_as_such(void **state)
 {
@@ -286,6 +330,7 @@ int main(void)
 		cmocka_unit_test(nobody_is_watched_where_nobody_could_be_held),
 		cmocka_unit_test(nobody_is_watched_while_paused_or_where_people_say_so),
 		cmocka_unit_test(what_was_told_counts_though_a_look_is_under_way),
+		cmocka_unit_test(who_tells_all_the_time_keeps_nobody_from_being_looked_at),
 		cmocka_unit_test(announced_work_is_counted_as_such),
 	};
 
