@@ -24,7 +24,8 @@
 struct gpreempt_hint {
 	struct wire_hint_page *page; /* atomic; NULL: it has had none yet. Its place stays */
 	size_t bytes;
-	bool busy; /* atomic: a thread is at what follows */
+	pid_t busy; /* atomic: a thread of that process is at what follows; 0: none is */
+	pid_t asker; /* whose is what follows: a child has a copy of it */
 	char *path;
 	struct gpreempt_daemon *d; /* that was asked; NULL: it is not */
 	bool impatient; /* that daemon lets nobody wait */
@@ -88,6 +89,7 @@ static void ask(struct gpreempt_hint *hint, uint64_t now_ns)
 {
 	struct wire_hint request = { .wait_ns = hint->impatient ? 0 : WAIT_NS };
 
+	hint->asker = getpid();
 	hint->next_ns = now_ns + AGAIN_NS;
 	if (!hint->d && daemon_open(hint->path, true, &hint->d, &hint->why) < 0)
 		return;
@@ -119,11 +121,30 @@ static void take(struct gpreempt_hint *hint, uint64_t now_ns, uint64_t until_ns)
 	hang_up(hint, now_ns + (r == -E2BIG ? 0 : AGAIN_NS));
 }
 
+/*
+ * The answer to a parent is not its child's, who asks by itself. In the middle of something another
+ * thread, which the child does not have, may have left anything.
+ */
+static bool enter(struct gpreempt_hint *hint)
+{
+	pid_t self = getpid(), at = __atomic_load_n(&hint->busy, __ATOMIC_RELAXED);
+
+	if (at == self || !__atomic_compare_exchange_n(&hint->busy, &at, self, false,
+						       __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
+		return false;
+	if (hint->asker && hint->asker != self) {
+		hint->d = at ? NULL : hint->d;
+		hang_up(hint, 0);
+		hint->asker = 0;
+	}
+	return true;
+}
+
 static void see_to(struct gpreempt_hint *hint, uint64_t first_ns)
 {
 	uint64_t now_ns = monotonic_ns();
 
-	if (__atomic_exchange_n(&hint->busy, true, __ATOMIC_ACQUIRE))
+	if (!enter(hint))
 		return;
 	if (now_ns >= hint->next_ns) {
 		if (!hint->d || first_ns)
@@ -131,7 +152,7 @@ static void see_to(struct gpreempt_hint *hint, uint64_t first_ns)
 		if (hint->d)
 			take(hint, now_ns, first_ns ? now_ns + first_ns : 0);
 	}
-	__atomic_store_n(&hint->busy, false, __ATOMIC_RELEASE);
+	__atomic_store_n(&hint->busy, 0, __ATOMIC_RELEASE);
 }
 
 /* ---- for programs ---- */

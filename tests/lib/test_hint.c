@@ -14,6 +14,7 @@
 #include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/un.h>
+#include <sys/wait.h>
 
 #include <cmocka.h>
 
@@ -302,6 +303,37 @@ static void a_page_that_comes_later_is_taken_and_nobody_waits_for_it(void **stat
 	close(peer);
 }
 
+/* What it inherits is of its parent: the answer that is waited for, and the wait. */
+static void a_child_does_not_take_the_page_of_its_parent(void **state)
+{
+	_cleanup_close_ int fd = seal(make_page(4096, WIRE_MAGIC));
+	struct gpreempt_hint *hint = gpreempt_hint_open(((struct place *)*state)->path, NULL);
+	int peer = let_in(*state), to_child[2], status;
+	struct wire_hint asked = hear(peer);
+	pid_t child;
+
+	assert_int_equal(pipe(to_child), 0);
+	child = fork();
+	if (child == 0) {
+		char byte;
+
+		if (read(to_child[0], &byte, 1) != 1)
+			_exit(2);
+		for (int i = 0; i < 20; i++, poll(NULL, 0, 1)) /* looks are 5 ms apart */
+			gpreempt_hint_now(hint);
+		_exit(gpreempt_hint_is_active(hint, NULL));
+	}
+	answer(peer, asked.h.seq, fd);
+	assert_int_equal(write(to_child[1], "", 1), 1);
+	assert_int_equal(waitpid(child, &status, 0), child);
+	assert_int_equal(status, 0); /* it asks for one of its own */
+	hint_until_active(hint);
+	gpreempt_hint_close(hint);
+	close(to_child[0]);
+	close(to_child[1]);
+	close(peer);
+}
+
 static void a_daemon_that_comes_later_is_asked_by_itself(void **state)
 {
 	_cleanup_close_ int fd = seal(make_page(4096, WIRE_MAGIC));
@@ -536,6 +568,7 @@ int main(void)
 		PLACE_TEST(a_page_has_a_version_of_its_own),
 		PLACE_TEST(descriptors_nobody_asked_for_are_not_kept),
 		PLACE_TEST(a_page_that_comes_later_is_taken_and_nobody_waits_for_it),
+		PLACE_TEST(a_child_does_not_take_the_page_of_its_parent),
 		PLACE_TEST(a_daemon_that_comes_later_is_asked_by_itself),
 		PLACE_TEST(who_was_refused_asks_again),
 		PLACE_TEST(a_daemon_that_knows_no_waiting_is_asked_without),
