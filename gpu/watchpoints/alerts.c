@@ -18,8 +18,9 @@
 #define AGAIN_LAST_NS (60 * NSEC_PER_SEC)
 
 struct place { /* of a point */
-	struct alert *alert; /* NULL: of none */
+	struct alert *alert; /* NULL: of none, or not known yet */
 	uint32_t address;
+	uint64_t told; /* the last time, as alerts.requests counts; 0: never */
 };
 
 struct sender { /* a reader, by its signal */
@@ -47,6 +48,7 @@ struct alerts {
 	struct sender senders[SIGNALS];
 	bool ids[POINTS_IDS];
 	uint64_t ends, traps;
+	uint64_t requests; /* sent to readers so far: what was told before which */
 };
 
 /* ---- senders ---- */
@@ -96,19 +98,16 @@ static void forget_places(struct alert *a)
 	}
 }
 
-static int add_place(struct sender *s, const struct point *p, struct alert *a)
+static struct place *place_of(struct sender *s, size_t number)
 {
-	size_t number = (uint32_t)p->number, n = s->n;
+	size_t n = s->n;
 
-	if (p->number < 0 || p->address >= POINTS_ADDRESSES)
-		return -EPROTO;
 	if (array_reserve(&s->places, number + 1, &s->room, sizeof(*s->places)) < 0)
-		return -ENOMEM;
+		return NULL;
 	s->n = MAX(s->n, number + 1);
 	for (; n < s->n; n++)
-		s->places[n].alert = NULL;
-	s->places[number] = (struct place){ a, p->address };
-	return 0;
+		s->places[n] = (struct place){ .alert = NULL };
+	return &s->places[number];
 }
 
 /* ---- hits ---- */
@@ -131,22 +130,6 @@ static void note_told(struct alert *a, int32_t number)
 	a->state = a->state == ALERT_ARMED ? ALERT_OFF : a->state;
 }
 
-static void take_signal(struct alerts *all, const struct signalfd_siginfo *info)
-{
-	unsigned int i = info->ssi_signo - (unsigned int)(SIGRTMIN + FIRST_SIGNAL);
-	struct sender *s = &all->senders[MIN(i, SIGNALS - 1)];
-	struct alert *a;
-
-	all->traps++;
-	if (i >= SIGNALS || !s->reader || info->ssi_fd < 0 || (size_t)info->ssi_fd >= s->n)
-		return;
-	a = s->places[info->ssi_fd].alert;
-	if (!a)
-		return;
-	note_told(a, info->ssi_fd);
-	hit(a, 1u << s->places[info->ssi_fd].address);
-}
-
 /* There were more signals than may wait: who it was is not known. */
 static void lose_count(struct alerts *all)
 {
@@ -156,6 +139,46 @@ static void lose_count(struct alerts *all)
 		a->reader = 0;
 		a->state = ALERT_OFF;
 	}
+}
+
+static void take_signal(struct alerts *all, const struct signalfd_siginfo *info)
+{
+	unsigned int i = info->ssi_signo - (unsigned int)(SIGRTMIN + FIRST_SIGNAL);
+	struct sender *s = &all->senders[MIN(i, SIGNALS - 1)];
+	struct place *p;
+
+	all->traps++;
+	if (i >= SIGNALS || !s->reader || info->ssi_fd < 0)
+		return;
+	p = place_of(s, (size_t)info->ssi_fd);
+	if (!p) {
+		lose_count(all);
+		return;
+	}
+	p->told = all->requests;
+	if (!p->alert)
+		return; /* whose it is the answer of the reader says: add_place() */
+	note_told(p->alert, info->ssi_fd);
+	hit(p->alert, 1u << p->address);
+}
+
+/* It may have told before it is known whose it is, and does so once. */
+static int add_place(struct sender *s, const struct point *p, struct alert *a)
+{
+	struct place *place;
+
+	if (p->number < 0 || p->address >= POINTS_ADDRESSES)
+		return -EPROTO;
+	place = place_of(s, (size_t)p->number);
+	if (!place)
+		return -ENOMEM;
+	place->alert = a;
+	place->address = p->address;
+	if (place->told < a->request)
+		return 0;
+	note_told(a, p->number);
+	hit(a, 1u << p->address);
+	return 0;
 }
 
 static void take_signals(struct alerts *all)
@@ -229,14 +252,17 @@ static size_t write_request(struct readers_task *t, uint32_t reader, void *to, s
 		s = free_sender(a->all); /* no more readers than there are signals */
 	if (!s || max < sizeof(q) + bytes)
 		return SIZE_MAX;
-	if (a->reader && a->reader != reader)
+	if (q.is_new)
 		forget_places(a);
 	s->reader = reader;
 	a->reader = reader;
+	a->request = ++a->all->requests;
 	q.owner = (struct points_owner){ a->all->tid, signal_of(a->all, s) };
 	q.n_told = q.is_new ? 0 : (uint32_t)a->n_told;
 	memcpy(q.addresses, a->addresses, sizeof(q.addresses));
 	memcpy(to, &q, sizeof(q));
+	for (uint32_t i = 0; i < q.n_told; i++) /* whoever is watched next may get that number */
+		s->places[a->told[i]].alert = NULL;
 	if (q.n_told)
 		memcpy((char *)to + sizeof(q), a->told, bytes);
 	a->n_told = 0;

@@ -39,6 +39,7 @@ struct alert { /* of one process; the owner embeds it and may read what is above
 	struct readers_task task;
 	uint32_t id;
 	uint32_t reader; /* that has its points; 0: none has */
+	uint64_t request; /* the last to it, as all of them are counted */
 	bool compares;
 	uint64_t expected[POINTS_ADDRESSES];
 	int32_t *told;

@@ -223,6 +223,32 @@ static void what_was_written_before_it_was_armed_is_told(void **state)
 	assert_not_told(r);
 }
 
+/* The reader has armed it, but nobody has heard yet which point it is that tells. */
+static void what_is_told_before_it_is_said_to_be_armed_is_not_lost(void **state)
+{
+	struct rig *r = *state;
+	uint64_t address = word_at(0), expected = 0;
+	struct pollfd answered = { .fd = alerts_readers_fd(r->all), .events = POLLIN };
+
+	arm_words(r, 1, 1); /* the reader is there */
+	alert_disarm(&r->alert);
+	AWAIT(r->all, !r->alert.task.crew);
+	alert_arm(&r->alert, &address, &expected, 1);
+	alerts_see(r->all);
+	assert_int_equal(poll(&answered, 1, LONG_MS), 1);
+	actor_write(&r->actor, 0, 0, 1);
+	assert_not_told(r);
+	AWAIT(r->all, r->alert.state != ALERT_ARMING);
+	assert_told(r, 1);
+	for (expected = 1; expected < 4; expected++) {
+		alert_arm(&r->alert, &address, &expected, 1);
+		AWAIT(r->all, r->alert.state != ALERT_ARMING);
+		assert_not_told(r);
+		actor_write(&r->actor, 0, 0, 1);
+		assert_told(r, 1);
+	}
+}
+
 static void every_thread_is_watched(void **state)
 {
 	struct rig *r = *state;
@@ -533,6 +559,7 @@ int main(void)
 		CASE(each_address_is_told_of),
 		CASE(other_addresses_take_the_place_of_those_before),
 		CASE(what_was_written_before_it_was_armed_is_told),
+		CASE(what_is_told_before_it_is_said_to_be_armed_is_not_lost),
 		CASE(every_thread_is_watched),
 		CASE(a_thread_is_watched_from_the_next_arming_on),
 		CASE(threads_may_come_and_go_all_the_time),
