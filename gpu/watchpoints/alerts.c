@@ -311,6 +311,10 @@ static void done(struct readers_task *t, struct readers_answer *answer)
 		a->reader = 0;
 		return;
 	}
+	if (r >= 0 && !a->reader) { /* what it told was lost */
+		a->state = ALERT_OFF;
+		return;
+	}
 	if (r >= 0)
 		r = take_points(a, p, answer->len);
 	if (r < 0) {

@@ -249,6 +249,27 @@ static void what_is_told_before_it_is_said_to_be_armed_is_not_lost(void **state)
 	}
 }
 
+/* As where there are more of them than may wait. */
+static void signals_that_are_lost_while_it_is_armed_are_no_reason_to_be_deaf(void **state)
+{
+	struct rig *r = *state;
+	uint64_t address = word_at(0);
+	struct pollfd answered = { .fd = alerts_readers_fd(r->all), .events = POLLIN };
+
+	arm_words(r, 1, 1);
+	alert_disarm(&r->alert);
+	AWAIT(r->all, !r->alert.task.crew);
+	alert_arm(&r->alert, &address, NULL, 1);
+	alerts_see(r->all);
+	assert_int_equal(poll(&answered, 1, LONG_MS), 1);
+	raise(SIGIO);
+	assert_not_told(r);
+	AWAIT(r->all, !r->alert.task.crew);
+	arm(r);
+	actor_write(&r->actor, 0, 0, 1);
+	assert_told(r, 1);
+}
+
 static void every_thread_is_watched(void **state)
 {
 	struct rig *r = *state;
@@ -560,6 +581,7 @@ int main(void)
 		CASE(other_addresses_take_the_place_of_those_before),
 		CASE(what_was_written_before_it_was_armed_is_told),
 		CASE(what_is_told_before_it_is_said_to_be_armed_is_not_lost),
+		CASE(signals_that_are_lost_while_it_is_armed_are_no_reason_to_be_deaf),
 		CASE(every_thread_is_watched),
 		CASE(a_thread_is_watched_from_the_next_arming_on),
 		CASE(threads_may_come_and_go_all_the_time),
