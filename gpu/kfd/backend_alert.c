@@ -110,14 +110,23 @@ static void arm(struct gpu_watch *w)
 	}
 	if (!alert_arm(&w->alert, addresses, expected, n))
 		return;
+	w->alert_told = false;
 	memcpy(w->alert_queues, chosen, sizeof(chosen));
 	alerts_see(w->b->alerts);
+}
+
+/* As by a thread that came after it was armed, which may be so with each burst. */
+static bool is_missed(struct gpu_watch *w, uint32_t queue)
+{
+	if (!is_chosen(w->alert_queues, w->alert.n, queue))
+		return true;
+	return !w->alert_told && alert_is_silent(&w->alert);
 }
 
 void alert_note_use(struct gpu_watch *w, uint32_t queue)
 {
 	w->q.used[queue] = ++w->uses;
-	if (w->has_alert && w->alert.n && !is_chosen(w->alert_queues, w->alert.n, queue))
+	if (w->has_alert && w->alert.n && is_missed(w, queue))
 		w->missed_ns = gkfd_now_ns(w->b->k);
 }
 
@@ -207,6 +216,7 @@ void alert_changed(struct gpu_watch *w)
 static void strike(struct gpu_watch *w, uint32_t written)
 {
 	w->struck |= written;
+	w->alert_told = true;
 	for (uint32_t i = 0; i < w->alert.n; i++) {
 		if (written >> i & 1)
 			w->q.samples[w->alert_queues[i]].state = GPU_BUSY;

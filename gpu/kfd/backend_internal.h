@@ -117,6 +117,7 @@ struct gpu_watch {
 	uint32_t struck; /* addresses, as bits; what a look found before says nothing of them */
 	uint64_t uses; /* of its queues */
 	uint64_t missed_ns; /* when a queue was used last that is not watched; 0: never */
+	bool alert_told; /* something was, since it was armed last */
 };
 
 #define for_each_target(b, t) \

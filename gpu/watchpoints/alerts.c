@@ -234,6 +234,12 @@ struct alert *alerts_next(struct alerts *all, uint32_t *ret_written)
 	return a;
 }
 
+bool alert_is_silent(struct alert *a)
+{
+	take_signals(a->all);
+	return a->state == ALERT_ARMED && !a->is_hit;
+}
+
 /* ---- arming ---- */
 
 static struct alert *alert_of(struct readers_task *t)

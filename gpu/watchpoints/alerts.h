@@ -62,6 +62,9 @@ void alert_end(struct alert *a);
 bool alert_arm(struct alert *a, const uint64_t *addresses, const uint64_t *expected, size_t n);
 void alert_disarm(struct alert *a);
 
+/* It is armed, and nothing that was written by now has been told. */
+bool alert_is_silent(struct alert *a);
+
 /* What was written: readable when alerts_next() has one. */
 int alerts_fd(const struct alerts *all);
 /* The next one that has something written, which is taken from it; NULL: there is none. */

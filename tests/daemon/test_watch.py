@@ -2,6 +2,7 @@
 """What real jobs on the software device submit after being idle is told at once, by watchpoints."""
 import os
 import select
+import threading
 import time
 import unittest
 
@@ -43,6 +44,15 @@ def wait_for_end(pid):
         assert select.select([fd], [], [], rig.WAIT_S)[0], pid
     finally:
         os.close(fd)
+
+
+class JobOfThreads(rig.Job):
+    """Each of its bursts is submitted by a thread that is new, as servers do for each request."""
+
+    def work(self, *args):
+        t = threading.Thread(target=super().work, args=args)
+        t.start()
+        t.join()
 
 
 @unittest.skipIf(rig.watchpoints(), 'no hardware watchpoints here')
@@ -106,6 +116,19 @@ class Watch(rig.Case):
         s = self.c.status()
         self.assertEqual(s.unwatched, '')
         self.until(lambda: self.c.status().traps == BURSTS)  # counted with the next look
+
+    def test_work_that_watchpoints_miss_is_looked_for_from_then_on(self):
+        job = JobOfThreads(self.d)
+        self.addCleanup(job.close)
+        self.online.close()
+        self.until(lambda: any(j.pid == job.pid for j in self.c.jobs()))
+        self.c.set_class(job.pid, ONLINE)
+        self.online = job
+        self.until(lambda: self.record().watched)
+        job.submit(BURST_NS)
+        self.until(lambda: not self.record().watched)
+        for _ in range(3):
+            self.looked_at_burst()
 
     def test_the_configuration_switches_it_off_and_on(self):
         for _ in range(3):
