@@ -2,6 +2,7 @@
 #include "core/engine/internal.h"
 
 #define LONGEST_ACT_NS (10ull * 1000 * 1000 * 1000) /* a longer one counts as this */
+#define OUTLIER 4 /* a figure that is so many times what was learnt counts as that */
 #define LEARNING 8 /* one part in so many of a new figure counts */
 
 struct engine_gpu *engine_find_gpu(const struct engine *e, uint32_t gpu)
@@ -117,9 +118,11 @@ void engine_draw_near(uint64_t *mean_ns, uint64_t ns, uint64_t part)
 		*mean_ns -= (*mean_ns - ns) / part;
 }
 
+/* A job may make one act last; and where acts seem dear, none is made that would tell better. */
 void engine_learn(uint64_t *ns, uint64_t sample_ns)
 {
-	uint64_t sample = gpol_min(sample_ns, LONGEST_ACT_NS);
+	uint64_t most_ns = *ns ? OUTLIER * *ns : LONGEST_ACT_NS;
+	uint64_t sample = gpol_min(sample_ns, gpol_min(most_ns, LONGEST_ACT_NS));
 
 	if (sample > *ns)
 		*ns += (sample - *ns + LEARNING - 1) / LEARNING;

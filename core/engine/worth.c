@@ -21,6 +21,7 @@
 #define TAIL 128 /* one burst in so many is not to be overlooked */
 #define LATE_ALL (1u << 20)
 #define SURE 16 /* bursts; each further one changes the mean by one part in so many */
+#define OUTLIER 8 /* a burst that took so many times what they take counts as that */
 #define LONG_NS (1ull << 40) /* what costs more counts as this */
 
 /* What all pay for one act and its undoing, in time. */
@@ -212,8 +213,10 @@ static void learn(const struct engine *e, struct engine_met *met, uint64_t ns)
 	uint64_t off_ns = gpol_elapsed(e->now_ns, e->looked_ns) / 4;
 	uint8_t *n = &met->n[met->way];
 
-	if (*n)
+	if (*n) {
+		ns = gpol_min(ns, OUTLIER * *mean_ns);
 		off_ns = gpol_max(off_ns, gpol_max(ns, *mean_ns) - gpol_min(ns, *mean_ns));
+	}
 	engine_draw_near(&met->off_ns[met->way], off_ns, *n ? *n : 1);
 	*n = (uint8_t)gpol_min(*n + 1u, SURE);
 	engine_draw_near(mean_ns, ns, *n);

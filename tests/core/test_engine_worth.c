@@ -249,6 +249,23 @@ static void the_other_way_is_tried_so_seldom_that_it_hardly_shows(void **state)
 	rig_close(&g.r);
 }
 
+/* As an offline job can make them last that keeps a lock of the driver's. */
+static void a_few_acts_that_take_long_are_not_remembered_for_long(void **state)
+{
+	struct gpu g;
+
+	gpu_open(&g, 400 * US, 250, false);
+	play(&g, 50, 3 * MS, 7 * MS);
+	g.act_ns = 900 * MS;
+	play(&g, 3, 3 * MS, 3000 * MS);
+	g.act_ns = 400 * US;
+	play(&g, 100, 3 * MS, 7 * MS);
+	play(&g, 1000, 3 * MS, 7 * MS);
+	assert_true(g.suspends >= 985);
+	assert_true(g.resumes >= 985); /* nor are others kept off */
+	rig_close(&g.r);
+}
+
 static void nothing_is_tried_with_a_latency_critical_job(void **state)
 {
 	const struct engine_job_config critical = {
@@ -531,6 +548,7 @@ int main(void)
 		cmocka_unit_test(what_looks_cannot_tell_apart_is_no_reason_to_let_work_wait),
 		cmocka_unit_test(a_burst_that_is_over_before_room_is_made_is_let_be),
 		cmocka_unit_test(the_other_way_is_tried_so_seldom_that_it_hardly_shows),
+		cmocka_unit_test(a_few_acts_that_take_long_are_not_remembered_for_long),
 		cmocka_unit_test(nothing_is_tried_with_a_latency_critical_job),
 		cmocka_unit_test(what_teaches_nothing_is_not_tried_more_often),
 		cmocka_unit_test(what_is_learnt_changes_when_others_come),
