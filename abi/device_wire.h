@@ -131,7 +131,7 @@ enum device_op {
 	DEVICE_OP_EXT, /* the same on the extension's device; BIND: what BORROW gave */
 	DEVICE_OP_EVENTS, /* -> a pipe to be read, and its inode, by which ENABLE names it */
 	DEVICE_OP_BORROW, /* @number-th of @pid -> a number, which proves the right to it */
-	/* tree @number, path -> DEVICE_INLINE_BYTES at most, or a descriptor, to be read to its end */
+	/* tree @number, path -> what is in it, or a descriptor, to be read to its end */
 	DEVICE_OP_READ_FILE,
 	DEVICE_OP_LIST_DIR, /* the same: names, each with a NUL */
 	DEVICE_OP_READ_MEM, /* of @pid: spans -> a byte for each, 1: it could be read; and theirs */
