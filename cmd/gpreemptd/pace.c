@@ -211,8 +211,8 @@ uint64_t pace_next(struct scheduler *s, struct process *p)
 	if (!p->armed)
 		p->net_ns = NET_FIRST_NS;
 	if (p->armed && !p->page) {
-		period_ns = p->net_ns;
-		p->net_ns = MIN(2 * p->net_ns, NET_LAST_NS);
+		period_ns = MAX(p->net_ns, NET_FIRST_NS);
+		p->net_ns = MIN(2 * period_ns, NET_LAST_NS);
 	} else if (p->may_preempt && works(p) && s->look_cost_ns) {
 		period_ns = MIN(period_ns, busy_interval(s));
 	}
