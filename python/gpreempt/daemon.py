@@ -295,6 +295,16 @@ class Events(_Connection):
         return _record(Event, out)
 
 
+class _Open:
+    """What is open stays so while any thread uses it."""
+
+    def __init__(self, number: int) -> None:
+        self.number = number
+
+    def __del__(self) -> None:
+        lib().gpreempt_hint_close(self.number)
+
+
 class Hint(Owned):
     """A page shared with the daemon, for a program whose work must not wait.
 
@@ -304,16 +314,16 @@ class Hint(Owned):
     """
 
     def __init__(self, path: Optional[str] = None) -> None:
-        self._lock = threading.Lock()
-        self._handle: Optional[int] = None
         info = _abi.Error()
-        self._handle = lib().gpreempt_hint_open(_path(path), ctypes.byref(info))
-        if self._handle is None:
+        number = lib().gpreempt_hint_open(_path(path), ctypes.byref(info))
+        if number is None:
             raise from_info(info, of_daemon=True)
+        self._open: Optional[_Open] = _Open(number)
 
     def _look(self, info: _abi.Error) -> bool:
-        with self._lock:  # it may be closed by another thread
-            return bool(lib().gpreempt_hint_is_active(self._handle, ctypes.byref(info)))
+        held = self._open
+        return held is not None and bool(
+            lib().gpreempt_hint_is_active(held.number, ctypes.byref(info)))
 
     @property
     def active(self) -> bool:
@@ -324,24 +334,25 @@ class Hint(Owned):
     def error(self) -> Optional[Error]:
         """Why they do not; None: they do, or it is closed."""
         info = _abi.Error()
-        if self._look(info) or self._handle is None:
+        if self._look(info) or self._open is None:
             return None
         return from_info(info, of_daemon=True)
 
     def now(self) -> None:
         """Just before work is submitted; once it is active, this makes no system call."""
-        lib().gpreempt_hint_now(self._handle)
+        held = self._open
+        if held is not None:
+            lib().gpreempt_hint_now(held.number)
 
     def soon(self, ahead: float, lasts: float = 0) -> None:
         """Work comes in so many seconds and takes so many (0: not known)."""
-        lib().gpreempt_hint_for(self._handle, check_ns('ahead', ahead, _HINT_S),
-                                check_ns('lasts', lasts, _HINT_S))
+        times = check_ns('ahead', ahead, _HINT_S), check_ns('lasts', lasts, _HINT_S)
+        held = self._open
+        if held is not None:
+            lib().gpreempt_hint_for(held.number, *times)
 
     def close(self) -> None:
-        with self._lock:
-            handle, self._handle = self._handle, None
-            if handle is not None:
-                lib().gpreempt_hint_close(handle)
+        self._open = None
 
 
 def check_selector(selector: str) -> None:

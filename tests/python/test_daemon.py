@@ -8,6 +8,7 @@ import socket
 import subprocess
 import sys
 import tempfile
+import threading
 import unittest
 
 from case import NOWHERE, ROOT, WAIT_S, Case, gpreempt, is_gone
@@ -36,6 +37,23 @@ class NoDaemon(Case):
                 s.bind(path)
             self.assertEqual(self.fails(gpreempt.NoDaemon, gpreempt.connect, path).errno,
                              errno.ECONNREFUSED)
+
+    def test_hints_may_be_closed_while_others_use_them(self):
+        current, over = [gpreempt.Hint(NOWHERE)], threading.Event()
+
+        def use():
+            while not over.is_set():
+                current[0].now()
+
+        users = [threading.Thread(target=use) for _ in range(4)]
+        for user in users:
+            user.start()
+        for _ in range(2000):
+            old, current[0] = current[0], gpreempt.Hint(NOWHERE)
+            old.close()
+        over.set()
+        for user in users:
+            user.join()
 
     def test_hints_do_nothing_then(self):
         with gpreempt.Hint(NOWHERE) as hint:
